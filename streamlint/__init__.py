@@ -1,0 +1,32 @@
+"""streamlint finds CUDA stream misuse in Python and C++, and tests its predictions on the GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamlint.config import Settings as Settings
+    from streamlint.errors import StreamlintError as StreamlintError
+    from streamlint.findings import Finding as Finding
+    from streamlint.findings import Report as Report
+    from streamlint.linter import lint as lint
+
+__version__ = "0.1.0"
+__all__ = ["Finding", "Report", "Settings", "StreamlintError", "__version__", "lint"]
+
+_HOMES = {
+    "Finding": "streamlint.findings",
+    "Report": "streamlint.findings",
+    "Settings": "streamlint.config",
+    "StreamlintError": "streamlint.errors",
+    "lint": "streamlint.linter",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The library's names are imported when they are first asked for: the command line must start fast."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'streamlint' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,5 @@
+"""``python -m streamlint``."""
+
+from streamlint.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""SL001 unpinned-non-blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Copy, Direction, Evidence, Memory, Operation, Synchronize
+
+
+class UnpinnedNonBlocking(Check):
+    """An asynchronous copy whose host side is pageable memory.
+
+    ## What it does
+    Reports copies between host and device that are asked to be asynchronous (``non_blocking=True``, ``cudaMemcpyAsync``, a stream
+    argument) while the host memory is shown to be pageable: made by a factory without ``pin_memory=True``, by ``malloc``, ``new`` or
+    ``std::vector``, by a ``DataLoader`` that does not pin, or pinned but with gaps (``pinned[::2]``).
+
+    ## Why is this bad
+    CUDA can only copy asynchronously from and to page-locked memory. Pageable memory is staged by the driver, and the call may wait until
+    the earlier work of its stream has ended: the host stalls, copy and compute do not overlap, and on the default stream other threads'
+    launches are held up as well. The data is right; the time is lost.
+
+    ## Example
+    ```python
+    loader = DataLoader(dataset, batch_size=64)
+    for images, labels in loader:
+        images = images.to("cuda", non_blocking=True)
+    ```
+
+    ## Use instead
+    ```python
+    loader = DataLoader(dataset, batch_size=64, pin_memory=True)
+    for images, labels in loader:
+        images = images.to("cuda", non_blocking=True)
+    ```
+
+    ## When it is fine
+    Small copies (up to 64 KB) are staged without a wait and are not reported; neither is memory whose kind is not known, nor a copy whose
+    stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory, do not remove the flag.
+
+    ## Verify
+    Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
+
+    ## References
+    - CUDA Runtime API, API synchronization behavior
+    - PyTorch tutorial "A guide on good usage of non_blocking and pin_memory()"
+    """
+
+    code = "SL001"
+    name = "unpinned-non-blocking"
+    category = Category.STALL
+    default = "on"
+    needs = (("non_blocking", "cudaMemcpyAsync", "Async", ".cuda(", "copy_to", "to_device", ".set(", ".get("),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Copy) or not self._stalls(operation, path):
+            return
+        yield self.finding(
+            operation,
+            self._message(operation),
+            trail=self._trail(operation),
+            help=self._help(operation),
+            facts={
+                "bytes": operation.nbytes,
+                "memory": "pageable",
+                "direction": operation.direction.value,
+                "stream": operation.stream.kind if operation.stream else "unknown",
+                "api": operation.api,
+            },
+        )
+
+    def _stalls(self, copy: Copy, path: Trace) -> bool:
+        if not copy.asked_async or copy.host_memory is not Memory.PAGEABLE or copy.known_small:
+            return False
+        if copy.direction not in (Direction.H2D, Direction.D2H) or copy.evidence > Evidence.DEFAULT:
+            return False
+        if (copy.span, copy.context.calls) in path.pinned_elsewhere or copy.context.callback is not None:
+            return False
+        following = path.next(copy)
+        waited = isinstance(following, Synchronize) and (following.of is None or following.of is copy.stream or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None))
+        return not waited
+
+    def _message(self, copy: Copy) -> str:
+        what = "from" if copy.direction is Direction.H2D else "to"
+        memory = "a strided view of pinned memory, which is staged through pageable memory" if copy.host_gapped else "pageable memory"
+        condition = " if the device is CUDA" if copy.evidence > Evidence.DERIVED else ""
+        return f"asynchronous copy {what} {memory}{condition}: the call may block the host until the stream has caught up"
+
+    def _trail(self, copy: Copy) -> tuple[Step, ...]:
+        return (*copy.trail, *call_trail(copy))
+
+    def _help(self, copy: Copy) -> str:
+        if copy.host_gapped:
+            return "copy the part into a contiguous pinned buffer first, or move the whole buffer and slice on the device"
+        if copy.api == "torch":
+            return (
+                "allocate the host tensor with pin_memory=True, or let the DataLoader pin its batches; keep non_blocking=True. "
+                "A pinned buffer that is written again needs an event between the copy and the write"
+            )
+        if copy.api in ("cupy", "numba", "python"):
+            return "allocate the host array in pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array) and reuse it only once the copy has ended"
+        return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"

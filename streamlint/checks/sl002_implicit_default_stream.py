@@ -1,0 +1,184 @@
+"""SL002 implicit-default-stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.facts import FileFacts
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Copy, Direction, Launch, Operation
+
+_CHOICES = frozenset({"omitted", "literal", "handle", "policy"})
+
+
+class ImplicitDefaultStream(Check):
+    """Work that slips onto the default stream beside work that has a stream.
+
+    ## What it does
+    Reports launches, copies, memsets and library calls that go to the null stream, by a missing or a null argument, a handle that was never
+    given a stream or a defaulted parameter, where the code around them works on streams: in torch extensions, in functions and classes that
+    have a stream at hand, and between the work of several streams.
+
+    ## Why is this bad
+    The null stream is a barrier for blocking streams: the pipeline runs one step after the other. For non-blocking streams, and that is what
+    PyTorch's are, it is no order at all: the work races with what comes before and after it, and it is missing from a captured graph.
+
+    ## Example
+    ```cuda
+    void blur(const float* in, float* out, int n, cudaStream_t stream) {
+      cudaMemset(out, 0, n * sizeof(float));
+      blur_kernel<<<(n + 255) / 256, 256, 0, stream>>>(in, out, n);
+    }
+    ```
+
+    ## Use instead
+    ```cuda
+    void blur(const float* in, float* out, int n, cudaStream_t stream) {
+      cudaMemsetAsync(out, 0, n * sizeof(float), stream);
+      blur_kernel<<<(n + 255) / 256, 256, 0, stream>>>(in, out, n);
+    }
+    ```
+
+    ## When it is fine
+    Programs that use one stream only, set-up and teardown, builds with the per-thread default stream, and torch's own operations, whose
+    current stream is the default stream.
+
+    ## Verify
+    With a kernel behind a gate on one blocking stream, null-stream work in between keeps a second stream's kernel from starting. In a torch
+    extension under ``torch.cuda.stream(side)`` the kernel reads old values.
+
+    ## References
+    - CUDA Runtime API, Stream synchronization behavior
+    - CUDA Programming Guide, default stream
+    """
+
+    code = "SL002"
+    name = "implicit-default-stream"
+    category = Category.STALL
+    default = "on"
+    needs = (("<<<", "cuda", "cupy", "numba", "thrust", "cub"),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":
+            return
+        if operation.stream.how not in _CHOICES or operation.context.callback is not None:
+            return
+        reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
+        if reason is None:
+            return
+        race = self._is_race(operation, path)
+        yield self.finding(
+            operation,
+            self._message(operation, race),
+            span=operation.stream.chosen or operation.span,
+            category=Category.RACE if race else Category.STALL,
+            trail=self._trail(operation, reason),
+            help=self._help(operation, path),
+            facts={"stream": "null", "api": operation.api, "direction": operation.direction.value if isinstance(operation, Copy) else None},
+        )
+
+    # --- where it fires ------------------------------------------------------------------------------------------------------------------
+
+    def _reason_cpp(self, operation: Launch | Copy, path: Trace) -> str | None:
+        facts, context = path.facts, operation.context
+        if facts.per_thread or context.teardown or context.handles_error:
+            return None
+        if operation.stream is not None and operation.stream.how == "handle" and facts.binds_handles and not self._made_in_view(operation, path):
+            return None
+        if facts.is_torch_extension:
+            return None if context.setup else "a torch extension works on PyTorch's current stream"
+        if context.setup:
+            return None
+        if self._has_stream_at_hand(operation, facts):
+            return "a stream is at hand here"
+        if operation.beside and (len(operation.beside) > 1 or context.loops):
+            return "other streams have work in flight"
+        return None
+
+    def _made_in_view(self, operation: Operation, path: Trace) -> bool:
+        return any(getattr(o, "what", "") == "handle" for o in path.before(operation))
+
+    def _has_stream_at_hand(self, operation: Launch | Copy, facts: FileFacts) -> bool:
+        for function in operation.context.functions:
+            if function in facts.functions_given_streams:
+                return True
+            owner = function.rpartition("::")[0]
+            if owner in facts.classes_with_streams and not function.endswith(f"::{owner.rpartition('::')[2]}"):
+                return True
+        return any(self._mentions_context(facts, function) for function in operation.context.functions)
+
+    def _mentions_context(self, facts: FileFacts, function: str) -> bool:
+        """A function whose other launches in the same body have a stream."""
+        return function in facts.functions_with_streams and any(given for _, name, given in facts.launches if name == function)
+
+    def _reason_python(self, operation: Launch | Copy) -> str | None:
+        if operation.api == "torch" or operation.context.setup:
+            return None
+        beside = [s for s in operation.beside if s.blocking and s.kind == "created"]
+        if not beside:
+            return None
+        if len(beside) > 1 or operation.context.loops:
+            return "other streams have work in flight"
+        return None
+
+    # --- what it says --------------------------------------------------------------------------------------------------------------------
+
+    def _is_race(self, operation: Launch | Copy, path: Trace) -> bool:
+        if path.facts.is_torch_extension:
+            return True
+        return any(s.blocking is False for s in operation.beside)
+
+    def _message(self, operation: Launch | Copy, race: bool) -> str:
+        assert operation.stream is not None
+        what = self._what(operation)
+        how = {
+            "handle": "through a handle that was given no stream",
+            "policy": "through a policy without a stream",
+        }.get(operation.stream.how, "")
+        where = f"{what} goes to the default stream" + (f" {how}" if how else "")
+        if race:
+            return f"{where}: it is not ordered with the work of non-blocking streams around it"
+        return f"{where} although a stream is in use here: it waits for all blocking streams, and they for it"
+
+    def _what(self, operation: Launch | Copy) -> str:
+        name = operation.name.rpartition(".")[2]
+        if isinstance(operation, Copy):
+            kinds = {Direction.H2D: "a copy to the device", Direction.D2H: "a copy from the device", Direction.D2D: "a device-to-device copy"}
+            return f"{kinds.get(operation.direction, 'a copy')} ({name})"
+        if operation.kind == "kernel":
+            return f"the launch of {name}"
+        return f"the work of {name}"
+
+    def _trail(self, operation: Launch | Copy, reason: str) -> tuple[Step, ...]:
+        assert operation.stream is not None
+        steps = list(operation.stream.trail)
+        for stream in operation.beside[:2]:
+            steps.extend(replace(step, message=f"{reason}: {step.message}") for step in stream.trail)
+        if operation.stream.chosen is not None and operation.stream.chosen != operation.span:
+            steps.append(Step("the work that goes to the default stream", operation.span))
+        return (*steps, *(step for step in call_trail(operation) if step.span != operation.stream.chosen))
+
+    def _help(self, operation: Launch | Copy, path: Trace) -> str:
+        assert operation.stream is not None
+        if path.facts.is_torch_extension:
+            return "pass at::cuda::getCurrentCUDAStream() (with a CUDAGuard for the tensor's device)"
+        if operation.stream.how == "handle":
+            return "give the handle its stream first (cublasSetStream, cufftSetStream, curandSetStream)"
+        if operation.stream.how == "policy":
+            return "use thrust::cuda::par_nosync.on(stream)"
+        if isinstance(operation, Copy) and not operation.asked_async:
+            return "use the asynchronous form with the stream, and wait for the stream where the host needs the data"
+        return "pass the stream that the surrounding work uses"
+
+    # --- one finding a file where streams are ignored altogether ---------------------------------------------------------------------------
+
+    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
+        if len(findings) < 2 or not facts.is_torch_extension or facts.functions_with_streams:
+            return findings
+        first, *others = findings
+        steps = tuple(Step("the default stream here too", finding.span) for finding in others)
+        message = first.message + f"; no work of this file uses a stream ({len(findings)} places)"
+        return [replace(first, trail=(*first.trail, *steps), message=message)]

@@ -1,0 +1,154 @@
+"""SL003 alloc-in-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_in_loop
+from streamlint.operations import Alloc, Free, Launch, LoopFrame, Memory, Operation
+
+# Guards under which an allocation is not made in every round.
+_SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
+_SILENT_LOOPS = frozenset({"devices", "retry", "tuning", "teardown"})
+_TINY = 4
+
+
+class AllocInLoop(Check):
+    """Driver allocations and frees in every round of a loop.
+
+    ## What it does
+    Reports memory that is allocated by the driver and given back in the same round of a loop (``cudaMalloc`` and ``cudaFree``, pinned
+    memory, ``cudaHostRegister``, numba's device arrays, which have no pool, ``thrust::device_vector``), also through helpers,
+    constructors and destructors, and ``torch.cuda.empty_cache()`` in each round.
+
+    ## Why is this bad
+    ``cudaFree`` and ``cudaFreeHost`` may wait for all work of the device before they return: every round ends with a device-wide
+    stall, and the free hangs behind a persistent kernel or a collective. Page-locking costs milliseconds. ``cudaMalloc`` itself does not
+    wait on the GPUs that were measured.
+
+    ## Example
+    ```python
+    for block in blocks:
+        scratch = cp.cuda.runtime.malloc(nbytes)
+        kernel((grid,), (256,), (block, scratch))
+        cp.cuda.runtime.free(scratch)
+    ```
+
+    ## Use instead
+    ```python
+    scratch = cp.cuda.runtime.malloc(nbytes)
+    for block in blocks:
+        kernel((grid,), (256,), (block, scratch))
+    cp.cuda.runtime.free(scratch)
+    ```
+
+    ## When it is fine
+    Buffers that only grow, set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
+    pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
+
+    ## Verify
+    A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
+
+    ## References
+    - ``cuda_runtime_api.h``: cudaFree "may perform implicit synchronization"
+    - CUDA Programming Guide, stream-ordered memory allocator
+    """
+
+    code = "SL003"
+    name = "alloc-in-loop"
+    category = Category.STALL
+    default = "on"
+    needs = (("for ", "while "),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Free) or operation.cached or operation.context.callback is not None:
+            return
+        if operation.kind == "trim":
+            yield from self._trim(operation, path)
+        elif operation.buffer is not None:
+            yield from self._pair(operation, path)
+
+    def _pair(self, free: Free, path: Trace) -> Iterator[Finding]:
+        assert free.buffer is not None
+        allocated = free.buffer.storage.allocated
+        if free.kind == "unregister":
+            self_made = next((o for o in path.before(free) if getattr(o, "buffer", None) is free.buffer and type(o).__name__ == "Register"), None)
+            allocated = self_made or allocated
+        if allocated is None or free.memory is Memory.PAGEABLE or (isinstance(allocated, Alloc) and allocated.cached):
+            return
+        loop = self._shared_loop(allocated, free)
+        if loop is None or not self._every_round(allocated, loop) or not self._every_round(free, loop):
+            return
+        place = call_in_loop(allocated, loop)
+        yield self.finding(
+            allocated,
+            self._message(free),
+            span=place,
+            trail=self._steps(allocated, free, loop),
+            help=self._help(free),
+            facts={"memory": free.memory.value, "api": allocated.api or "cuda_runtime", "bytes": getattr(allocated, "nbytes", None)},
+        )
+
+    def _shared_loop(self, first: Operation, second: Operation) -> LoopFrame | None:
+        """The innermost loop that holds both, where that is the innermost of either."""
+        keys = {loop.key for loop in second.context.loops}
+        return next((loop for loop in reversed(first.context.loops) if loop.key in keys), None)
+
+    def _every_round(self, operation: Operation, loop: LoopFrame) -> bool:
+        context = operation.context
+        if loop.kind in _SILENT_LOOPS or context.handles_error or (loop.length is not None and loop.length <= _TINY):
+            return False
+        inside = [g for g in context.guards if g.span is not None and self._within(g.span, loop) or g.span is None]
+        beyond = [g for g in context.guards if g.span is not None and g.span.file != loop.span.file or g.span is not None and not self._within(g.span, loop)]
+        # Guards of helpers that were called from inside the loop count as well; those around the loop do not.
+        around = [g for g in beyond if g.span is not None and g.span.file == loop.span.file and (g.span.row, g.span.column) <= (loop.span.row, loop.span.column) and g.span.end_row >= loop.span.end_row]
+        relevant = [g for g in (*inside, *beyond) if g not in around]
+        return not any(g.kind in _SILENT_GUARDS for g in relevant)
+
+    def _within(self, span: object, loop: LoopFrame) -> bool:
+        from streamlint.findings import Span
+
+        assert isinstance(span, Span)
+        outer = loop.span
+        return span.file == outer.file and outer.row <= span.row and span.end_row <= outer.end_row
+
+    def _trim(self, trim: Free, path: Trace) -> Iterator[Finding]:
+        """``empty_cache()`` in each round of a loop that works on the device."""
+        loop = trim.context.loops[-1] if trim.context.loops else None
+        if loop is None or not self._every_round(trim, loop):
+            return
+        works = any(isinstance(o, Launch) and o.context.loops and o.context.loops[-1].key == loop.key for o in path.operations)
+        nested = any(len(o.context.loops) > len(trim.context.loops) and loop.key in {f.key for f in o.context.loops} for o in path.operations)
+        if not works or nested:
+            return
+        yield self.finding(
+            trim,
+            "the cache of the allocator is emptied in every round: each call waits for the device and makes the next allocations slow",
+            span=call_in_loop(trim, loop),
+            trail=(Step("in every round of this loop", loop.span),),
+            help="let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory",
+            facts={"memory": "device", "api": trim.api},
+        )
+
+    def _message(self, free: Free) -> str:
+        kinds = {Memory.PINNED: "pinned host memory is allocated and freed", Memory.MANAGED: "managed memory is allocated and freed"}
+        if free.kind == "unregister":
+            return "host memory is page-locked and released in every round of a loop: each release may wait for all work of the device"
+        what = kinds.get(free.memory, "device memory is allocated and freed")
+        return f"{what} in every round of a loop: each free may wait for all work of the device"
+
+    def _steps(self, allocated: Operation, free: Free, loop: LoopFrame) -> tuple[Step, ...]:
+        word = "page-locked here" if free.kind == "unregister" else "allocated here"
+        steps = [Step("in every round of this loop", loop.span), Step(word, allocated.span)]
+        if free.span.row and free.span != allocated.span:
+            steps.append(Step("freed here, in the same round", free.span))
+        return tuple(steps)
+
+    def _help(self, free: Free) -> str:
+        if free.kind == "unregister":
+            return "page-lock the whole buffer once before the loop and release it behind it"
+        if free.memory is Memory.PINNED:
+            return "allocate the pinned buffer once before the loop and reuse it; wait for its last copy before it is written again"
+        return "allocate once before the loop, keep a buffer that only grows, or use the stream-ordered cudaMallocAsync and cudaFreeAsync"

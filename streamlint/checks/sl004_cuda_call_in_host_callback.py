@@ -1,0 +1,109 @@
+"""SL004 cuda-call-in-host-callback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Span, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import (
+    Alloc,
+    Copy,
+    Create,
+    Free,
+    Launch,
+    Memory,
+    Operation,
+    Query,
+    Record,
+    Register,
+    Synchronize,
+    Wait,
+)
+
+_CUDA = (Alloc, Copy, Create, Free, Launch, Query, Record, Register, Synchronize, Wait)
+
+
+class CudaCallInHostCallback(Check):
+    """CUDA work in a function that CUDA itself calls on the host.
+
+    ## What it does
+    Reports CUDA calls, launches, device array operations and frees that a host callback reaches: functions given to
+    ``cudaLaunchHostFunc``, ``cudaStreamAddCallback``, graph host nodes, CuPy's ``launch_host_func`` and numba's ``add_callback``; through
+    helpers, lambdas, bound methods and destructors too.
+
+    ## Why is this bad
+    "The host function must not make any CUDA API calls." The runtime refuses most of them with ``cudaErrorNotPermitted`` (800), which
+    nobody checks in a callback, or the driver thread waits for a lock that a thread holds which waits for the callback: a deadlock.
+
+    ## Example
+    ```python
+    def publish(result):
+        totals.append(float(result.sum()))
+
+    stream.launch_host_func(publish, result)
+    ```
+
+    ## Use instead
+    ```python
+    ready = queue.SimpleQueue()
+    stream.launch_host_func(ready.put_nowait, result)
+    ...
+    totals.append(float(ready.get().sum()))
+    ```
+
+    ## When it is fine
+    Callbacks that only signal: setting an event, ``put_nowait``, ``call_soon_threadsafe``, numpy on host memory whose copy has ended.
+
+    ## Verify
+    The callback makes the call; the status code (800), a failure, or a child process that does not end is the verdict.
+
+    ## References
+    - ``cuda_runtime_api.h``, cudaLaunchHostFunc
+    - numba-cuda #317, #321
+    """
+
+    code = "SL004"
+    name = "cuda-call-in-host-callback"
+    category = Category.DEADLOCK
+    default = "on"
+    needs = (("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        registration = operation.context.callback
+        if registration is None or not isinstance(operation, _CUDA) or not self._touches_cuda(operation):
+            return
+        # Only the first one of a callback: the rest is a consequence.
+        place = self._place(operation, registration)
+        yield self.finding(
+            operation,
+            f"{self._what(operation)} in a host callback: CUDA refuses it (cudaErrorNotPermitted) or deadlocks",
+            span=place,
+            trail=(registration, *self._steps(operation, registration)),
+            help="signal a thread of your own from the callback (a queue, an event) and make the CUDA call there",
+            facts={"api": operation.api, "kind": "refused call"},
+        )
+
+    def _touches_cuda(self, operation: Operation) -> bool:
+        if isinstance(operation, Free | Alloc):
+            return operation.memory is not Memory.PAGEABLE
+        return True
+
+    def _what(self, operation: Operation) -> str:
+        if isinstance(operation, Launch):
+            return "device work" if operation.kind == "compute" else f"launch of {operation.name}"
+        if isinstance(operation, Free) and operation.kind == "drop":
+            return "device memory is freed"
+        return f"call of {operation.name.rpartition('.')[2]}"
+
+    def _place(self, operation: Operation, registration: Step) -> Span:
+        """The statement in the callback's own body: the operation, or the first call behind the registration that leads to it."""
+        calls = operation.context.calls
+        inner = [span for span in calls if span != registration.span]
+        behind = calls[calls.index(registration.span) + 1 :] if registration.span in calls else tuple(inner)
+        return behind[0] if behind else operation.span
+
+    def _steps(self, operation: Operation, registration: Step) -> tuple[Step, ...]:
+        steps = [step for step in call_trail(operation, "reached through this call") if step.span != registration.span]
+        return (*steps, Step("the CUDA operation", operation.span))

@@ -1,0 +1,88 @@
+"""Arguments in, exit code out."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from streamlint import __version__
+
+COMMANDS = {
+    "check": ("streamlint.commands.check", "find misuse in files and folders"),
+    "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
+    "rule": ("streamlint.commands.rule", "explain rules"),
+}
+FAILED = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0 clean, 1 findings, 2 the linter could not do its work."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names and sources may hold what the terminal cannot show
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads any more. What is still buffered must not raise again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return code
+
+
+def _dispatch(words: list[str]) -> int:
+    if words and words[0] in ("--version", "-V"):
+        print(f"streamlint {__version__}")
+        return 0
+    if not words or words[0] in ("--help", "-h", "help"):
+        print(_usage(), file=sys.stdout if words else sys.stderr)
+        return 0 if words else FAILED
+    if words[0] not in COMMANDS:
+        return _unknown(words[0])
+    from streamlint.errors import StreamlintError
+
+    module = importlib.import_module(COMMANDS[words[0]][0])
+    try:
+        code: int = module.main(words[1:])
+    except StreamlintError as error:
+        print(f"streamlint: {error}", file=sys.stderr)
+        return FAILED
+    except SystemExit as error:  # argparse has said why
+        return error.code if isinstance(error.code, int) else FAILED
+    except BrokenPipeError:
+        raise
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        print("streamlint: internal error, nothing is known about the code; please report the lines above", file=sys.stderr)
+        return FAILED
+    return code
+
+
+def _usage() -> str:
+    rows = "\n".join(f"  {name:<8} {summary}" for name, (_, summary) in COMMANDS.items())
+    return (
+        "usage: streamlint COMMAND [OPTION]...\n\n"
+        f"A linter for CUDA stream misuse in Python and C++.\n\ncommands:\n{rows}\n\n"
+        "options:\n  -h, --help     show this help, or that of a command after its name\n  -V, --version  show the version"
+    )
+
+
+def _unknown(word: str) -> int:
+    from streamlint.errors import did_you_mean
+
+    kind = "option" if word.startswith("-") else "command"
+    known = ("--help", "--version") if kind == "option" else COMMANDS
+    hint = did_you_mean(word, known)
+    if kind == "command" and os.path.exists(word):
+        hint = f"; to lint it, run 'streamlint check {word}'"
+    print(f"streamlint: unknown {kind} '{word}'{hint}", file=sys.stderr)
+    return FAILED

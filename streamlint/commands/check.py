@@ -1,0 +1,205 @@
+"""``streamlint check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamlint.commands.check_options import build_parser, inline_settings, overrides
+from streamlint.config import FORMATS, Resolver, Settings, apply, load
+from streamlint.errors import ConfigError, PathError, did_you_mean
+from streamlint.report.terminal import Paint, plain, wants_color
+
+if TYPE_CHECKING:
+    from streamlint.findings import Report
+
+CLEAN, FOUND = 0, 1
+
+
+def main(words: list[str]) -> int:
+    """Lint, print, and say how it went."""
+    options = build_parser().read(words)
+    options.paths = options.paths or ["."]
+    if "-" in options.paths and len(options.paths) > 1:
+        raise ConfigError("'-' reads standard input and takes no other path")
+    resolver = _resolver(options)
+    if options.show_settings:
+        return _show_settings(options, resolver)
+    if options.show_files:
+        return _show_files(options, resolver)
+    targets = _targets(options, resolver)
+    report = _lint(options, resolver)
+    _demand_files(options, report.files)
+    _print_findings(options, report, targets)
+    if options.verbose and not options.quiet:
+        used = ", ".join(plain(str(path)) for path in resolver.sources())
+        print(f"configuration: {used or 'none'}", file=sys.stderr)
+    _print_remarks(options, report)
+    return _exit_code(options, report, resolver)
+
+
+def _resolver(options: argparse.Namespace) -> Resolver:
+    fixed, inline = None, dict[str, Any]()
+    for text in options.config:
+        if "=" in text and not os.path.exists(text):
+            inline.update(inline_settings(text))
+        elif fixed:
+            raise ConfigError("--config names more than one file")
+        else:
+            fixed = load(Path(os.path.abspath(text)))
+    if options.isolated:
+        if fixed:
+            raise ConfigError("--isolated ignores configuration files, --config names one")
+        fixed = Settings()
+    if inline:
+        apply(Settings(), inline, Path.cwd(), "--config")
+    attributes = {"force_exclude": options.force_exclude, "default_excludes": options.default_excludes}
+    return Resolver(fixed, [("--config", inline), ("command line", overrides(options))], **attributes)
+
+
+def _lint(options: argparse.Namespace, resolver: Resolver) -> Report:
+    from streamlint import linter
+
+    if options.paths == ["-"]:
+        name = options.stdin_filename or "-"
+        return linter.run_text(sys.stdin.buffer.read(), name, resolver, options.coverage)
+    coverage = options.coverage or options.coverage_file is not None
+    return linter.run(options.paths, resolver, coverage)
+
+
+def _targets(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str, str | None]]:
+    """Formats, and the file that each is written to (None: stdout)."""
+    asked = options.output_format or [resolver.of_folder(Path.cwd()).output_format]
+    targets: list[tuple[str, str | None]] = []
+    for word in asked:
+        name, _, file = word.partition(":")
+        if name not in FORMATS:
+            raise ConfigError(f"unknown output format '{name}'{did_you_mean(name, FORMATS)} (there are {', '.join(FORMATS)})")
+        targets.append((name, file or options.output_file))
+    places = [file for _, file in targets]
+    if len(set(places)) < len(places):
+        raise ConfigError("two output formats for one place; write '--output-format FORMAT:FILE' for all but one")
+    return targets
+
+
+def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]]) -> None:
+    for format, file in targets:
+        color = file is None and wants_color(options.color, sys.stdout)
+        text = _rendered(options, report, format, color)
+        if file is None:
+            sys.stdout.write(text)
+            continue
+        try:
+            Path(file).write_bytes(text.encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+
+
+def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool) -> str:
+    from streamlint.report import View, render, statistics
+
+    columns = min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
+    view = View(report, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=_evidence(report))
+    if options.statistics:
+        return statistics.render(view, as_json=format.startswith("json"))
+    return render(format, view)
+
+
+def _evidence(report: Report) -> dict[str, dict[str, object]]:
+    from streamlint.measured import summary
+
+    found = {code: summary(code) for code in {finding.code for finding in report.findings}}
+    return {code: record for code, record in found.items() if record}
+
+
+def _print_remarks(options: argparse.Namespace, report: Report) -> None:
+    """Everything that is no finding: on stderr, the summary last."""
+    paint = Paint(wants_color(options.color, sys.stderr))
+    if options.coverage_file:
+        Path(options.coverage_file).write_text(json.dumps(report.coverage, indent=2, default=str) + "\n", encoding="utf-8")
+    if options.quiet:
+        return
+    for problem in report.problems:
+        place = f"{plain(problem.file)}:{problem.row}:{problem.column}"
+        print(f"{paint('warning', 'warning')}: {place}: {plain(problem.message)}", file=sys.stderr)
+    if options.coverage:
+        print("coverage:", *_block(report.coverage), sep="\n", file=sys.stderr)
+    if options.timings:
+        rows = [f"  {stage:<10} {seconds * 1000:8.1f} ms" for stage, seconds in report.timings.items()]
+        print("timings:", *rows, sep="\n", file=sys.stderr)
+    print(summary_line(report), file=sys.stderr)
+
+
+def summary_line(report: Report) -> str:
+    """What a run did: ``212 files, 9 mention CUDA, 0 findings``."""
+    parts = [_count(report.files, "file"), f"{report.relevant} mention{'s' * (report.relevant == 1)} CUDA"]
+    return ", ".join([*parts, _count(len(report.findings), "finding")])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _block(value: object, depth: int = 1) -> list[str]:
+    """Nested dictionaries as indented lines."""
+    if not isinstance(value, dict):
+        return [f"{'  ' * depth}{value}"]
+    lines = []
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            lines += [f"{'  ' * depth}{key}:", *_block(inner, depth + 1)]
+        elif isinstance(inner, (list, tuple)):
+            lines += [f"{'  ' * depth}{key}:", *(f"{'  ' * (depth + 1)}{item}" for item in inner)]
+        else:
+            lines.append(f"{'  ' * depth}{key}: {inner}")
+    return lines
+
+
+def _demand_files(options: argparse.Namespace, count: int) -> None:
+    """A run that looked at nothing must not pass for a clean one, unless a hook's exclusions emptied its list."""
+    if count == 0 and not options.force_exclude:
+        raise PathError(f"no lintable file in {', '.join(options.paths)}")
+
+
+def _exit_code(options: argparse.Namespace, report: Report, resolver: Resolver) -> int:
+    if options.exit_zero:
+        return CLEAN
+    unreadable = any("SL000" in resolver.of_file(Path(os.path.abspath(problem.file))).codes for problem in report.problems)
+    return FOUND if report.findings or unreadable else CLEAN
+
+
+def _show_files(options: argparse.Namespace, resolver: Resolver) -> int:
+    from streamlint.files import discover
+
+    found = discover(options.paths, resolver).files
+    print(*(plain(file.path) for file in found), sep="\n", end="\n" if found else "")
+    _demand_files(options, len(found))
+    return CLEAN
+
+
+def _show_settings(options: argparse.Namespace, resolver: Resolver) -> int:
+    """The settings of the first file, as ruff shows them."""
+    import dataclasses
+
+    from streamlint.files import discover
+
+    found = [] if options.paths == ["-"] else discover(options.paths, resolver).files
+    settings = found[0].settings if found else resolver.of_folder(Path.cwd())
+    print(f"# settings for {plain(found[0].path) if found else '.'}")
+    for field in dataclasses.fields(settings):
+        print(f"{field.name.replace('_', '-')} = {plain(_setting(getattr(settings, field.name)))}")
+    print(f"rules = {', '.join(sorted(settings.codes))}")
+    return CLEAN
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_setting(item) for item in value) + "]"
+    if hasattr(value, "glob") and hasattr(value, "root"):
+        return f"{getattr(value, 'glob', '')!r} in {getattr(value, 'root', '')}" if not isinstance(value, Path) else str(value)
+    return str(value) if isinstance(value, Path) else repr(value)

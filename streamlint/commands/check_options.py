@@ -1,0 +1,109 @@
+"""The options of ``streamlint check``, and those of them that stand for keys of the configuration."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from streamlint.commands.parser import Parser
+from streamlint.config import FORMATS, parse_toml
+from streamlint.errors import ConfigError
+
+LISTS = ("select", "ignore", "extend-select", "extend-ignore", "exclude", "extend-exclude")
+
+
+def build_parser() -> Parser:
+    """The parser of ``check``."""
+    parser = Parser("check", "Find CUDA stream misuse in files and folders.")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
+    _add_rules(parser.add_argument_group("rules"))
+    _add_files(parser.add_argument_group("files"))
+    _add_output(parser.add_argument_group("output"))
+    _add_configuration(parser.add_argument_group("configuration"))
+    return parser
+
+
+def overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says in the keys of the configuration."""
+    table: dict[str, Any] = {}
+    for key in LISTS:
+        if words := getattr(options, key.replace("-", "_")):
+            table[key] = words
+    if options.per_file_ignores:
+        table["per-file-ignores"] = _per_file_ignores(options.per_file_ignores)
+    if options.preview is not None:
+        table["preview"] = options.preview
+    if options.cache_dir:
+        table["cache-dir"] = options.cache_dir
+    return table
+
+
+def inline_settings(text: str) -> dict[str, Any]:
+    """The TOML of ``--config 'key = value'``."""
+    return parse_toml(text.encode(), f"--config '{text}'")
+
+
+def _add_rules(group: argparse._ArgumentGroup) -> None:
+    words: dict[str, Any] = {"type": _comma_list, "action": "extend", "metavar": "RULE"}
+    group.add_argument("--select", **words, help="rules to run: codes, names, prefixes of codes, ALL")
+    group.add_argument("--ignore", **words, help="rules not to run")
+    group.add_argument("--extend-select", **words, help="rules to run besides those that are on")
+    group.add_argument("--extend-ignore", **words, help="rules not to run, besides those that are off")
+    group.add_argument("--per-file-ignores", type=_comma_list, action="extend", metavar="PATTERN:RULE", help="rules not to run on files")
+    group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="run preview rules, and rules in their wider form")
+
+
+def _add_files(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--exclude", type=_comma_list, action="extend", metavar="PATTERN", help="what to leave out, instead of the default")
+    group.add_argument("--extend-exclude", type=_comma_list, action="extend", metavar="PATTERN", help="what to leave out besides")
+    group.add_argument("--force-exclude", action="store_true", help="apply exclusions to files that are named themselves, too")
+    group.add_argument(
+        "--no-default-excludes", dest="default_excludes", action="store_false", help="read tests, examples and vendored folders"
+    )
+    group.add_argument("--stdin-filename", metavar="PATH", help="the name of standard input")
+    group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--output-format", action="append", metavar="FORMAT[:FILE]", help=f"{', '.join(FORMATS)}; repeatable, each with a file"
+    )
+    group.add_argument("-o", "--output-file", metavar="FILE", help="write findings there instead of to stdout")
+    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of showing them")
+    group.add_argument("--exit-zero", action="store_true", help="exit 0 even when there are findings")
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
+    group.add_argument("--coverage", action="store_true", help="say what was read and understood")
+    group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
+    group.add_argument("--timings", action="store_true", help="say where the time went")
+    group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
+    group.add_argument("-v", "--verbose", action="store_true", help="say more about what was done")
+
+
+def _add_configuration(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting")
+    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+    group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
+    group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies")
+    group.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="processes to use")
+
+
+def _comma_list(text: str) -> list[str]:
+    return [word for word in (word.strip() for word in text.split(",")) if word]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no positive number")
+    return number
+
+
+def _per_file_ignores(pairs: list[str]) -> dict[str, list[str]]:
+    table: dict[str, list[str]] = {}
+    for pair in pairs:
+        pattern, colon, rule = pair.rpartition(":")
+        if not colon:
+            raise ConfigError(f"--per-file-ignores: expected PATTERN:RULE, not '{pair}'")
+        table.setdefault(pattern, []).append(rule)
+    return table

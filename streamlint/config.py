@@ -1,0 +1,262 @@
+"""Settings: ``[tool.streamlint]`` in ``pyproject.toml``, or ``streamlint.toml``, found for each file as ruff does."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamlint.errors import ConfigError, did_you_mean
+from streamlint.selection import Selectors, expand, is_widest, selected
+
+if TYPE_CHECKING:
+    from streamlint.engine import Options
+
+FORMATS = ("full", "concise", "json", "json-lines", "github")
+WORDS = {
+    "default-stream": ("auto", "legacy", "per-thread"),
+    "target-device": ("maybe", "cuda"),
+    "hidden-sync": ("hot-loops", "all-loops"),
+    "output-format": FORMATS,
+}
+SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
+GLOBS = ("exclude", "extend-exclude", "include")
+FLAGS = ("respect-gitignore", "require-reasons", "preview")
+PATHS = ("baseline", "cache-dir")
+KEYS = (*SELECTORS, "per-file-ignores", *GLOBS, *FLAGS, *PATHS, *WORDS, "models", "extend")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A path pattern as gitignore reads it, and the folder that it is relative to."""
+
+    root: Path
+    glob: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decides a run for one file. ``Settings.of`` builds one from the keys of the configuration."""
+
+    root: Path = field(default_factory=Path.cwd)
+    source: Path | None = None  # the configuration file, if there is one
+    selectors: tuple[Selectors, ...] = ()
+    per_file_ignores: tuple[tuple[Pattern, tuple[str, ...]], ...] = ()
+    exclude: tuple[Pattern, ...] | None = None  # None: the folders that are left out by default
+    extend_exclude: tuple[Pattern, ...] = ()
+    include: tuple[Pattern, ...] | None = None
+    respect_gitignore: bool = True
+    default_excludes: bool = True
+    force_exclude: bool = False
+    baseline: Path | None = None
+    cache_dir: Path | None = None
+    output_format: str = "full"
+    require_reasons: bool = False
+    preview: bool = False
+    default_stream: str = "auto"
+    target_device: str = "maybe"
+    hidden_sync: str = "hot-loops"
+    models: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), hash=False)
+
+    @classmethod
+    def of(cls, **keys: Any) -> Settings:
+        """Settings from the configuration's keys, hyphens written as underscores; patterns are relative to the current folder.
+
+        Raises ConfigError as a configuration file would.
+        """
+        table = {key.replace("_", "-"): value for key, value in keys.items()}
+        return apply(cls(), table, Path.cwd(), "Settings.of")
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The rules that are on, before per-file ignores."""
+        return selected(self.selectors, self.preview)
+
+    def options(self, coverage: bool = False) -> Options:
+        """What the engine needs to know of the settings."""
+        from streamlint.engine import Options
+        from streamlint.rules import UNREADABLE, UNUSED
+
+        wide = self.preview or is_widest(self.selectors)
+        return Options(
+            codes=self.codes - {UNREADABLE, UNUSED},
+            default_stream=self.default_stream,
+            target_device=self.target_device,
+            hidden_sync="all-loops" if wide else self.hidden_sync,
+            user_models=self.models,
+            coverage=coverage,
+        )
+
+
+def apply(settings: Settings, table: Mapping[str, Any], root: Path, where: str) -> Settings:
+    """The settings, changed by a configuration table whose paths are relative to ``root``.
+
+    Raises ConfigError, naming ``where``, for an unknown key or a wrong value.
+    """
+    changes: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in KEYS:
+            raise ConfigError(f"{where}: unknown key '{key}'{did_you_mean(key, KEYS)}")
+        if key not in SELECTORS and key != "extend":
+            changes[key.replace("-", "_")] = _value(key, value, root, where)
+    for key in ("extend_exclude", "models"):
+        if key in changes:
+            changes[key] = getattr(settings, key) + changes[key]
+    layer = {key.replace("-", "_"): _strings(table[key], f"{where}: {key}") for key in SELECTORS if key in table}
+    if layer:
+        changes["selectors"] = (*settings.selectors, Selectors(**layer))
+        _check_selectors([word for words in layer.values() for word in words], where)
+    return replace(settings, **changes)
+
+
+def _value(key: str, value: Any, root: Path, where: str) -> Any:
+    place = f"{where}: {key}"
+    if key in GLOBS:
+        return tuple(Pattern(root, glob) for glob in _strings(value, place))
+    if key in FLAGS:
+        if not isinstance(value, bool):
+            raise ConfigError(f"{place}: expected true or false, not {value!r}")
+        return value
+    if key in WORDS:
+        if value not in WORDS[key]:
+            raise ConfigError(f"{place}: '{value}' is none of {', '.join(WORDS[key])}{did_you_mean(str(value), WORDS[key])}")
+        return value
+    if key in PATHS:
+        if not isinstance(value, str):
+            raise ConfigError(f"{place}: expected a path, not {value!r}")
+        return root / os.path.expanduser(value)
+    return _per_file_ignores(value, root, place) if key == "per-file-ignores" else _models(value, place)
+
+
+def _strings(value: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{place}: expected a list of strings, not {value!r}")
+    return tuple(value)
+
+
+def _check_selectors(words: list[str], where: str) -> None:
+    try:
+        expand(words)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _per_file_ignores(value: Any, root: Path, place: str) -> tuple[tuple[Pattern, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{place}: expected a table of patterns and lists of rules, not {value!r}")
+    rows = tuple((Pattern(root, glob), _strings(words, f"{place}: '{glob}'")) for glob, words in value.items())
+    _check_selectors([word for _, words in rows for word in words], place)
+    return rows
+
+
+def _models(value: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    from streamlint.models import ModelError, Models
+
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise ConfigError(f"{place}: expected a list of tables, not {value!r}")
+    rows = tuple((f"{place}[{number}]", item) for number, item in enumerate(value))
+    for source, item in rows:
+        try:
+            Models().add({key: inner for key, inner in item.items() if key != "language"}, source)
+        except ModelError as error:
+            raise ConfigError(str(error)) from None
+    return rows
+
+
+def load(path: Path) -> Settings:
+    """The settings of a configuration file and of those that it extends.
+
+    Raises ConfigError if a file is missing, is not TOML, or extends itself.
+    """
+    return _load(path, ())
+
+
+def _load(path: Path, above: tuple[Path, ...]) -> Settings:
+    if path in above:
+        raise ConfigError(f"{path}: extends itself: {' -> '.join(str(item) for item in (*above, path))}")
+    table = _table(path)
+    if table is None:
+        raise ConfigError(f"{path}: has no [tool.streamlint] table")
+    settings = Settings(root=path.parent)
+    if "extend" in table:
+        if not isinstance(table["extend"], str):
+            raise ConfigError(f"{path}: extend: expected a path, not {table['extend']!r}")
+        base = Path(os.path.normpath(path.parent / os.path.expanduser(table["extend"])))
+        settings = replace(_load(base, (*above, path)), root=path.parent)
+    return replace(apply(settings, table, path.parent, str(path)), source=path)
+
+
+def _table(path: Path) -> Mapping[str, Any] | None:
+    """Our table of a configuration file; None if a ``pyproject.toml`` has none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    named = path.name == "pyproject.toml"
+    if named and b"streamlint" not in data:  # spares the TOML parser, which is slow to import
+        return None
+    table: Any = parse_toml(data, str(path))
+    if not named:
+        return dict(table)
+    table = table.get("tool", {}).get("streamlint")
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.streamlint] is not a table")
+    return table
+
+
+def parse_toml(data: bytes, where: str) -> dict[str, Any]:
+    """TOML from bytes.
+
+    Raises ConfigError, naming ``where``.
+    """
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+class Resolver:
+    """Finds the settings of each file: the nearest configuration up from it, or one for all, changed by the command line."""
+
+    def __init__(self, fixed: Settings | None = None, overrides: Iterable[tuple[str, Mapping[str, Any]]] = (), **attributes: bool) -> None:
+        self._fixed = fixed
+        self._overrides = tuple(overrides)  # (what to name in an error, keys and values)
+        self._attributes = attributes
+        self._used: set[Path] = set()
+        self._final = functools.lru_cache(maxsize=None)(self._finish)
+        self._near = functools.lru_cache(maxsize=None)(self._nearest)
+
+    def of_folder(self, folder: Path) -> Settings:
+        """The settings for files of an absolute folder."""
+        return self._final(None if self._fixed else self._near(folder))
+
+    def of_file(self, path: Path) -> Settings:
+        """The settings for an absolute file."""
+        return self.of_folder(path.parent)
+
+    def sources(self) -> list[Path]:
+        """The configuration files that were used so far."""
+        return sorted(self._used)
+
+    def _nearest(self, folder: Path) -> Path | None:
+        for name in ("streamlint.toml", ".streamlint.toml", "pyproject.toml"):
+            path = folder / name
+            if path.is_file() and _table(path) is not None:
+                return path
+        return self._near(folder.parent) if folder.parent != folder else None
+
+    def _finish(self, path: Path | None) -> Settings:
+        settings = self._fixed or (load(path) if path else Settings())
+        self._used |= {settings.source} if settings.source else set()
+        for where, table in self._overrides:
+            settings = apply(settings, table, Path.cwd(), where)
+        return replace(settings, **self._attributes)  # type: ignore[arg-type]

@@ -1,0 +1,29 @@
+"""What ends a run with exit code 2.
+
+StreamlintError
+├── ConfigError   a configuration file or an option says what cannot be
+└── PathError     a path that was asked for is not there
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class StreamlintError(Exception):
+    """The linter could not do its work; the message says why, and stands alone on stderr."""
+
+
+class ConfigError(StreamlintError):
+    """A configuration file, or an option that stands for one of its keys, is wrong."""
+
+
+class PathError(StreamlintError):
+    """A path that was asked for does not exist."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the nearest known word, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else ""

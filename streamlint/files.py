@@ -1,0 +1,200 @@
+"""Which files a run looks at: paths as given, folders walked, exclusions, gitignore."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamlint.config import Pattern, Resolver, Settings
+from streamlint.errors import PathError
+from streamlint.findings import Problem
+from streamlint.reading import language_of
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+# Folders of tools: nobody's source.
+TOOL_FOLDERS = frozenset(
+    ".bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv .pytest_cache .pytype .ruff_cache .streamlint_cache"
+    " .svn .tox .venv .vscode __pycache__ __pypackages__ node_modules".split()
+)
+# Folders that are left out by default, and read with `--no-default-excludes`.
+DEFAULT_FOLDERS = frozenset(
+    "test tests benchmark benchmarks example examples third_party third-party thirdparty 3rdparty"
+    " cutlass cub eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to lint: its path as findings show it, its language, and whether it was named itself."""
+
+    path: str
+    language: str
+    settings: Settings
+    given: bool
+
+
+@dataclass(slots=True)
+class Discovery:
+    """What a walk met."""
+
+    files: list[Found] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def discover(paths: Iterable[str | Path], resolver: Resolver) -> Discovery:
+    """The lintable files of paths, in order, each once.
+
+    Raises PathError for a path that does not exist.
+    """
+    walk = _Walk(resolver)
+    for path in paths:
+        walk.start(os.fspath(path))
+    walk.found.files.sort(key=lambda file: file.path)
+    return walk.found
+
+
+def shown(path: str) -> str:
+    """A path as findings show it: relative to the current folder where it lies below, with forward slashes."""
+    absolute, here = os.path.abspath(path), os.getcwd()
+    below = absolute.startswith(here.rstrip(os.sep) + os.sep)
+    return (os.path.relpath(absolute, here) if below else absolute).replace(os.sep, "/")
+
+
+def matches(pattern: Pattern, path: Path, is_folder: bool = False) -> bool:
+    """Whether a pattern, or one for a folder above, covers an absolute path."""
+    try:
+        relative = path.relative_to(pattern.root).as_posix()
+    except ValueError:
+        return False
+    return bool(_spec((pattern.glob,)).match_file(relative + "/" * is_folder))
+
+
+class _Walk:
+    def __init__(self, resolver: Resolver) -> None:
+        self.found = Discovery()
+        self._resolver = resolver
+        self._seen: set[str] = set()
+
+    def start(self, path: str) -> None:
+        absolute = Path(os.path.abspath(path))
+        if not os.path.lexists(path):
+            raise PathError(f"{path}: no such file or folder")
+        is_folder = absolute.is_dir()
+        settings = self._resolver.of_folder(absolute if is_folder else absolute.parent)
+        if settings.force_exclude and left_out(absolute, is_folder, settings):
+            return
+        if is_folder:
+            self._folder(absolute)
+        else:
+            self._file(absolute, settings, given=True)
+
+    def _folder(self, folder: Path) -> None:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            self.found.problems.append(Problem(shown(str(folder)), f"cannot read the folder: {error.strerror}"))
+            return
+        settings = self._resolver.of_folder(folder)
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and (language_of(entry.name) is None or entry.is_dir()):
+                continue  # links to folders are not followed: they may lead round
+            path = folder / entry.name
+            if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder)):
+                continue
+            if is_folder:
+                self._folder(path)
+            elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
+                self._file(path, settings, given=False)
+
+    def _file(self, path: Path, settings: Settings, given: bool) -> None:
+        language = language_of(path.name) or ("python" if given and _is_python_script(path) else None)
+        if language and str(path) not in self._seen:
+            self._seen.add(str(path))
+            self.found.files.append(Found(shown(str(path)), language, settings, given))
+
+
+def _excluded(path: Path, is_folder: bool, settings: Settings) -> bool:
+    if is_folder and path.name in TOOL_FOLDERS:
+        return True
+    if settings.exclude is None:
+        if is_folder and settings.default_excludes and path.name.lower() in DEFAULT_FOLDERS:
+            return True
+    elif any(matches(pattern, path, is_folder) for pattern in settings.exclude):
+        return True
+    return any(matches(pattern, path, is_folder) for pattern in settings.extend_exclude)
+
+
+def left_out(path: Path, is_folder: bool, settings: Settings) -> bool:
+    """What ``--force-exclude`` asks: whether a path, or a folder between it and the configuration's folder, is excluded."""
+    if not path.is_relative_to(settings.root):
+        return False
+    below = path.relative_to(settings.root).parts
+    steps = [settings.root.joinpath(*below[: length + 1]) for length in range(len(below))]
+    return any(
+        _excluded(step, folder, settings) or (settings.respect_gitignore and _ignored_by_git(step, folder))
+        for step, folder in ((step, is_folder or step != path) for step in steps)
+    )
+
+
+def _is_python_script(path: Path) -> bool:
+    if path.suffix or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            first = file.readline(200)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
+
+
+def _ignored_by_git(path: Path, is_folder: bool) -> bool:
+    """Whether a gitignore says so: the nearest file that knows the path decides."""
+    for folder, spec in _gitignores(path.parent):
+        verdict = spec.check_file(path.relative_to(folder).as_posix() + "/" * is_folder).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+@functools.cache
+def _gitignores(folder: Path) -> tuple[tuple[Path, GitIgnoreSpec], ...]:
+    """The ignore files in force in a folder, nearest first, up to the root of the repository."""
+    is_root = (folder / ".git").exists()
+    own = [folder / ".gitignore", *([folder / ".git" / "info" / "exclude"] if is_root else [])]
+    specs = tuple((folder, spec) for spec in map(_gitignore, own) if spec)
+    return specs if is_root or folder.parent == folder else specs + _gitignores(folder.parent)
+
+
+def _gitignore(path: Path) -> GitIgnoreSpec | None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    useful = tuple(line for line in lines if line.strip() and not line.startswith("#"))
+    return _spec(useful) if useful else None
+
+
+@functools.cache
+def _spec(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(_parsable(lines))
+
+
+def _parsable(lines: tuple[str, ...]) -> Iterator[str]:
+    """Patterns that pathspec accepts; git itself skips the others without a word."""
+    from pathspec import GitIgnoreSpec
+
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            continue
+        yield line

@@ -1,0 +1,118 @@
+"""What a run reports: findings with their places, trails and facts. No other module is imported here."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Category(enum.Enum):
+    """What goes wrong. Decides the severity, once and here."""
+
+    STALL = "stall"
+    RACE = "race"
+    DEADLOCK = "deadlock"
+    ERROR = "error"
+    PORTABILITY = "portability"
+
+    @property
+    def severity(self) -> Severity:
+        return _SEVERITY[self]
+
+
+class Severity(enum.Enum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+_SEVERITY = {
+    Category.RACE: Severity.ERROR,
+    Category.DEADLOCK: Severity.ERROR,
+    Category.ERROR: Severity.ERROR,
+    Category.STALL: Severity.WARNING,
+    Category.PORTABILITY: Severity.NOTE,
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A place in a file. Rows and columns count from 1, columns in code points, the end is exclusive."""
+
+    file: str
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trail: a fact and where it came from."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of ``span`` by ``content``."""
+
+    content: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that repair a finding. ``applicability``: ``safe`` can change no result, else ``unsafe``, or ``display`` only."""
+
+    message: str
+    edits: tuple[Edit, ...]
+    applicability: str = "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One hazard: the offending operation, and the trail that shows it."""
+
+    code: str
+    name: str
+    category: Category
+    message: str
+    span: Span
+    trail: tuple[Step, ...] = ()
+    help: str = ""
+    fix: Fix | None = None
+    facts: dict[str, object] = field(default_factory=dict, hash=False)
+    qualname: str = ""  # the function that holds the place; part of the fingerprint
+    related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
+
+    @property
+    def severity(self) -> Severity:
+        return self.category.severity
+
+    def sort_key(self) -> tuple[str, int, int, str]:
+        return (self.span.file, self.span.row, self.span.column, self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a part of it, that could not be read (``SL000``)."""
+
+    file: str
+    message: str
+    row: int = 1
+    column: int = 1
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a run: findings in order, problems, and what was looked at."""
+
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    files: int = 0  # lintable files that were met
+    relevant: int = 0  # of these, how many mention CUDA
+    coverage: dict[str, object] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)  # source of files that findings show

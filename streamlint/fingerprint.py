@@ -1,0 +1,50 @@
+"""The identity of a finding that outlives moved lines: for baselines and code scanning."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from streamlint.findings import Finding
+from streamlint.layout import Layout, layout
+from streamlint.reading import language_of
+
+
+def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[str]:
+    """A fingerprint for each finding, in their order.
+
+    It is made of code, path, qualified name, the statement's text without comments and indentation, and an ordinal among equals.
+    """
+    layouts: dict[str, Layout] = {}
+    seen: collections.Counter[tuple[str, ...]] = collections.Counter()
+    result = []
+    for finding in findings:
+        file = finding.span.file
+        if file not in layouts:
+            layouts[file] = layout(texts.get(file, ""), language_of(file) or "python")
+        key = (finding.code, _stable_path(file), finding.qualname, layouts[file].statement_text(finding.span.row))
+        result.append(_digest(key, seen[key]))
+        seen[key] += 1
+    return result
+
+
+def _digest(key: tuple[str, ...], ordinal: int) -> str:
+    return hashlib.sha256("\0".join((*key, str(ordinal))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _stable_path(path: str) -> str:
+    """The path from the root of its repository, so that the folder a run starts in does not count; without a repository, as shown."""
+    absolute = Path(os.path.abspath(path))
+    root = _repository(absolute.parent)
+    return absolute.relative_to(root).as_posix() if root else path
+
+
+@functools.cache
+def _repository(folder: Path) -> Path | None:
+    if (folder / ".git").exists():
+        return folder
+    return _repository(folder.parent) if folder.parent != folder else None

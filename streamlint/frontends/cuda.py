@@ -1,0 +1,66 @@
+"""C++ and CUDA source to ``program.Module``, through tree-sitter."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from streamlint.frontends import UnreadableSource
+from streamlint.frontends.cuda_definitions import DefinitionReader
+from streamlint.frontends.cuda_macros import Expander
+from streamlint.frontends.cuda_pieces import Piece, Pieces
+from streamlint.frontends.cuda_positions import Places
+from streamlint.frontends.cuda_preprocess import Preprocessed, preprocess, without_annotations
+from streamlint.program import Module
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+
+_DEPTH = 6000
+
+
+def lower(path: str, text: str) -> Module:
+    """Lower one C++ or CUDA file. What could not be read is noted in ``problems``."""
+    if "\0" in text:
+        raise UnreadableSource(1, 1, "this is not text")
+    source = preprocess(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
+    pieces = _expanded(source)
+    code, device_lambdas = without_annotations(pieces.text)
+    # One byte a code point, so that the parser's offsets are ours; only strings hold other characters.
+    encoded = code.encode("ascii", "replace")
+    macros = {name: macro.body for _, name, macro in source.definitions if macro is not None}
+    module = Module(path, "cuda", [], text, includes=tuple(source.includes), macros=macros)
+    tree = _parser().parse(encoded)
+    with _deep_recursion():
+        DefinitionReader(code, Places(text, pieces), module, device_lambdas).read(tree.root_node)
+    return module
+
+
+def _expanded(source: Preprocessed) -> Pieces:
+    try:
+        return Expander(source).run()
+    except RecursionError:
+        return Pieces([Piece(source.text, 0, None)])
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Long chains of ``else if`` are nested in the tree."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_cuda
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))

@@ -1,0 +1,297 @@
+"""Before the parse: comments and branches that are not compiled are blanked, ``#define`` bodies kept, annotations removed.
+
+Every step keeps the length of the text, so offsets stay those of the file; what must be put in besides is returned as insertions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from streamlint.frontends.cuda_conditions import defined, holds
+
+CHOICE = "streamlint_either_branch"
+
+_OPAQUE = re.compile(
+    r"//(?:[^\n\\]|\\\r?\n|\\.)*|/\*.*?(?:\*/|\Z)"
+    r'|R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"'
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'",
+    re.S,
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*([a-z_]+)\b((?:[^\n\\]|\\\r?\n|\\.)*)", re.M)
+_DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?(.*)", re.S)
+_CONTINUATION = re.compile(r"\\\r?\n[ \t]*")
+_VISIBLE = re.compile(r"[^\n]")
+_CODE_BRACE = re.compile(r"(?:\)(?:\s|const|noexcept|override|final|mutable|->[\w\s:<>*&]*)*|\belse|\bdo|\btry|\]|[;{}:])\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """One ``#define``. ``params`` is None for object-like macros; a variadic tail is called ``__VA_ARGS__`` unless it has a name."""
+
+    name: str
+    params: tuple[str, ...] | None
+    variadic: bool
+    body: str
+
+
+@dataclass(slots=True)
+class Preprocessed:
+    """The text with everything blanked that is not compiled, and what the directives said."""
+
+    text: str
+    mask: str
+    includes: list[str] = field(default_factory=list)
+    definitions: list[tuple[int, str, Macro | None]] = field(default_factory=list)  # None where a name is undefined
+    insertions: dict[int, str] = field(default_factory=dict)
+
+
+def blank(text: str) -> str:
+    """As many blanks, with the line ends kept."""
+    return _VISIBLE.sub(" ", text) if "\n" in text else " " * len(text)
+
+
+def without_comments(text: str) -> str:
+    """``text`` with blanks for comments."""
+    return _OPAQUE.sub(lambda match: blank(match.group()) if match.group()[0] == "/" else match.group(), text)
+
+
+def masked(text: str) -> str:
+    """``text`` with the inside of strings and characters overwritten, for searches by shape."""
+    return _OPAQUE.sub(lambda match: '"' + _VISIBLE.sub("_", match.group()[1:-1]) + '"', text)
+
+
+def preprocess(text: str) -> Preprocessed:
+    """Read the directives of a file and take the branches that a CUDA host build takes."""
+    code = without_comments(text)
+    reader = _Directives(code, masked(code))
+    reader.read()
+    return reader.result()
+
+
+@dataclass(slots=True)
+class _Branch:
+    outer_live: bool
+    taken: bool | None
+    opened: re.Match[str]
+    middle: re.Match[str] | None = None
+    plain: bool = True  # no #elif, and no directive in the #else branch
+
+
+class _Directives:
+    def __init__(self, code: str, mask: str) -> None:
+        self.code = code
+        self.mask = mask
+        self.pieces: list[str] = []
+        self.done = 0
+        self.live = True
+        self.stack: list[_Branch] = []
+        self.values: dict[str, str] = {}
+        self.found = Preprocessed("", "")
+        self.kept: list[tuple[int, int]] = []
+
+    def read(self) -> None:
+        for match in _DIRECTIVE.finditer(self.mask):
+            self.copy(match.start())
+            self.pieces.append(blank(self.code[match.start() : match.end()]))
+            self.done = match.end()
+            if self.stack and self.stack[-1].middle is not None and match.group(1) != "endif":
+                self.stack[-1].plain = False
+            self.handle(match)
+        self.copy(len(self.code))
+
+    def copy(self, end: int) -> None:
+        part = self.code[self.done : end]
+        self.pieces.append(part if self.live else blank(part))
+        self.done = end
+
+    def handle(self, match: re.Match[str]) -> None:
+        word = match.group(1)
+        rest = self.code[match.start(2) : match.end(2)]
+        if word in ("if", "ifdef", "ifndef"):
+            self.open(word, rest, match)
+        elif word in ("elif", "else", "endif"):
+            self.close(word, rest, match)
+        elif self.live and word in ("define", "undef", "include"):
+            self.keep(word, rest, match)
+
+    def open(self, word: str, rest: str, match: re.Match[str]) -> None:
+        value: bool | None = False
+        if self.live:
+            value = self.value(word, rest)
+        self.stack.append(_Branch(self.live, value, match))
+        self.live = self.live and value is not False
+
+    def value(self, word: str, rest: str) -> bool | None:
+        if word == "if":
+            return holds(rest, self.values)
+        value = defined(rest.split()[0] if rest.split() else "", self.values)
+        if word == "ifndef" and value is not None:
+            return not value
+        return value
+
+    def close(self, word: str, rest: str, match: re.Match[str]) -> None:
+        if not self.stack:
+            return
+        branch = self.stack[-1]
+        if word == "endif":
+            self.stack.pop()
+            self.live = branch.outer_live
+            self.choose(branch, match)
+        elif word == "elif":
+            branch.plain = False
+            value = holds(rest, self.values) if branch.outer_live and branch.taken is False else False
+            self.live = branch.outer_live and value is not False
+            branch.taken = value if branch.taken is False else branch.taken
+        else:
+            self.live = branch.outer_live and branch.taken is False
+            branch.middle = match
+
+    def choose(self, branch: _Branch, end: re.Match[str]) -> None:
+        """Both branches of an unknown condition, where both are statements, become an ``if`` that is not known."""
+        middle = branch.middle
+        if branch.taken is not None or middle is None or not branch.plain or not branch.outer_live:
+            return
+        then, other = (branch.opened.end(), middle.start()), (middle.end(), end.start())
+        if all(_are_statements(self.mask[start:stop]) for start, stop in (then, other)) and self.in_code(branch.opened.start()):
+            self.kept.append(other)
+            for at, text in ((branch.opened.start(), f"if({CHOICE}){{"), (middle.start(), "}else{"), (end.start(), "}")):
+                self.found.insertions[at] = text
+
+    def in_code(self, offset: int) -> bool:
+        text = masked("".join(self.pieces)[:offset])
+        if not re.search(r"[;{}]\s*\Z", text):
+            return False
+        opened: list[int] = []
+        for match in re.finditer(r"[{}]", text):
+            if match.group() == "{":
+                opened.append(match.start())
+            elif opened:
+                opened.pop()
+        return bool(opened) and _CODE_BRACE.search(text, max(0, opened[-1] - 200), opened[-1]) is not None
+
+    def keep(self, word: str, rest: str, match: re.Match[str]) -> None:
+        if word == "include":
+            self.found.includes.append(rest.strip().strip('<>"'))
+            return
+        macro = _macro(rest) if word == "define" else None
+        name = macro.name if macro else rest.strip()
+        self.found.definitions.append((match.end(), name, macro))
+        if macro:
+            self.values[name] = macro.body
+        else:
+            self.values.pop(name, None)
+
+    def result(self) -> Preprocessed:
+        text = "".join(self.pieces)
+        for start, end in self.kept:
+            text = text[:start] + self.code[start:end] + text[end:]
+        self.found.text = text
+        self.found.mask = masked(text)
+        return self.found
+
+
+def _macro(rest: str) -> Macro | None:
+    match = _DEFINE.match(_CONTINUATION.sub(" ", rest))
+    if match is None:
+        return None
+    body = match.group(4).strip()
+    if match.group(2) is None:
+        return Macro(match.group(1), None, False, body)
+    params = [param.strip() for param in match.group(3).split(",") if param.strip()]
+    variadic = bool(params) and params[-1].endswith("...")
+    if variadic:
+        params[-1] = params[-1][:-3].strip() or "__VA_ARGS__"
+    return Macro(match.group(1), tuple(params), variadic, body)
+
+
+def _are_statements(mask: str) -> bool:
+    mask = mask.strip()
+    if not mask or mask[-1] not in ";}" or mask[0] in ")}]=+-*/%&|<>?:.,;" or re.match(r"(?:else|case|default|namespace|template)\b", mask):
+        return False
+    depth = 0
+    for match in re.finditer(r"[(){}\[\]]", mask):
+        depth += 1 if match.group() in "({[" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+# --- annotations ----------------------------------------------------------------------------------------------------------------
+
+_WORDS = re.compile(
+    r"\b(?:__restrict__|__restrict|CUDART_CB|CUDAAPI|CUDARTAPI|CURANDAPI|__stdcall|__cdecl|__fastcall|__forceinline__|__forceinline|__noinline__|__inline__"
+    r"|__grid_constant__|__extension__|__inline|__volatile__|TORCH_API|C10_UNUSED|PYBIND11_NOINLINE)\b"
+)
+_CALLED = re.compile(
+    r"\b(?:__align__|__launch_bounds__|__attribute__|__attribute|__declspec|alignas|__cluster_dims__|__maxnreg__|__block_size__)\s*(?=\()"
+)
+_ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:volatile|goto|__volatile__|\s)*(?=\()")
+_BRACKETS = re.compile(r"\[\[[^\[\]]*\]\]")
+_IN_LAMBDA = re.compile(r"(?<=[\])])(?:\s*(?:__host__|__device__)\b)+(?=\s*(?:mutable\b|[({]|->))")
+_EXPORT = re.compile(
+    r"\b(_*[A-Z][A-Z0-9_]+)(?=\s+(?:_*[A-Z][A-Z0-9_]+\s+)*"
+    r"(?:(?:void|int|bool|float|double|char|auto|unsigned|size_t|static|inline|constexpr|explicit|virtual|template|class|struct|enum|typename|extern"
+    r"|__global__|__device__|__host__)\b|(?!const\b|volatile\b)[A-Za-z_][\w:]*(?:<[^;{}()<>]*>)?[\s*&]+(?!const\b)[A-Za-z_~][\w:]*\s*[;({=\[]"
+    r"|const\s+[\w:]+\s*[*&]*\s+[*&]*\w+\s*\())"
+)
+_BEFORE_EXPORT = re.compile(r"(?:[;{}>:]|\b(?:static|inline|extern|virtual|constexpr|friend|explicit)|\A|extern \"_\")\s*\Z")
+_EXPORTED_CLASS = re.compile(r"\b(?:class|struct|namespace)\s+([A-Z][A-Z0-9_]{2,})\s+(?=[A-Za-z_]\w*\s*(?:final\s*)?(?:[:{]|$))", re.M)
+_UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
+
+
+def without_annotations(text: str) -> tuple[str, list[int]]:
+    """``text`` with what the grammar stumbles over blanked, and the offsets of lambdas that are device code."""
+    mask = masked(text)
+    edits: list[tuple[int, int, str]] = []
+    if "__" in mask or "CUDA" in mask or "API" in mask:
+        edits += [(match.start(), match.end(), "") for match in _WORDS.finditer(mask)]
+    for pattern in (_CALLED, _ASSEMBLY):
+        edits += [(match.start(), _after_parenthesis(mask, match.end()), "") for match in pattern.finditer(mask)]
+    edits += [(match.start(), match.end(), "") for match in _BRACKETS.finditer(mask)]
+    edits += [(match.start(1), match.end(1), "D") for match in _UNSIGNED.finditer(mask)]
+    edits += [(match.start(1), match.end(1), _space(match.group(1))) for match in _EXPORTED_CLASS.finditer(mask)]
+    edits += _exports(mask)
+    text, mask = _edited(text, edits), _edited(mask, edits)
+    lambdas = [match for match in _IN_LAMBDA.finditer(mask) if "__device__" in match.group() or "__host__" in match.group()]
+    device = [match.start() for match in lambdas if "__host__" not in match.group()]
+    return _edited(text, [(match.start(), match.end(), "") for match in lambdas]), device
+
+
+def _exports(mask: str) -> list[tuple[int, int, str]]:
+    """Macros in capitals before a declaration, where one begins."""
+    found: list[tuple[int, int, str]] = []
+    for match in _EXPORT.finditer(mask):
+        start = match.start(1)
+        after_other = bool(found) and not mask[found[-1][1] : start].strip()
+        if after_other or _BEFORE_EXPORT.search(mask, max(0, start - 60), start):
+            found.append((start, match.end(1), _space(match.group(1))))
+    return found
+
+
+def _space(word: str) -> str:
+    return "__device__" if "DEVICE" in word and "HOST" not in word else ""
+
+
+def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
+    if not edits:
+        return text
+    pieces: list[str] = []
+    done = 0
+    for start, end, word in sorted(edits):
+        if start < done:
+            continue
+        old = text[start:end]
+        pieces += [text[done:start], word + blank(old)[len(word) :] if len(word) <= len(old) else blank(old)]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _after_parenthesis(mask: str, start: int) -> int:
+    depth = 0
+    for match in re.compile(r"[()]").finditer(mask, start):
+        depth += 1 if match.group() == "(" else -1
+        if not depth:
+            return match.end()
+    return start

@@ -1,0 +1,191 @@
+"""Types and declarators."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamlint.frontends.cuda_positions import Places
+from streamlint.program import Module, Position, Type
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as Syntax
+
+_TEMPLATE_MARK = re.compile(r"\btemplate\s+")
+
+
+class Declarator(NamedTuple):
+    """A declared name with what its declarator adds to the type."""
+
+    name: str
+    node: Syntax | None  # the innermost name
+    pointers: int = 0
+    reference: bool = False
+    array: int | None = None
+    function: Syntax | None = None  # the function_declarator around the name
+    indirect: bool = False  # a pointer to a function: ``(*name)(…)``
+    names: tuple[str, ...] = ()  # structured bindings
+
+    def type(self, base: Type) -> Type:
+        """``base`` with pointers, reference and array of this declarator."""
+        if not (self.pointers or self.reference or self.array is not None):
+            return base
+        return Type(
+            base.name,
+            base.args,
+            base.pointers + self.pointers,
+            base.reference or self.reference,
+            self.array if self.array is not None else base.array,
+        )
+
+
+class TypeReader:
+    """What every reader of the syntax tree needs, and types."""
+
+    def __init__(self, code: str, places: Places, module: Module) -> None:
+        self.code = code
+        self.places = places
+        self.module = module
+
+    def text(self, node: Syntax) -> str:
+        """The text of a node (expanded, comments gone)."""
+        return self.code[node.start_byte : node.end_byte]
+
+    def at(self, node: Syntax) -> Position:
+        """The place of a node in the file."""
+        return self.places.span(node.start_byte, node.end_byte)
+
+    def field(self, node: Syntax, name: str) -> Syntax | None:
+        """A child by the name of its field."""
+        return node.child_by_field_name(name)
+
+    # --- names
+
+    def name(self, node: Syntax) -> str:
+        """A possibly qualified name without template arguments and without a leading ``::``."""
+        kind = node.type
+        if kind in ("qualified_identifier", "nested_namespace_specifier"):
+            return "::".join(part for part in (self.name(child) for child in node.named_children) if part)
+        if kind in ("template_type", "template_function", "template_method"):
+            inner = self.field(node, "name")
+            return self.name(inner) if inner else self.text(node)
+        if kind == "dependent_name":
+            return self.name(node.named_children[0]) if node.named_children else ""
+        if kind == "destructor_name":
+            return "~" + "".join(self.name(child) for child in node.named_children)
+        if kind in ("operator_name", "operator_cast"):
+            return self.operator_name(node)
+        if kind in ("ERROR", "comment", "type_qualifier"):
+            return ""
+        text = self.text(node)
+        return "".join(text.split("<")[0].split()) if "<" in text else text
+
+    def operator_name(self, node: Syntax) -> str:
+        """``operator()`` and the like."""
+        if node.type == "operator_cast":
+            inner = self.field(node, "type")
+            return "operator " + (self.name(inner) if inner else "")
+        return "".join(self.text(node).split())
+
+    def template_arguments(self, node: Syntax) -> tuple[str, ...]:
+        """The template arguments of the last part of a name, as text."""
+        if node.type == "qualified_identifier":
+            inner = self.field(node, "name")
+            return self.template_arguments(inner) if inner else ()
+        if node.type == "dependent_name" and node.named_children:
+            return self.template_arguments(node.named_children[0])
+        if node.type in ("template_type", "template_function", "template_method"):
+            arguments = self.field(node, "arguments")
+            return tuple(" ".join(self.text(child).split()) for child in arguments.named_children) if arguments else ()
+        return ()
+
+    def last_part(self, node: Syntax) -> Syntax:
+        """The last name in a callee: what findings point at."""
+        kind = node.type
+        inner: Syntax | None = None
+        if kind in ("qualified_identifier", "template_function", "template_method", "template_type"):
+            inner = self.field(node, "name")
+        elif kind == "field_expression":
+            inner = self.field(node, "field")
+        elif kind in ("parenthesized_expression", "dependent_name") and node.named_children:
+            inner = node.named_children[-1]
+        elif kind in ("pointer_expression", "subscript_expression"):
+            inner = self.field(node, "argument")
+        elif kind == "call_expression":
+            inner = self.field(node, "function")
+        elif kind == "lambda_expression":
+            inner = self.field(node, "captures")
+        return self.last_part(inner) if inner else node
+
+    # --- types
+
+    def type(self, node: Syntax | None) -> Type:
+        """A type specifier, or a type_descriptor with its abstract declarator."""
+        if node is None:
+            return Type("")
+        kind = node.type
+        if kind == "type_descriptor":
+            base = self.type(self.field(node, "type"))
+            declarator = self.field(node, "declarator")
+            return self.declarator(declarator).type(base) if declarator else base
+        if kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+            name = self.field(node, "name")
+            return self.type(name) if name else Type("")
+        if kind in ("placeholder_type_specifier", "decltype"):
+            return Type("auto")
+        if kind == "dependent_type" and node.named_children:
+            return self.type(node.named_children[0])
+        if kind == "sized_type_specifier":
+            return Type(" ".join(self.text(node).split()))
+        return Type(self.name(node), self.type_arguments(node))
+
+    def type_arguments(self, node: Syntax) -> tuple[Type, ...]:
+        """The template arguments of a type; what is not a type keeps its text as name."""
+        if node.type == "qualified_identifier":
+            inner = self.field(node, "name")
+            return self.type_arguments(inner) if inner else ()
+        arguments = self.field(node, "arguments") if node.type == "template_type" else None
+        if arguments is None:
+            return ()
+        return tuple(
+            self.type(child) if child.type == "type_descriptor" else Type(" ".join(self.text(child).split()))
+            for child in arguments.named_children
+        )
+
+    def declarator(self, node: Syntax | None) -> Declarator:
+        """Follow a declarator inwards to its name."""
+        pointers, reference, array = 0, False, None
+        function: Syntax | None = None
+        inside_parentheses = indirect = False
+        while node is not None:
+            kind = node.type
+            inner = self.field(node, "declarator")
+            if kind in ("pointer_declarator", "abstract_pointer_declarator"):
+                pointers += 1
+                indirect = indirect or (inside_parentheses and function is not None)
+            elif kind in ("reference_declarator", "abstract_reference_declarator"):
+                reference = True
+                inner = inner or next((child for child in node.named_children if child.type not in ("type_qualifier", "ERROR")), None)
+            elif kind in ("array_declarator", "abstract_array_declarator"):
+                array = self.element_count(self.field(node, "size"))
+            elif kind in ("function_declarator", "abstract_function_declarator"):
+                function = function or node
+            elif kind in ("parenthesized_declarator", "abstract_parenthesized_declarator"):
+                inside_parentheses = True
+                inner = next(iter(node.named_children), None)
+            elif kind == "structured_binding_declarator":
+                return Declarator("", node, pointers, reference, array, names=tuple(self.text(child) for child in node.named_children))
+            elif kind in ("init_declarator", "attributed_declarator", "variadic_declarator", "optional_type_parameter_declaration"):
+                inner = inner or next(iter(node.named_children), None)
+            else:
+                return Declarator(self.name(node), node, pointers, reference, array, function, indirect)
+            node = inner
+        return Declarator("", None, pointers, reference, array, function, indirect)
+
+    def element_count(self, size: Syntax | None) -> int:
+        """The number of elements where it is a literal (or a macro that is one), else 0."""
+        if size is None:
+            return 0
+        text = self.text(size).strip("()")
+        text = self.module.macros.get(text, text).strip("()uUlL ")
+        return int(text) if text.isdigit() else 0

@@ -1,0 +1,111 @@
+"""The Python front end: libcst parses, one walk lowers to `streamlint.program`.
+
+libcst takes 0.15 s to import, so nothing here imports it before there is something to parse.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from streamlint.frontends import UnreadableSource
+from streamlint.program import Module
+
+if TYPE_CHECKING:
+    import libcst
+
+# CPython's own limit for nested brackets. libcst's parser has none: from about 1,000 on it overflows the stack and kills the process.
+DEEPEST_BRACKETS = 200
+# For the second try, see `lower`: room for some 900 chained calls, and little enough to fit small stacks.
+DEEPER_RECURSION = 4000
+ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
+
+_BRACKET = re.compile(r"[()\[\]{}]")
+_STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+_TEXT_OR_BRACKET = re.compile(
+    r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"(?:[^\\\"\n]|\\.)*\"?|'(?:[^\\'\n]|\\.)*'?|#[^\n]*|[()\[\]{}]",
+    re.DOTALL,
+)
+
+
+def lower(path: str, text: str) -> Module:
+    """Parse and lower one file. Raises `UnreadableSource` for what is not Python, or is nested too deeply."""
+    _refuse_null_bytes(text)
+    _refuse_deep_brackets(text)
+    tree = _parse(text)
+    from streamlint.frontends.python_statements import lower_module
+
+    limit = sys.getrecursionlimit()
+    try:
+        return lower_module(path, text, tree)
+    except RecursionError:
+        sys.setrecursionlimit(max(limit, DEEPER_RECURSION))
+    try:
+        return lower_module(path, text, tree)
+    except RecursionError:
+        raise UnreadableSource(1, 1, "code is nested too deeply") from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _parse(text: str) -> libcst.Module:
+    import libcst
+
+    try:
+        return libcst.parse_module(text)
+    except libcst.ParserSyntaxError as error:
+        raise _explain(text, error) from None
+    except UnicodeEncodeError as error:
+        row, column = _place(text, error.start)
+        raise UnreadableSource(row, column, "text is not valid Unicode") from None
+
+
+def _explain(text: str, error: libcst.ParserSyntaxError) -> UnreadableSource:
+    """CPython's words and place where it also refuses the text: libcst's parser lists every token that it would have liked."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<source>", "exec", flags=ONLY_PARSE, dont_inherit=True)
+    except SyntaxError as known:
+        row, column = known.lineno or error.raw_line, max(known.offset or 1, 1)
+        return UnreadableSource(row, column, f"syntax error: {known.msg}")
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return _translate(error)
+
+
+def _translate(error: libcst.ParserSyntaxError) -> UnreadableSource:
+    found = re.match(r"(?:parser|tokenizer) error: (?:error at (\d+):(\d+): )?(.*)", error.message, re.DOTALL)
+    if found is None:
+        return UnreadableSource(error.raw_line, error.raw_column + 1, f"syntax error: {error.message}")
+    reason = found[3] if len(found[3]) < 80 else "unexpected token"
+    if found[1] is None:
+        return UnreadableSource(error.raw_line, error.raw_column + 1, f"syntax error: {reason}")
+    return UnreadableSource(int(found[1]), int(found[2]) + 1, f"syntax error: {reason}")
+
+
+def _refuse_null_bytes(text: str) -> None:
+    offset = text.find("\0")
+    if offset >= 0:
+        row, column = _place(text, offset)
+        raise UnreadableSource(row, column, "source holds a null byte; is this a binary file?")
+
+
+def _refuse_deep_brackets(text: str) -> None:
+    steps = map(_STEPS.__getitem__, _BRACKET.findall(text))
+    if max(accumulate(steps), default=0) <= DEEPEST_BRACKETS:
+        return
+    depth = 0
+    for found in _TEXT_OR_BRACKET.finditer(text):
+        depth = max(depth + _STEPS.get(found[0], 0), 0)
+        if depth > DEEPEST_BRACKETS:
+            row, column = _place(text, found.start())
+            raise UnreadableSource(row, column, "brackets are nested too deeply")
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    before = re.split(r"\r\n?|\n", text[:offset])
+    return len(before), len(before[-1]) + 1

@@ -1,0 +1,85 @@
+"""Lowers the cases of ``match``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from streamlint.frontends.python_expressions import expression
+from streamlint.frontends.python_lowering import Lowering
+from streamlint.program import NOWHERE, Assign, Attr, Expression, Name, Statement, Unknown
+
+Labels = tuple[Expression, ...]
+
+_PATTERNS = (
+    cst.MatchPattern,
+    cst.MatchSequenceElement,
+    cst.MatchStar,
+    cst.MatchMappingElement,
+    cst.MatchKeywordElement,
+    cst.MatchOrElement,
+)
+
+
+def switch_labels(low: Lowering, subject: cst.BaseExpression, case: cst.MatchCase) -> tuple[Labels, list[Statement]]:
+    """The labels of one case (none where it takes anything), and assignments for the names that it binds."""
+    labels = tuple(_labels(low, case.pattern))
+    if case.guard is not None:
+        labels = (Unknown((*labels, expression(low, case.guard)), at=low.at[case.guard]),)
+    return labels, [_binding(low, subject, case.pattern, name) for name in _names(case.pattern)]
+
+
+def _labels(low: Lowering, pattern: cst.CSTNode) -> Iterator[Expression]:
+    if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
+        yield expression(low, pattern.value)
+    elif isinstance(pattern, cst.MatchOr):
+        alternatives = [tuple(_labels(low, element.pattern)) for element in pattern.patterns]
+        if all(alternatives):
+            yield from (label for labels in alternatives for label in labels)
+    elif not isinstance(pattern, cst.MatchAs):
+        yield Unknown(tuple(_values(low, pattern)), at=low.at.get(pattern, NOWHERE))
+    elif pattern.pattern is not None:
+        yield from _labels(low, pattern.pattern)
+
+
+def _values(low: Lowering, pattern: cst.CSTNode) -> Iterator[Expression]:
+    """The expressions that a pattern evaluates: values, keys, classes; not the names that it binds."""
+    for evaluated in _evaluated(pattern):
+        yield expression(low, evaluated)
+    for child in _below(pattern):
+        yield from _values(low, child)
+
+
+def _evaluated(pattern: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
+    if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
+        return (pattern.value,)
+    if isinstance(pattern, cst.MatchClass):
+        return (pattern.cls,)
+    return (pattern.key,) if isinstance(pattern, cst.MatchMappingElement) else ()
+
+
+def _below(pattern: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    return tuple(child for child in pattern.children if isinstance(child, _PATTERNS))
+
+
+def _names(pattern: cst.CSTNode) -> Iterator[cst.Name]:
+    bound: cst.Name | None = None
+    if isinstance(pattern, cst.MatchAs | cst.MatchStar):
+        bound = pattern.name
+    elif isinstance(pattern, cst.MatchMapping):
+        bound = pattern.rest
+    for child in _below(pattern):
+        yield from _names(child)
+    if bound is not None:
+        yield bound
+
+
+def _binding(low: Lowering, subject: cst.BaseExpression, pattern: cst.MatchPattern, name: cst.Name) -> Statement:
+    at = low.at[name]
+    whole = isinstance(pattern, cst.MatchAs) and pattern.name is name
+    value = expression(low, subject) if whole else None
+    # Only plain names are said twice: a call would seem to run again.
+    if not isinstance(value, Name | Attr):
+        value = Unknown(at=at)
+    return Assign((Name(name.value, at=at),), value, at=at)

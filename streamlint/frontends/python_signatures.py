@@ -1,0 +1,90 @@
+"""Lowers Python parameters and annotations, and lambdas, which have the former."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from streamlint.frontends import python_literals as literals
+from streamlint.frontends.python_expressions import BINARY, EXPRESSIONS, axis, dotted, expression, optional
+from streamlint.frontends.python_lowering import Enclosing, Lowering
+from streamlint.program import Binary, Const, Expression, Function, Index, Lambda, Param, Position, Return
+
+
+def params(low: Lowering, node: cst.Parameters) -> list[Param]:
+    """The parameters of a function or lambda, in order."""
+    result = [_param(low, param) for param in (*node.posonly_params, *node.params)]
+    if isinstance(node.star_arg, cst.Param):
+        result.append(_param(low, node.star_arg))
+        result[-1].kind = "star"
+    for param in node.kwonly_params:
+        result.append(_param(low, param))
+        result[-1].kind = "keyword"
+    if node.star_kwarg is not None:
+        result.append(_param(low, node.star_kwarg))
+        result[-1].kind = "double"
+    return result
+
+
+def _param(low: Lowering, node: cst.Param) -> Param:
+    given = node.annotation.annotation if node.annotation else None
+    return Param(node.name.value, optional(low, node.default), annotation(low, given) if given else None)
+
+
+def annotation(low: Lowering, node: cst.BaseExpression) -> Expression:
+    """Lower an annotation; strings in it are read as the code that they hold."""
+    if isinstance(node, cst.SimpleString):
+        return _quoted(low, node)
+    if isinstance(node, cst.BinaryOperation):
+        return Binary(BINARY[type(node.operator)], annotation(low, node.left), annotation(low, node.right), at=low.at[node])
+    if isinstance(node, cst.Subscript) and dotted(node.value).rpartition(".")[2] not in ("Literal", "Annotated"):
+        indices = tuple(axis(low, element, annotation) for element in node.slice)
+        return Index(expression(low, node.value), indices, at=low.at[node])
+    return expression(low, node)
+
+
+def _quoted(low: Lowering, node: cst.SimpleString) -> Expression:
+    value = literals.string(node)
+    if not isinstance(value, str):
+        return Const(value, at=low.at[node])
+    try:
+        parsed = cst.parse_expression(value.strip())
+    except (cst.ParserSyntaxError, UnicodeEncodeError):
+        return Const(value, at=low.at[node])
+    outside, low.at = low.at, _Everywhere(low.at[node])
+    try:
+        return annotation(low, parsed)
+    finally:
+        low.at = outside
+
+
+class _Everywhere(dict[cst.CSTNode, Position]):
+    """Positions of code inside of a string: all of it stands where the string does."""
+
+    def __init__(self, at: Position) -> None:
+        self.at = at
+
+    def __missing__(self, node: cst.CSTNode) -> Position:
+        return self.at
+
+
+def _lambda(low: Lowering, node: cst.Lambda) -> Expression:
+    at = low.at[node]
+    parameters = params(low, node.params)
+    low.scopes.append(Enclosing(low.qualname("<lambda>")))
+    value = expression(low, node.body)
+    scope = low.scopes.pop()
+    function = Function(
+        "<lambda>",
+        scope.qualname,
+        parameters,
+        [Return(value, at=value.at)],
+        is_lambda=True,
+        is_generator=scope.yields,
+        line_text=low.lines[at[0] - 1].strip(),
+        at=at,
+    )
+    return Lambda(function, at=at)
+
+
+# Registered from here: parameters need expressions, and a lambda needs both.
+EXPRESSIONS[cst.Lambda] = _lambda

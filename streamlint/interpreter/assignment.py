@@ -1,0 +1,215 @@
+"""Assignment: names, attributes, elements, unpacking, and what a name held before."""
+
+from __future__ import annotations
+
+from streamlint import program as p
+from streamlint.interpreter import items
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    ClassValue,
+    Const,
+    Environment,
+    Handle,
+    Instance,
+    LibraryName,
+    Opaque,
+    Reference,
+    Series,
+    Stream,
+    Table,
+    Value,
+)
+
+
+def assign(run: Run, target: p.Expression, value: Value, statement: p.Node) -> None:
+    """Give ``target`` the value."""
+    if isinstance(target, p.Name):
+        _assign_name(run, target.id, value, statement)
+    elif isinstance(target, p.Attr):
+        _assign_attribute(run, target, value)
+    elif isinstance(target, p.Index):
+        _assign_item(run, target, value, statement)
+    elif isinstance(target, p.Collection):
+        unpack(run, target.items, value, statement)
+    elif isinstance(target, p.Starred):
+        assign(run, target.value, value, statement)
+    elif isinstance(target, p.Deref):
+        _assign_pointee(run, run.evaluate(target.value), value, target, statement)
+    elif isinstance(target, p.Cast | p.Unary):
+        run.evaluate(target)
+
+
+def _assign_name(run: Run, name: str, value: Value, statement: p.Node) -> None:
+    frame = run.frame
+    scope = frame.environment.find(name) if frame.file.is_cuda else None
+    if scope is not None:
+        held = scope.names[name]
+        if isinstance(held, Reference) and (kind := scope.types.get(name)) is not None and kind.reference:
+            assign(run, held.target, value, statement)
+            return
+    elif frame.file.is_cuda and frame.this is not None and _is_member(frame.this, name):
+        _set_member(run, frame.this, name, value)
+        return
+    elif frame.file.is_cuda:
+        run.globals[(frame.file.path, name)] = value
+        return
+    scope = scope or _scope_for(run, name)
+    dropped = scope.names.get(name)
+    scope.names[name] = value
+    if dropped is not None and dropped is not value and not run.file.is_cuda:
+        from streamlint.interpreter.objects import released
+
+        released(run, dropped, run.node_span(statement))
+
+
+def _scope_for(run: Run, name: str) -> Environment:
+    environment = run.frame.environment
+    outer = environment.names.get(f"nonlocal {name}")
+    if outer is not None and environment.parent is not None:
+        return environment.parent.find(name) or environment
+    return environment
+
+
+def _is_member(this: Instance, name: str) -> bool:
+    from streamlint.interpreter.objects import has_member
+
+    return has_member(this, name)
+
+
+def _set_member(run: Run, holder: Instance, name: str, value: Value) -> None:
+    dropped = holder.attrs.get(name)
+    holder.attrs[name] = value
+    if dropped is not None and dropped is not value and not run.file.is_cuda:
+        from streamlint.interpreter.objects import released
+
+        released(run, dropped, None)
+
+
+def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
+    holder = run.evaluate(target.value)
+    if isinstance(holder, Reference):
+        holder = run.evaluate(holder.target)
+    if isinstance(holder, Instance):
+        _set_member(run, holder, target.name, value)
+    elif isinstance(holder, Opaque | Buffer | Handle):
+        holder.attrs[target.name] = value
+    elif isinstance(holder, LibraryName) and holder.name.startswith("file:"):
+        run.globals[(holder.name[5:], target.name)] = value
+    elif isinstance(holder, ClassValue):
+        run.globals[(holder.term, target.name)] = value
+
+
+def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> None:
+    holder = run.evaluate(target.value)
+    if isinstance(holder, Opaque) and holder.buffer is not None:
+        holder = holder.buffer
+    if isinstance(holder, Buffer):
+        _write_elements(run, holder, target, value, statement)
+        return
+    indices = [items._index_value(run, index) for index in target.indices]
+    key = indices[0]
+    if isinstance(holder, Table):
+        holder.items[key.term] = value
+        holder.keys[key.term] = key
+    elif isinstance(holder, Series):
+        if holder.items is not None and isinstance(key, Const) and isinstance(key.value, int) and -len(holder.items) <= key.value < len(holder.items):
+            holder.items[key.value] = value
+        else:
+            holder.made[key.term] = value
+    elif isinstance(holder, Opaque):
+        holder.attrs[f"[{', '.join(i.term for i in indices)}]"] = value
+    elif isinstance(holder, Instance):
+        from streamlint.interpreter.calls import call_method
+
+        if run.file.is_cuda:
+            holder.attrs[f"[{key.term}]"] = value
+        else:
+            call_method(run, holder, "__setitem__", [key, value], run.node_span(statement))
+
+
+def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value, statement: p.Node) -> None:
+    """``buffer[part] = value``: a copy or a fill on the device, or a host write."""
+    from streamlint.interpreter.effects.host import assign_elements, host_write
+
+    if run.file.is_cuda:
+        index = run.evaluate(target.indices[0])
+        holder.attrs[f"[{index.term}]"] = value
+        host_write(run, Buffer(holder.storage, (*holder.part, ("i", index.term)), holder.type), run.node_span(target), "operator[]")
+        return
+    if holder.leaves is not None:
+        key = f"[{', '.join(items._index_value(run, i).term for i in target.indices)}]"
+        holder.leaves[key] = value
+        return
+    part, kind = items.subscript(run, target)
+    view = Buffer(holder.storage, (*holder.part, *part), holder.type, holder.gapped or kind == "gapped")
+    assign_elements(run, view, value, run.node_span(target))
+
+
+def _assign_pointee(run: Run, pointer: Value, value: Value, target: p.Deref, statement: p.Node) -> None:
+    from streamlint.interpreter.effects.host import host_write
+
+    if isinstance(pointer, Opaque) and pointer.buffer is not None:
+        pointer = pointer.buffer
+    if isinstance(pointer, Reference):
+        environment = run.frame.environment
+        run.frame.environment = pointer.environment
+        try:
+            assign(run, pointer.target, value, statement)
+        finally:
+            run.frame.environment = environment
+    elif isinstance(pointer, Buffer):
+        run.memo[f"*{pointer.term}"] = value
+        host_write(run, pointer, run.node_span(target), "operator*")
+    elif isinstance(pointer, Opaque):
+        pointer.attrs["[0]"] = value
+
+
+def store_at(run: Run, pointer: Value, value: Value, statement: p.Node) -> None:
+    """What an out-parameter does: ``*pointer = value``."""
+    if isinstance(pointer, Reference):
+        _assign_pointee(run, pointer, value, p.Deref(p.Unknown()), statement)
+    elif isinstance(pointer, Opaque):
+        pointer.attrs["[0]"] = value
+    elif isinstance(pointer, Buffer):
+        pointer.attrs["[0]"] = value
+
+
+def unpack(run: Run, targets: tuple[p.Expression, ...], value: Value, statement: p.Node) -> None:
+    """``a, *b = value``."""
+    items_known = value.items if isinstance(value, Series) else None
+    starred = next((i for i, t in enumerate(targets) if isinstance(t, p.Starred)), None)
+    for index, target in enumerate(targets):
+        if isinstance(target, p.Starred):
+            after = len(targets) - index - 1
+            rest = items_known[index : len(items_known) - after] if items_known is not None else None
+            held: Value = Series(rest) if rest is not None else Series(None, element=items.element_of(run, value, "rest"))
+            assign(run, target.value, held, statement)
+            continue
+        from_end = starred is not None and index > starred
+        position = index - len(targets) if from_end else index
+        if items_known is not None and -len(items_known) <= position < len(items_known):
+            assign(run, target, items_known[position], statement)
+        else:
+            assign(run, target, items.element_of(run, value, str(position)), statement)
+
+
+def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Value) -> Value:
+    """``target op= value``; tensors are changed in place."""
+    from streamlint.interpreter.effects.host import in_place
+    from streamlint.interpreter.expressions import combine
+
+    old = run.evaluate(target)
+    if isinstance(old, Buffer) and not run.file.is_cuda:
+        in_place(run, old, value, run.node_span(node), f"{op}=")
+        return old
+    if isinstance(old, Series) and op == "+" and old.items is not None and isinstance(value, Series) and value.items is not None:
+        old.items.extend(value.items)
+        return old
+    result = combine(run, node, op, old, value)
+    assign(run, target, result, node)
+    return result
+
+
+def default_stream_value(run: Run, library: str) -> Stream:
+    return Stream("null", "null", None, library)

@@ -1,0 +1,191 @@
+"""``value.name``: attributes of objects at hand, of modelled types, of unknown values."""
+
+from __future__ import annotations
+
+from streamlint import program as p
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    ClassValue,
+    Const,
+    Device,
+    Event,
+    FunctionValue,
+    Handle,
+    Instance,
+    LibraryName,
+    Loader,
+    Method,
+    Opaque,
+    Series,
+    Stream,
+    Table,
+    Value,
+)
+from streamlint.models import Row
+from streamlint.operations import Evidence, Memory
+
+
+def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
+    """The value of an attribute that is read."""
+    if isinstance(value, Instance):
+        return _of_instance(run, value, name)
+    if isinstance(value, LibraryName):
+        return _of_library(run, value, name)
+    if isinstance(value, Buffer):
+        return _of_buffer(run, value, name, node)
+    if isinstance(value, Opaque):
+        return _of_opaque(run, value, name, node)
+    if isinstance(value, ClassValue):
+        return _of_class(run, value, name)
+    if isinstance(value, Stream | Event | Handle | Loader):
+        return _of_modelled(run, value, name)
+    if isinstance(value, Device):
+        return _of_device(run, value, name)
+    if isinstance(value, FunctionValue):
+        return Method(value, name)
+    if isinstance(value, Series | Table | Const):
+        return Method(value, name)
+    return run.opaque(f"{value.term}.{name}", value)
+
+
+def _of_instance(run: Run, value: Instance, name: str) -> Value:
+    from streamlint.interpreter.objects import member
+
+    found = member(run, value, name)
+    if found is not None:
+        return found
+    if name in ("__dict__", "__class__"):
+        return run.opaque(f"{value.term}.{name}")
+    made = run.opaque(f"{value.term}.{name}")
+    value.attrs[name] = made
+    return made
+
+
+def _of_library(run: Run, value: LibraryName, name: str) -> Value:
+    if value.name.startswith("file:"):
+        from streamlint.interpreter.names import lookup_global
+
+        target = run.program.files[value.name[5:]]
+        return lookup_global(run, target, name) or run.opaque(f"{target.path}:{name}")
+    dotted = f"{value.name}.{name}"
+    row = run.file.models.attribute(dotted)
+    if row is not None:
+        return modelled_attribute(run, value, row, dotted)
+    return LibraryName(dotted)
+
+
+def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
+    """What a model says of an attribute that is read."""
+    from streamlint.interpreter.effects.streams import stream_of_row
+
+    effect = row.effect
+    if effect == "stream_of":
+        return stream_of_row(run, row, [holder], run.frame.file)
+    if effect == "view" and isinstance(holder, Buffer):
+        part = row.get("part", "whole")
+        gapped = holder.gapped or part == "some"
+        return Buffer(holder.storage, holder.part, str(row.get("type", holder.type)), gapped, holder.strided or part == "strided")
+    if effect == "device":
+        return _device_of(run, holder)
+    if effect == "same":
+        return holder
+    if effect == "query":
+        return run.opaque(f"query:{holder.term}", holder)
+    return run.opaque(f"{holder.term}.{name.rpartition('.')[2]}", holder)
+
+
+def _device_of(run: Run, holder: Value) -> Value:
+    if isinstance(holder, Buffer):
+        if holder.storage.on_device:
+            return Device("device", Evidence.DERIVED, trail=holder.storage.trail)
+        if holder.storage.on_host:
+            return Device("host", Evidence.DERIVED)
+    return run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", text=f"{holder.term}.device"))
+
+
+def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
+    if name in value.attrs:
+        return value.attrs[name]
+    if run.file.is_cuda:
+        return _member_of_pointer(run, value, name)
+    models = run.file.models
+    if name == "is_cuda":
+        if value.storage.memory is not Memory.UNKNOWN:
+            return Const(value.storage.on_device)
+        return run.opaque(f"{value.term}.is_cuda", value)
+    if name == "device":
+        return _device_of(run, value)
+    row = models.member(value.type, name)
+    if row is not None:
+        return modelled_attribute(run, value, row, name)
+    if value.leaves is not None and models.calls.get(f"{value.type}.{name}") is None:
+        from streamlint.interpreter.items import leaf
+
+        return Method(value, name) if name in _TABLE_METHODS else leaf(run, value, f".{name}")
+    return Method(value, name, models.method(value.type, name))
+
+
+_TABLE_METHODS = {"items", "keys", "values", "get", "pop", "update", "append", "copy"}
+
+
+def _member_of_pointer(run: Run, value: Buffer, name: str) -> Value:
+    """C++: a method of a container, or a member of what a pointer points to."""
+    row = run.file.models.method(value.type, name, "::")
+    if row is not None:
+        return Method(value, name, row)
+    if value.type != "pointer":
+        return Method(value, name)
+    made = run.opaque(f"{value.term}.{name}")
+    value.attrs[name] = made
+    return made
+
+
+def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
+    if name in value.attrs:
+        return value.attrs[name]
+    if value.type:
+        separator = "::" if run.file.is_cuda else "."
+        row = run.file.models.member(value.type, name, separator)
+        if row is not None:
+            return modelled_attribute(run, value, row, name)
+    return Method(value, name, run.file.models.method(value.type, name, "::" if run.file.is_cuda else ".") if value.type else None)
+
+
+def settle_method(run: Run, value: Value) -> Value:
+    """An attribute that turns out not to be called: of an unknown value, an unknown value with a stable term."""
+    if isinstance(value, Method) and isinstance(value.receiver, Opaque) and not value.row:
+        holder, name = value.receiver, value.name
+        if name not in holder.attrs:
+            made = Opaque(f"{holder.term}.{name}", (), evidence=Evidence.NONE, parameter=holder.parameter)
+            if name == "device":
+                holder.attrs[name] = run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", text=f"{holder.term}.device"))
+                return holder.attrs[name]
+            holder.attrs[name] = made
+        return holder.attrs[name]
+    return value
+
+
+def _of_class(run: Run, value: ClassValue, name: str) -> Value:
+    from streamlint.interpreter.objects import class_member
+
+    found = class_member(run, value, name)
+    return found if found is not None else run.opaque(f"{value.term}.{name}")
+
+
+def _of_modelled(run: Run, value: Stream | Event | Handle | Loader, name: str) -> Value:
+    if isinstance(value, Handle) and name in value.attrs:
+        return value.attrs[name]
+    separator = "::" if run.file.is_cuda else "."
+    row = run.file.models.member(value.type, name, separator)
+    if row is not None:
+        return modelled_attribute(run, value, row, name)
+    return Method(value, name, run.file.models.method(value.type, name, separator))
+
+
+def _of_device(run: Run, value: Device, name: str) -> Value:
+    if name == "type":
+        if value.space in ("device", "host"):
+            return Const("cuda" if value.space == "device" else "cpu")
+        return run.opaque(f"{value.term}.type", value)
+    return Method(value, name, run.file.models.method("torch.device", name))

@@ -1,0 +1,354 @@
+"""Python's own functions and containers, as far as they carry values from place to place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from streamlint.interpreter import items
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    ClassValue,
+    Const,
+    FunctionValue,
+    GeneratorCall,
+    Instance,
+    LibraryName,
+    Loader,
+    Method,
+    Opaque,
+    Series,
+    Table,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.calls import Arguments, CallSite
+
+Builtin = Callable[[Run, "Arguments", "CallSite"], Value | None]
+
+
+def _integer(value: Value | None) -> int | None:
+    return value.value if isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool) else None
+
+
+def _range(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    given = arguments.positional
+    bounds = [_integer(v) for v in given]
+    if given and all(b is not None for b in bounds):
+        numbers = range(*[b for b in bounds if b is not None])
+        if len(numbers) <= 8:
+            return Series([Const(n) for n in numbers])
+        return Series([Const(n) for n in numbers[: run.rounds]], name="open")
+    start: Value = given[0] if len(given) > 1 else Const(0)
+    step: Value = given[2] if len(given) > 2 else Const(1)
+    return Series([_term_plus(run, start, step, k) for k in range(run.rounds)], name="open")
+
+
+def _term_plus(run: Run, start: Value, step: Value, count: int) -> Value:
+    first, by = _integer(start), _integer(step)
+    if first is not None and by is not None:
+        return Const(first + count * by)
+    if count == 0:
+        return start
+    return run.opaque(f"({start.term} + {count}*{step.term})")
+
+
+def as_series(run: Run, value: Value) -> Series:
+    """An iterable as a series of as many elements as are known, or of a few."""
+    if isinstance(value, Series) and value.items is not None:
+        return value
+    if isinstance(value, Table) and value.complete:
+        return Series([value.keys.get(k) or run.opaque(k) for k in value.items])
+    made: list[Value] = []
+    for number in range(run.rounds):
+        made.append(items.batch(run, value, str(number)) if isinstance(value, Loader) else items.element_of(run, value, str(number)))
+    return Series(made, name="open")
+
+
+def _enumerate(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    if not arguments.positional or isinstance(arguments.positional[0], GeneratorCall):
+        return None
+    series = as_series(run, arguments.positional[0])
+    start = _integer(arguments.positional[1] if len(arguments.positional) > 1 else arguments.keywords.get("start")) or 0
+    return Series([Series([Const(start + n), v], kind="tuple") for n, v in enumerate(series.items or [])], name=series.name)
+
+
+def _zip(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    from streamlint.interpreter.effects.host import read_values
+
+    for value in arguments.positional:
+        if isinstance(value, Buffer) and value.storage.on_host:
+            read_values(run, (value,), site.span, "iteration", wait=False)
+    series = [as_series(run, v) for v in arguments.positional]
+    if not series:
+        return Series([])
+    name = "open" if all(s.name == "open" for s in series) else ""
+    length = min(len(s.items or []) for s in series)
+    return Series([Series([(s.items or [])[n] for s in series], kind="tuple") for n in range(length)], name=name)
+
+
+def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    if not arguments.positional:
+        return Series([])
+    value = arguments.positional[0]
+    if isinstance(value, Series):
+        return Series(list(value.items) if value.items is not None else None, dict(value.made), value.element, value.name)
+    if isinstance(value, Buffer) and value.leaves is None:
+        from streamlint.interpreter.effects.host import read_values
+
+        read_values(run, (value,), site.span, "list", wait=False)
+        return Series(None, name=f"list({value.term})")
+    if isinstance(value, GeneratorCall):
+        return None
+    return Series(None, name=f"list({value.term})", element=None) if isinstance(value, Opaque) else as_series(run, value)
+
+
+def _same_series(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    return arguments.positional[0] if arguments.positional else None
+
+
+def _reversed(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    value = arguments.positional[0] if arguments.positional else None
+    if isinstance(value, Series) and value.items is not None:
+        return Series(list(reversed(value.items)), name=value.name)
+    return value
+
+
+def _dict(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    table = Table({repr(k): v for k, v in arguments.keywords.items()}, {repr(k): Const(k) for k in arguments.keywords}, not arguments.open)
+    if arguments.positional:
+        first = arguments.positional[0]
+        if isinstance(first, Table):
+            table.items = {**first.items, **table.items}
+            table.keys = {**first.keys, **table.keys}
+            table.complete = table.complete and first.complete
+        else:
+            table.complete = False
+    return table
+
+
+def _len(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    value = arguments.positional[0] if arguments.positional else Const(None)
+    if isinstance(value, Series) and value.items is not None and value.name != "open":
+        return Const(len(value.items))
+    if isinstance(value, Table) and value.complete:
+        return Const(len(value.items))
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return Const(len(value.value))
+    return run.opaque(f"len({value.term})")
+
+
+def _next(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    value = arguments.positional[0] if arguments.positional else None
+    if isinstance(value, Loader):
+        return items.batch(run, value, f"next{run.visit_key(site.node)}")
+    if isinstance(value, Series) and value.items:
+        return value.items[0]
+    if isinstance(value, Opaque) and value.reach and isinstance(value.reach[0], Loader):
+        return items.batch(run, value.reach[0], f"next{run.visit_key(site.node)}")
+    return None
+
+
+def _super(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    from streamlint.interpreter.objects import parent_view
+
+    return parent_view(run)
+
+
+def _isinstance(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    if len(arguments.positional) < 2:
+        return None
+    value, kinds = arguments.positional[:2]
+    wanted = kinds.items or [] if isinstance(kinds, Series) else [kinds]
+    answers = [_is_a(value, kind) for kind in wanted]
+    if any(answer is True for answer in answers):
+        return Const(True)
+    if answers and all(answer is False for answer in answers):
+        return Const(False)
+    return run.opaque(f"isinstance({value.term}, {', '.join(k.term for k in wanted)})")
+
+
+_CONTAINERS = {"list": ("list",), "tuple": ("tuple",), "dict": ("dict",), "set": ("set",)}
+
+
+def _is_a(value: Value, kind: Value) -> bool | None:
+    name = kind.name.rpartition(".")[2] if isinstance(kind, LibraryName) else ""
+    if isinstance(value, Buffer) and value.leaves is None:
+        return value.type.rpartition(".")[2] == name if name else False
+    if isinstance(value, Table):
+        return name in ("dict", "Mapping", "OrderedDict", "MutableMapping")
+    if isinstance(value, Series):
+        return name in (value.kind, "Sequence", "Iterable")
+    if isinstance(value, Const):
+        return name == type(value.value).__name__ if name in ("int", "float", "str", "bool", "bytes", "list", "dict", "tuple") else None
+    if isinstance(value, Instance) and isinstance(kind, ClassValue):
+        return True if value.definition is kind.definition else None
+    return None
+
+
+def _getattr(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    from streamlint import program as p
+    from streamlint.interpreter.attributes import get_attribute, settle_method
+
+    if len(arguments.positional) < 2 or not isinstance(arguments.positional[1], Const):
+        return None
+    name = str(arguments.positional[1].value)
+    return settle_method(run, get_attribute(run, arguments.positional[0], name, p.Attr(p.Unknown(), name)))
+
+
+def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    if not arguments.positional:
+        return None
+    function, *bound = arguments.positional
+    if isinstance(function, FunctionValue):
+        return FunctionValue(
+            function.function, function.file, function.closure, function.receiver, (*function.bound, *bound), {**function.keywords, **arguments.keywords}, function.owner
+        )
+    return run.opaque(f"partial{run.visit_key(site.node)}", *arguments.positional, *arguments.keywords.values())
+
+
+def _true(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    return Const(True)
+
+
+def _empty_table(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    return Table(complete=False) if arguments.positional else Table()
+
+
+def _deque(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    return Series([]) if not arguments.positional else _list(run, arguments, site)
+
+
+def _map(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    from streamlint.interpreter.calls import Arguments as Args
+    from streamlint.interpreter.calls import invoke
+
+    if len(arguments.positional) != 2 or not isinstance(arguments.positional[0], FunctionValue | Method | LibraryName):
+        return None
+    function, source = arguments.positional
+    series = as_series(run, source)
+    return Series([invoke(run, function, Args([v]), site) for v in series.items or []], name=series.name)
+
+
+BUILTINS: dict[str, Builtin] = {
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "list": _list,
+    "tuple": _list,
+    "iter": _same_series,
+    "reversed": _reversed,
+    "dict": _dict,
+    "collections.OrderedDict": _dict,
+    "collections.defaultdict": _empty_table,
+    "collections.deque": _deque,
+    "len": _len,
+    "next": _next,
+    "super": _super,
+    "isinstance": _isinstance,
+    "getattr": _getattr,
+    "functools.partial": _partial,
+    "map": _map,
+    "torch.cuda.is_available": _true,
+    "torch.cuda.is_initialized": _true,
+    "cupy.cuda.is_available": _true,
+    "cupy.is_available": _true,
+    "numba.cuda.is_available": _true,
+    "tqdm.tqdm": _same_series,
+    "tqdm.auto.tqdm": _same_series,
+    "tqdm.trange": _range,
+    "itertools.cycle": _same_series,
+    "itertools.islice": _same_series,
+    "typing.cast": lambda run, arguments, site: arguments.positional[1] if len(arguments.positional) > 1 else None,
+}
+
+
+# --- methods of containers --------------------------------------------------------------------------------------------------------
+
+
+def call_container_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
+    """A method of a list, a dict, or a batch of unknown structure; None if it is not one that moves values."""
+    if isinstance(receiver, Series):
+        return _series_method(run, receiver, name, arguments)
+    if isinstance(receiver, Table):
+        return _table_method(run, receiver, name, arguments)
+    if isinstance(receiver, Buffer):
+        return _batch_method(run, receiver, name, arguments)
+    return run.opaque(f"{receiver.term}.{name}{run.visit_key(site.node)}", *arguments.all())
+
+
+def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) -> Value | None:
+    given = arguments.positional
+    if name in ("append", "add", "appendleft", "push_back", "emplace_back") and given:
+        if receiver.items is None:
+            receiver.made[f"appended{len(receiver.made)}"] = given[0]
+        elif name == "appendleft":
+            receiver.items.insert(0, given[0])
+        else:
+            receiver.items.append(given[0])
+        return Const(None)
+    if name == "extend" and given:
+        if receiver.items is not None and isinstance(given[0], Series) and given[0].items is not None:
+            receiver.items.extend(given[0].items)
+        else:
+            receiver.made[f"extended{len(receiver.made)}"] = items.element_of(run, given[0], "0")
+        return Const(None)
+    if name in ("pop", "popleft"):
+        if receiver.items:
+            return receiver.items.pop(0 if name == "popleft" or (given and _integer(given[0]) == 0) else -1)
+        return items.element_of(run, receiver, name)
+    if name == "clear":
+        if receiver.items is not None:
+            receiver.items.clear()
+        receiver.made.clear()
+        return Const(None)
+    if name == "copy":
+        return Series(list(receiver.items) if receiver.items is not None else None, dict(receiver.made), receiver.element)
+    if name in ("sort", "reverse", "remove", "index", "count", "insert"):
+        return run.opaque(f"{receiver.term}.{name}")
+    return None
+
+
+def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) -> Value | None:
+    given = arguments.positional
+    if name == "items":
+        pairs: list[Value] = [Series([receiver.keys.get(k) or run.opaque(k), v], kind="tuple") for k, v in receiver.items.items()]
+        return Series(pairs) if receiver.complete or pairs else Series(None, name=f"{receiver.term}.items")
+    if name == "values":
+        return Series(list(receiver.items.values())) if receiver.items or receiver.complete else Series(None, name=f"{receiver.term}.values")
+    if name == "keys":
+        return Series([receiver.keys.get(k) or run.opaque(k) for k in receiver.items])
+    if name in ("get", "pop", "setdefault") and given:
+        held = receiver.items.get(given[0].term)
+        if held is not None:
+            return held
+        if name == "setdefault" and len(given) > 1:
+            receiver.items[given[0].term] = given[1]
+            return given[1]
+        if receiver.complete and isinstance(given[0], Const) and all(isinstance(k, Const) for k in receiver.keys.values()) and name == "get":
+            return given[1] if len(given) > 1 else Const(None)
+        return run.opaque(f"{receiver.term}.get({given[0].term})")
+    if name == "update" and given and isinstance(given[0], Table):
+        receiver.items.update(given[0].items)
+        receiver.keys.update(given[0].keys)
+        return Const(None)
+    if name == "clear":
+        receiver.items.clear()
+        receiver.keys.clear()
+        return Const(None)
+    return None
+
+
+def _batch_method(run: Run, receiver: Buffer, name: str, arguments: Arguments) -> Value | None:
+    """A batch treated as a dict or a list."""
+    if name == "items":
+        return Series([Series([run.opaque(f"key{n}"), items.leaf(run, receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open")
+    if name == "values":
+        return Series([items.leaf(run, receiver, f"[key{n}]") for n in range(run.rounds)], name="open")
+    if name == "keys":
+        return Series([run.opaque(f"key{n}") for n in range(run.rounds)], name="open")
+    if name in ("get", "pop") and arguments.positional:
+        return items.leaf(run, receiver, f"[{arguments.positional[0].term}]")
+    return None

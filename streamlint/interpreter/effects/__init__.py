@@ -1,0 +1,222 @@
+"""From a model row to operations: the row says where things stand in the call, an effect function says what happens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamlint.findings import Span
+from streamlint.interpreter.calls import Arguments, CallSite, opaque_call
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Event, Handle, Opaque, Reference, Series, Stream, Value
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+_WORDS: dict[str, object] = {"true": True, "false": False, "none": None}
+
+
+@dataclass(slots=True)
+class Call:
+    """A modelled call with its arguments: what an effect function works on."""
+
+    run: Run
+    row: Row
+    name: str
+    receiver: Value | None
+    arguments: Arguments
+    site: CallSite
+
+    @property
+    def span(self) -> Span:
+        return self.site.span
+
+    @property
+    def library(self) -> str:
+        return self.row.library
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.row.get(name)
+        return str(value) if isinstance(value, str) else default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.row.get(name)
+        return value if isinstance(value, bool) else default
+
+    def given(self, selector: Selector) -> Value | None:
+        """The value at a selector, None where the argument was left out."""
+        if selector.kind == "self":
+            return self.receiver
+        if selector.kind == "pointee":
+            return self._positional(selector.position)
+        if selector.kind == "argument":
+            if selector.keyword is not None and selector.keyword in self.arguments.keywords:
+                return self.arguments.keywords[selector.keyword]
+            return self._positional(selector.position)
+        return None
+
+    def _positional(self, position: int | None) -> Value | None:
+        given = self.arguments.positional
+        return given[position] if position is not None and position < len(given) else None
+
+    def value(self, name: str) -> Value | None:
+        """The value of a selector field; its default word as a constant where the argument was left out."""
+        selector = self.row.get(name)
+        if not isinstance(selector, Selector):
+            return None
+        found = self.given(selector)
+        if found is None and selector.default in _WORDS:
+            return Const(_WORDS[selector.default])
+        return found
+
+    def values(self, name: str) -> list[Value]:
+        """The values of a selector or a list of them; what was left out is missing."""
+        selectors = self.row.get(name)
+        if isinstance(selectors, Selector):
+            selectors = (selectors,)
+        found: list[Value] = []
+        for selector in selectors if isinstance(selectors, tuple) else ():
+            if selector.kind == "all":
+                found.extend(self.arguments.all())
+            elif (value := self.given(selector)) is not None:
+                found.append(value)
+        return found
+
+    def switch(self, name: str) -> bool | None:
+        """A switch: true, false, or None where it is not known."""
+        held = self.row.get(name)
+        if isinstance(held, bool):
+            return held
+        if not isinstance(held, Selector):
+            return False
+        value = self.given(held)
+        answer = _default_of(held, self) if value is None else _as_switch(value)
+        return answer if answer is None or not held.negated else not answer
+
+    def opaque(self, *reach: Value) -> Opaque:
+        return self.run.opaque(f"{self.name}{self.run.visit_key(self.site.node)}", *reach)
+
+    def store(self, value: Value, name: str = "into") -> Value:
+        """Give the result to the out-parameter, or return it."""
+        from streamlint.interpreter.assignment import store_at
+
+        selector = self.row.get(name)
+        if isinstance(selector, Selector) and selector.kind == "pointee":
+            pointer = self.given(selector)
+            if pointer is not None:
+                store_at(self.run, pointer, value, self.site.node)
+            return self.status()
+        return self.status(value) if self.is_tuple else value
+
+    def status(self, *values: Value) -> Value:
+        """What a CUDA function returns: success. cuda-python returns (error, value…)."""
+        if self.is_tuple:
+            return Series([Const(0), *values], kind="tuple")
+        return Const(0) if self.run.file.is_cuda else Const(None)
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.library == "cuda_python" and self.name.rpartition(".")[2].startswith(("cuda", "cu"))
+
+
+def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
+    """Do what a row says."""
+    call = Call(run, row, name, receiver, arguments, site)
+    action = _effects().get(row.effect)
+    if action is None:
+        return opaque_call(run, name, receiver, arguments, site)
+    result = action(call)
+    _unmodelled_outputs(call)
+    return result
+
+
+def _unmodelled_outputs(call: Call) -> None:
+    """C++: a plain call may write through the pointers it was given; those variables hold unknowns afterwards."""
+    if call.row.effect != "none" or not call.run.file.is_cuda:
+        return
+    from streamlint.interpreter.calls import _written_through
+
+    for value in call.arguments.positional:
+        if isinstance(value, Reference):
+            _written_through(call.run, value, call.site)
+
+
+def _default_of(held: Selector, call: Call) -> bool | None:
+    if call.arguments.open:
+        return None
+    if held.default == "own":
+        return own_stream(call) is not None
+    return _WORDS.get(held.default or "false") is True
+
+
+def _as_switch(value: Value) -> bool | None:
+    """A flag; a stream in its place is true unless it is the null stream (numba)."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Stream):
+        return value.kind != "null"
+    return True if isinstance(value, Opaque) and "stream" in value.type.lower() else None
+
+
+def own_stream(call: Call) -> Stream | None:
+    """The stream that the receiver was made with, if it was made with one."""
+    return call.receiver.storage.stream if isinstance(call.receiver, Buffer) else None
+
+
+@functools.cache
+def _effects() -> dict[str, Callable[[Call], Value]]:
+    from streamlint.interpreter.effects import buffers, host, memory, streams, work
+
+    return {**buffers.EFFECTS, **host.EFFECTS, **memory.EFFECTS, **streams.EFFECTS, **work.EFFECTS}
+
+
+def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
+    """A value as memory: itself, what a C++ address points to, or an unknown value that is used as memory."""
+    if isinstance(value, Buffer):
+        return value
+    if isinstance(value, Reference):
+        return _addressed(run, value)
+    if isinstance(value, Opaque):
+        if value.buffer is None:
+            value.buffer = run.unknown_buffer(value.name, type or ("pointer" if run.file.is_cuda else "torch.Tensor"), owner="caller")
+            value.buffer.storage.evidence = value.evidence
+        return value.buffer
+    if isinstance(value, Handle) and isinstance(value.attrs.get("memory"), Buffer):
+        held = value.attrs["memory"]
+        assert isinstance(held, Buffer)
+        return held
+    return None
+
+
+def _addressed(run: Run, reference: Reference) -> Buffer | None:
+    """The memory of a C++ variable whose address is taken: the stack."""
+    from streamlint import program as p
+    from streamlint.interpreter.declarations import bytes_of
+    from streamlint.interpreter.values import Storage
+    from streamlint.operations import Memory
+
+    target = reference.target
+    if isinstance(target, p.Name):
+        scope = reference.environment.find(target.id)
+        if scope is None:
+            return None
+        held = scope.names[target.id]
+        if isinstance(held, Buffer):
+            return held
+        if target.id not in scope.addressed:
+            size = bytes_of(scope.type_of(target.id))
+            storage = Storage(Memory.PAGEABLE, target.id, nbytes=size, small=size is not None and size <= 65536)
+            scope.addressed[target.id] = Buffer(storage)
+        return scope.addressed[target.id]
+    if isinstance(target, p.Attr | p.Index):
+        value = run.evaluate(target)
+        return value if isinstance(value, Buffer) else run.unknown_buffer(value.term, "pointer")
+    return None
+
+
+def event_or_stream(run: Run, value: Value | None) -> Event | Stream | None:
+    from streamlint.interpreter.effects.streams import as_event
+
+    if isinstance(value, Stream | Event):
+        return value
+    return as_event(run, value)

@@ -1,0 +1,190 @@
+"""What the host does with buffers: reading, writing, and waiting for device values that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from streamlint import operations as ops
+from streamlint.findings import Span
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Opaque, Reference, Series, Table, Value
+from streamlint.operations import Direction, Evidence, Memory
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.effects import Call
+
+
+def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    """The host looks at a buffer; a host view that was announced (``t.numpy()``) is read where it was announced."""
+    if buffer.storage.on_device:
+        return
+    announced = buffer.access
+    if announced is not None and run.machine.in_flight(buffer) is not None:
+        span, name = announced.span, announced.name
+    run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer))
+
+
+def host_write(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    if not buffer.storage.on_device:
+        run.machine.host_write(ops.HostWrite(span, buffer.storage.library, name, buffer=buffer))
+
+
+def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: bool = True) -> None:
+    """The host uses these values: host buffers are read; for device buffers it waits for the current stream first."""
+    for value in values:
+        for buffer in buffers_in(value):
+            if buffer.storage.on_device:
+                if wait:
+                    device_read(run, buffer, span, name)
+            elif buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.writes:
+                continue
+            else:
+                host_read(run, buffer, span, name)
+
+
+def buffers_in(value: Value, depth: int = 3) -> Iterable[Buffer]:
+    if isinstance(value, Reference):
+        return
+    if isinstance(value, Buffer):
+        yield value
+    elif isinstance(value, Opaque) and value.buffer is not None:
+        yield value.buffer
+    elif depth and isinstance(value, Series):
+        for item in (value.items or ()):
+            yield from buffers_in(item, depth - 1)
+    elif depth and isinstance(value, Table):
+        for item in value.items.values():
+            yield from buffers_in(item, depth - 1)
+
+
+def device_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    """The host fetches a device value: a synchronous copy on the current stream."""
+    library = buffer.storage.library or "torch"
+    library = "torch" if library.startswith("torch") else library
+    stream = run.stream_of(library)
+    copy = ops.Copy(
+        span,
+        library,
+        name,
+        src=buffer,
+        stream=stream,
+        direction=Direction.D2H,
+        known_small=True,
+        evidence=buffer.storage.evidence,
+        host_memory=Memory.PINNED,
+    )
+    run.machine.copy(copy)
+
+
+def in_place(run: Run, target: Buffer, value: Value, span: Span, name: str) -> None:
+    """``target op= value``: a launch where the target is, or a host access."""
+    from streamlint.interpreter.effects.work import compute
+
+    compute(run, (target, value), span, name, writes=(target,))
+
+
+def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
+    """``target[part] = value``."""
+    from streamlint.interpreter.effects.work import compute
+
+    if target.storage.on_device:
+        compute(run, (target, value), span, "indexing", writes=(target,))
+        return
+    read_values(run, [value], span, "assignment")
+    host_write(run, target, span, "assignment")
+
+
+# --- effects ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _read(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+
+    run = call.run
+    values = call.values("of") if call.row.get("of") is not None else ([call.receiver] if call.receiver is not None else [])
+    if run.file.is_cuda:
+        values = [b for v in values if (b := buffer_of(run, v)) is not None] if any(isinstance(v, Reference | Opaque) for v in values) else values
+    read_values(run, values, call.span, call.name)
+    result = call.text("result", "scalar")
+    if result == "none":
+        return Const(None)
+    if result == "sequence":
+        return Series(None, name=f"{call.name}{run.visit_key(call.site.node)}")
+    return call.opaque()
+
+
+def _write(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+
+    run = call.run
+    target = buffer_of(run, call.value("of"))
+    for value in call.values("reads"):
+        buffer = buffer_of(run, value) if run.file.is_cuda else None
+        read_values(run, [buffer or value], call.span, call.name)
+    if target is not None:
+        if target.storage.on_device and not run.file.is_cuda:
+            assign_elements(run, target, Const(0), call.span)
+        else:
+            host_write(run, target, call.span, call.name)
+    return call.receiver or (call.arguments.positional[0] if call.arguments.positional else Const(None))
+
+
+def _none(call: Call) -> Value:
+    result = call.text("result", "scalar")
+    if result == "none":
+        return call.status()
+    if call.run.file.is_cuda and call.name.startswith(("cuda", "cublas", "cufft", "curand", "cudnn", "cusparse", "cu")):
+        return call.status()
+    if call.is_tuple:
+        return Series([Const(0), call.opaque()], kind="tuple")
+    held = call.receiver if call.receiver is not None else None
+    if isinstance(held, Buffer) and call.name.rpartition(".")[2] == "device":
+        return call.opaque(held)
+    term = f"{held.term}.{call.name.rpartition('.')[2]}({', '.join(v.term for v in call.arguments.positional)})" if held is not None else None
+    if term is not None:
+        return call.run.opaque(term)
+    arguments = ", ".join(v.term for v in call.arguments.positional)
+    return call.run.opaque(f"{call.name}({arguments})")
+
+
+def _exit(call: Call) -> Value:
+    from streamlint.interpreter.run import RaiseSignal
+
+    raise RaiseSignal
+
+
+def _object(call: Call) -> Value:
+    from streamlint.findings import Step
+    from streamlint.interpreter.values import Handle
+
+    handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"))
+    handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
+    handle.trail = (Step("created here", call.span),)
+    return call.store(handle)
+
+
+def _swap(call: Call) -> Value:
+    from streamlint.interpreter.assignment import store_at
+
+    first, second = call.value("first"), call.value("second")
+    if isinstance(first, Reference) and isinstance(second, Reference):
+        one, two = call.run.evaluate(first.target), call.run.evaluate(second.target)
+        store_at(call.run, first, two, call.site.node)
+        store_at(call.run, second, one, call.site.node)
+    elif len(call.arguments.nodes) >= 2:
+        from streamlint.interpreter.assignment import assign
+
+        nodes = call.arguments.nodes
+        if first is not None and second is not None:
+            assign(call.run, nodes[0].value, second, call.site.node)
+            assign(call.run, nodes[1].value, first, call.site.node)
+    return Const(None)
+
+
+def evidence_of(values: Iterable[Value]) -> Evidence:
+    found = [v.storage.evidence for v in values if isinstance(v, Buffer) and v.storage.on_device]
+    return min(found, default=Evidence.NONE)
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {"read": _read, "write": _write, "none": _none, "exit": _exit, "object": _object, "swap": _swap}

@@ -1,0 +1,120 @@
+"""Allocations that go to the driver, page-locking, and what gives memory back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from streamlint import operations as ops
+from streamlint.findings import Span, Step
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Storage, Value
+from streamlint.operations import Evidence, Memory
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.effects import Call
+
+_WORDS = {
+    Memory.DEVICE: "allocated on the device here",
+    Memory.PINNED: "allocated in pinned host memory here",
+    Memory.PAGEABLE: "allocated in pageable host memory here",
+    Memory.MANAGED: "allocated in managed memory here",
+}
+
+
+def _alloc(call: Call) -> Value:
+    run = call.run
+    memory = Memory(call.text("memory", "device"))
+    size = call.value("bytes")
+    nbytes = size.value if isinstance(size, Const) and isinstance(size.value, int) else None
+    ordered = call.row.get("stream") is not None
+    storage = Storage(memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library)
+    storage.small = nbytes is not None and nbytes <= 65536
+    storage.raw = not ordered and memory is not Memory.PAGEABLE
+    storage.trail = (Step(_WORDS.get(memory, "allocated here"), call.span),)
+    buffer = Buffer(storage)
+    if memory is not Memory.PAGEABLE:
+        run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=nbytes, cached=ordered, buffer=buffer))
+    storage.raw = False  # freed by hand, not by a last reference
+    return call.store(buffer)
+
+
+def _free(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+
+    buffer = buffer_of(call.run, call.value("of"))
+    free(call.run, buffer, Memory(call.text("memory", "device")), call.span, call.name, call.library, ordered=call.row.get("stream") is not None)
+    return call.status()
+
+
+def free(run: Run, buffer: Buffer | None, memory: Memory, span: Span, name: str, library: str = "", ordered: bool = False) -> None:
+    """Memory goes back to the driver, or (pageable) to the host's heap."""
+    run.machine.free(ops.Free(span, library, name, memory=memory, cached=ordered, buffer=buffer))
+
+
+def _register(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+    from streamlint.interpreter.values import ScopeValue
+
+    buffer = buffer_of(call.run, call.value("of"), "numpy.ndarray")
+    if call.library == "numba" and buffer is not None:
+        return ScopeValue(buffer=buffer, kind="pinned")
+    if buffer is not None:
+        register(call.run, buffer, call.span, call.name)
+    return call.status()
+
+
+def register(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    """Page-lock memory at hand."""
+    buffer.storage.trail = (*buffer.storage.trail, Step("page-locked here", span))
+    run.machine.register(ops.Register(span, buffer.storage.library, name, buffer=buffer))
+
+
+def _unregister(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+
+    buffer = buffer_of(call.run, call.value("of"))
+    if buffer is not None:
+        unregister(call.run, buffer, call.span, call.name)
+    return call.status()
+
+
+def unregister(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    run.machine.free(ops.Free(span, buffer.storage.library, name, memory=Memory.PINNED, buffer=buffer, kind="unregister"))
+    buffer.storage.freed = False
+    buffer.storage.memory = Memory.PAGEABLE
+
+
+def _trim(call: Call) -> Value:
+    call.run.machine.free(ops.Free(call.span, call.library, call.name, memory=Memory.DEVICE, kind="trim"))
+    return Const(None)
+
+
+def _memset(call: Call) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+    from streamlint.interpreter.effects.streams import stream_argument
+
+    buffer = buffer_of(call.run, call.value("dst"))
+    if buffer is not None and buffer.storage.memory is Memory.UNKNOWN:
+        buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
+    writes = (buffer,) if buffer is not None else ()
+    stream = stream_argument(call)
+    call.run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream, writes=writes, kind="memset"))
+    call.run.coverage.launches[(call.span, call.name)] = stream is not None
+    return call.status()
+
+
+def _setting(call: Call) -> Value:
+    call.run.memo[f"setting:{call.text('what')}"] = call.value("value") or Const(True)
+    return call.status()
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "alloc": _alloc,
+    "free": _free,
+    "register": _register,
+    "unregister": _unregister,
+    "trim": _trim,
+    "memset": _memset,
+    "setting": _setting,
+}

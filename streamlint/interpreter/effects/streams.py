@@ -1,0 +1,339 @@
+"""Streams, events, waits, handles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamlint import operations as ops
+from streamlint.findings import Step
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Const,
+    Device,
+    Event,
+    Handle,
+    Instance,
+    Opaque,
+    Reference,
+    ScopeValue,
+    Series,
+    Stream,
+    Value,
+)
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.effects import Call
+    from streamlint.interpreter.index import File
+
+_SHARED = {"cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "host_cpp", "cuda_python"}
+
+
+def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream | None:
+    """A value used as a stream: 0 and None are the null stream, chosen here or where the value came from."""
+    run = call.run
+    if isinstance(value, Reference):
+        value = run.evaluate(value.target)
+    if isinstance(value, Stream):
+        if value.kind == "null" and value.chosen is None:
+            return replace(value, chosen=call.span, how=value.how or "given")
+        return value
+    if isinstance(value, Const) and (value.value is None or value.value == 0):
+        return Stream("null", "null", None, call.library, chosen=value.origin or call.span, how=how)
+    if isinstance(value, Const) and value.value in (1, 2):
+        return Stream("null", "null", None, call.library, chosen=call.span, how=how) if value.value == 1 else Stream("ptds", "ptds", True, call.library)
+    if isinstance(value, Handle):
+        return value.stream or _foreign(run, value, value.key)
+    if isinstance(value, Instance):
+        return _stream_member(run, value)
+    if isinstance(value, Opaque):
+        return _foreign(run, value, value.term)
+    return None
+
+
+def _stream_member(run: Run, value: Instance) -> Stream:
+    """A project's stream wrapper: the stream that it holds, if it holds one."""
+    held = [v for v in value.attrs.values() if isinstance(v, Stream)]
+    if len(held) == 1:
+        return held[0]
+    return _foreign(run, value, value.term)
+
+
+def _foreign(run: Run, value: Value, term: str) -> Stream:
+    """A stream from out of view: equal for equal terms, different from all others."""
+    kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
+    made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None))
+    assert isinstance(made, Stream)
+    return made
+
+
+def stream_argument(call: Call, name: str = "stream", default: str = "current") -> Stream | None:
+    """The stream that a row's ``stream`` field names; None where it cannot be known."""
+    field = call.row.get(name, default)
+    if isinstance(field, Selector):
+        if field.kind == "all":
+            return _stream_among(call, field)
+        value = call.given(field)
+        if value is None:
+            if call.arguments.open:
+                return None
+            return named_stream(call, field.default or "current", omitted=True)
+        if isinstance(value, Const) and value.value is None and not call.run.file.is_cuda:
+            # Python: stream=None means what leaving it out means.
+            return named_stream(call, field.default or "current", omitted=True)
+        return as_stream(call, value)
+    return named_stream(call, str(field), omitted=True)
+
+
+def _stream_among(call: Call, field: Selector) -> Stream | None:
+    values = call.arguments.all()
+    found = [v for v in values if isinstance(v, Stream)]
+    if found:
+        return as_stream(call, found[-1])
+    typed = [v for v in values if isinstance(v, Opaque) and "tream" in v.type]
+    if typed:
+        return as_stream(call, typed[-1])
+    if any(isinstance(v, Opaque) and not v.type and not v.buffer for v in values[3:]):
+        return None
+    return named_stream(call, field.default or "null", omitted=True)
+
+
+def named_stream(call: Call, word: str, omitted: bool = False) -> Stream | None:
+    """``null``, ``current``, ``handle``, ``ptds``."""
+    run = call.run
+    if word == "null":
+        return Stream("null", "null", None, call.library, chosen=call.span, how="omitted" if omitted else "literal")
+    if word == "own":
+        from streamlint.interpreter.effects import own_stream
+
+        return own_stream(call) or named_stream(call, "null", omitted)
+    if word == "ptds":
+        return Stream("ptds", "ptds", True, call.library)
+    if word == "handle":
+        return _handle_stream(call)
+    if word == "current":
+        library = "torch" if call.library.startswith("torch") else call.library
+        stream = run.stream_of(library)
+        if stream.kind == "null" and stream.chosen is None:
+            return replace(stream, chosen=call.span, how="omitted")
+        return stream
+    return None
+
+
+def _handle_stream(call: Call) -> Stream | None:
+    value = call.value("handle")
+    if isinstance(value, Reference):
+        value = call.run.evaluate(value.target)
+    if isinstance(value, Stream):
+        return value
+    if isinstance(value, Handle):
+        if value.stream is not None:
+            return value.stream
+        if not value.unknown:
+            return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
+    return None
+
+
+def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = None) -> Value:
+    """A stream that exists already, as a row or an attribute names it."""
+    which = str(row.get("which", "current"))
+    library = str(row.get("library") or row.library)
+    library = "torch" if library.startswith("torch") else library
+    if which in ("current",):
+        return run.stream_of(library)
+    if which in ("default", "null"):
+        made = run.remembered(f"default:{library}", lambda: Stream("null", "null", None, library, type=_stream_type(library)))
+        assert isinstance(made, Stream)
+        return made
+    if which == "ptds":
+        return Stream("ptds", "ptds", True, library)
+    if which == "attribute":
+        return values[0] if values and isinstance(values[0], Stream) else run.opaque(f"{values[0].term if values else ''}.stream")
+    if which == "pool":
+        return Stream(run.machine.fresh("pool"), "created", False, library, type=_stream_type(library))
+    if values and isinstance(values[0], Stream):
+        return values[0]
+    if values and isinstance(values[0], Const) and values[0].value in (0, None):
+        return Stream("null", "null", None, library)
+    return _foreign(run, values[0], values[0].term) if values else run.opaque("stream")
+
+
+def _stream_type(library: str) -> str:
+    return {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}.get(library, "cudaStream_t")
+
+
+def _stream_of(call: Call) -> Value:
+    source = call.value("from")
+    found = stream_of_row(call.run, call.row, [source] if source is not None else [call.receiver] if call.receiver is not None else [])
+    return call.store(found) if call.row.get("into") is not None else found
+
+
+def _create_stream(call: Call) -> Value:
+    run = call.run
+    blocking: bool | None = call.switch("blocking") if call.row.get("blocking") is not None else None
+    if call.row.get("flags") is not None:
+        flags = call.value("flags")
+        if flags is None:
+            blocking = True
+        elif isinstance(flags, Const) and isinstance(flags.value, int | str):
+            blocking = flags.value in (0, "blocking")
+        elif isinstance(flags, Opaque) and "onBlocking" in flags.term:
+            blocking = False
+        else:
+            blocking = None
+    kind = run.file.models.types.get(call.name)
+    type_name = call.name if kind is not None and kind.kind == "stream" else _stream_type(call.library)
+    stream = Stream(run.machine.fresh(f"{call.library}-stream"), "created", blocking, call.library, type_name)
+    stream.trail = (Step("stream created here", call.span),)
+    run.machine.create(ops.Create(call.span, call.library, call.name, value=stream))
+    return call.store(stream)
+
+
+def _create_event(call: Call) -> Value:
+    kind = call.run.file.models.types.get(call.name)
+    type_name = call.name if kind is not None and kind.kind == "event" else _event_type(call.library)
+    event = call.run.new_event(type_name)
+    event.trail = (Step("event created here", call.span),)
+    call.run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
+    return call.store(event)
+
+
+def _event_type(library: str) -> str:
+    return {"torch": "torch.cuda.Event", "cupy": "cupy.cuda.Event", "numba": "numba.cuda.cudadrv.driver.Event"}.get(library, "cudaEvent_t")
+
+
+def as_event(run: Run, value: Value | None) -> Event | None:
+    """A value used as an event; one from out of view orders everything."""
+    if isinstance(value, Reference):
+        value = run.evaluate(value.target)
+    if isinstance(value, Event):
+        return value
+    if isinstance(value, Opaque | Instance | Handle):
+        made = run.remembered(f"event:{value.term}", lambda: run.new_event("", unknown=True))
+        assert isinstance(made, Event)
+        return made
+    return None
+
+
+def _record(call: Call) -> Value:
+    run = call.run
+    value = call.value("event")
+    event = as_event(run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
+    if event is None:
+        event = run.new_event(_event_type(call.library))
+    was_unknown = event.unknown and isinstance(value, Opaque)
+    run.machine.record(ops.Record(call.span, call.library, call.name, event=event, stream=stream_argument(call)))
+    if was_unknown and event.snapshot is not None:
+        event.unknown = False  # recorded in view: from here on it is known
+    return event if call.flag("creates") else call.status(event) if call.is_tuple else event if not run.file.is_cuda else call.status()
+
+
+def _wait(call: Call) -> Value:
+    run = call.run
+    on = call.value("on")
+    target: Event | Stream | None = on if isinstance(on, Stream) else as_event(run, on)
+    if isinstance(on, Opaque) and call.name.rpartition(".")[2] == "wait_stream":
+        target = as_stream(call, on)
+    run.machine.wait(ops.Wait(call.span, call.library, call.name, stream=stream_argument(call), on=target))
+    return call.status()
+
+
+def _synchronize(call: Call) -> Value:
+    run = call.run
+    field = call.row.get("of")
+    target: Event | Stream | None = None
+    if isinstance(field, Selector):
+        value = call.given(field)
+        if isinstance(value, Reference):
+            value = run.evaluate(value.target)
+        if value is None:
+            target = named_stream(call, field.default or "current")
+        elif isinstance(value, Stream):
+            target = value
+        elif isinstance(value, Device):
+            target = None
+        elif isinstance(value, Const):
+            target = as_stream(call, value)
+        elif call.receiver is value or run.file.is_cuda or call.is_tuple:
+            is_event = "vent" in call.name.rpartition(".")[2] or "vent" in call.name.rpartition("::")[0] or "vent" in getattr(value, "type", "")
+            target = as_event(run, value) if is_event else as_stream(call, value)
+    elif field in ("current", "null"):
+        target = named_stream(call, str(field))
+    run.machine.synchronize(ops.Synchronize(call.span, call.library, call.name, of=target))
+    return call.status()
+
+
+def _query(call: Call) -> Value:
+    run = call.run
+    value = call.value("of") or call.receiver
+    target = value if isinstance(value, Stream) else as_event(run, value)
+    run.machine.query(ops.Query(call.span, call.library, call.name, of=target))
+    return run.opaque(f"query:{run.visit_key(call.site.node)}", *([target] if target is not None else []))
+
+
+def _set_stream(call: Call) -> Value:
+    stream = stream_argument(call)
+    library = call.text("library") or call.library
+    library = "torch" if library.startswith("torch") else library
+    if stream is not None:
+        call.run.current[library] = stream
+    return call.status()
+
+
+def _scope(call: Call) -> Value:
+    library = call.text("library") or call.library
+    library = "torch" if library.startswith("torch") else library
+    value = call.value("stream")
+    stream = None if value is None or (isinstance(value, Const) and value.value is None) else as_stream(call, value)
+    if call.run.file.is_cuda:
+        if stream is not None:
+            call.run.current[library] = stream
+        return Handle(call.name, call.run.machine.fresh("scope"), stream)
+    return ScopeValue(stream, library, value=value)
+
+
+def _bind_stream(call: Call) -> Value:
+    handle = call.value("handle")
+    if isinstance(handle, Reference):
+        handle = call.run.evaluate(handle.target)
+    stream = stream_argument(call)
+    if isinstance(handle, Handle):
+        handle.stream = stream
+        handle.unknown = stream is None
+    elif isinstance(handle, Opaque) and stream is not None:
+        call.run.memo[f"bound:{handle.term}"] = stream
+    return call.status()
+
+
+def _capture(call: Call) -> Value:
+    # Capture is path state of a later rule; its context manager changes the current stream to one of its own.
+    if call.text("part") == "scope":
+        stream = Stream(call.run.machine.fresh("capture"), "created", False, "torch", "torch.cuda.Stream")
+        return ScopeValue(stream, "torch" if call.library.startswith("torch") else call.library)
+    if call.row.get("graph") is not None and call.text("part") == "end" and call.run.file.is_cuda:
+        return call.status()
+    return call.opaque()
+
+
+def _status(call: Call) -> Value:
+    return call.status()
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "stream": _create_stream,
+    "stream_of": _stream_of,
+    "event": _create_event,
+    "record": _record,
+    "wait": _wait,
+    "synchronize": _synchronize,
+    "query": _query,
+    "set_stream": _set_stream,
+    "scope": _scope,
+    "bind_stream": _bind_stream,
+    "capture": _capture,
+    "destroy": _status,
+}
+__all__ = ["EFFECTS", "Series", "as_event", "as_stream", "stream_argument"]

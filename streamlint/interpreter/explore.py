@@ -1,0 +1,101 @@
+"""Paths through a root: the likely one, then those that differ from it in one undecided condition, then in two.
+
+A path is run from the start with its decisions forced, so no state is ever copied or joined; a finding is a witness path. A conflict must
+not rest on more than one guess: its undecided conditions are flipped one by one, and counted where the conflict is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from streamlint.findings import Span
+from streamlint.interpreter.index import Program
+from streamlint.interpreter.roots import Root, run_root
+from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
+from streamlint.operations import Conflict, Copy, Memory
+
+MOST_RUNS = 24
+MOST_STEPS = 120_000  # over all runs of a root
+MOST_FLIPS = 2
+
+Place = tuple[Span, tuple[Span, ...]]
+
+
+@dataclass(slots=True)
+class Explorer:
+    """Runs one root on its paths."""
+
+    program: Program
+    root: Root
+    coverage: Coverage
+    settings: Settings
+    steps: int = 0
+    runs: dict[tuple[tuple[tuple[str, bool], ...], int], Run] = field(default_factory=dict)
+
+    def paths(self) -> Iterator[Run]:
+        """The runs of this root, most likely first."""
+        waiting: list[dict[str, bool]] = [{}]
+        seen: set[tuple[tuple[str, bool], ...]] = set()
+        count = 0
+        while waiting and count < MOST_RUNS and self.steps < MOST_STEPS:
+            forced = waiting.pop(0)
+            key = tuple(sorted(forced.items()))
+            if key in seen:
+                continue
+            seen.add(key)
+            run = self.run(forced, 2)
+            count += 1
+            yield run
+            if len(forced) < MOST_FLIPS:
+                waiting.extend({**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced)
+        if waiting and count >= MOST_RUNS:
+            self.coverage.over_budget += 1
+
+    def run(self, forced: dict[str, bool], rounds: int) -> Run:
+        """The run with these decisions; each is run once."""
+        key = (tuple(sorted(forced.items())), rounds)
+        if key not in self.runs:
+            run = Run(self.program, forced, rounds, self.coverage, self.settings)
+            try:
+                run_root(run, self.root)
+            except OutOfBudget:
+                self.coverage.over_budget += 1
+            self.steps += run.steps
+            self.coverage.runs += 1
+            self.runs[key] = run
+        return self.runs[key]
+
+    # --- guesses -----------------------------------------------------------------------------------------------------------------------
+
+    def settled(self, run: Run, conflict: Conflict) -> Conflict | None:
+        """The conflict with its guesses counted; None if it falls: two guesses, or gone when loops run once more."""
+        between = [
+            decision
+            for decision in run.decisions.values()
+            if conflict.first.index < decision.index <= conflict.second.index
+        ]
+        guesses = 0
+        for decision in between:
+            forced = {**run.forced, decision.atom: not decision.arm}
+            other = self.run(forced, 2)
+            if not _holds(other, conflict) and decision.atom not in other.raised_in:
+                guesses += 1
+        if guesses > 1:
+            return None
+        if not _holds(self.run(run.forced, 3), conflict):
+            return None
+        return replace(conflict, guesses=guesses)
+
+    def pinned_places(self) -> frozenset[Place]:
+        """Copies whose host memory is pinned on some path: there, pageable memory is the exception that a condition handles."""
+        found = set()
+        for run in self.runs.values():
+            for operation in run.machine.operations:
+                if isinstance(operation, Copy) and operation.host_memory is Memory.PINNED:
+                    found.add((operation.span, operation.context.calls))
+        return frozenset(found)
+
+
+def _holds(run: Run, conflict: Conflict) -> bool:
+    return any(c.first.span == conflict.first.span and c.second.span == conflict.second.span for c in run.machine.conflicts)

@@ -1,0 +1,377 @@
+"""Expressions to values. One function a node type; what CUDA does is in ``effects``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from streamlint import program as p
+from streamlint.interpreter import items
+from streamlint.interpreter.attributes import get_attribute, settle_method
+from streamlint.interpreter.conditions import compare, test
+from streamlint.interpreter.names import lookup
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Environment,
+    FunctionValue,
+    Instance,
+    LibraryName,
+    Opaque,
+    Reference,
+    Series,
+    Table,
+    Value,
+)
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "**": operator.pow,
+}
+_LARGEST = 1 << 62
+
+
+def evaluate(run: Run, node: p.Expression) -> Value:
+    """The value of an expression, with its effects on the path."""
+    run.step()
+    return _EVALUATORS[type(node)](run, node)
+
+
+def _const(run: Run, node: p.Const) -> Value:
+    return Const(node.value)
+
+
+def _name(run: Run, node: p.Name) -> Value:
+    value = lookup(run, node.id)
+    if run.file.is_cuda:
+        _read_variable(run, node)
+    return value
+
+
+def _read_variable(run: Run, node: p.Name) -> None:
+    """A C++ variable whose address was given to a copy is memory: naming it reads it."""
+    scope = run.frame.environment.find(node.id)
+    if scope is not None and node.id in scope.addressed:
+        from streamlint.interpreter.effects.host import host_read
+
+        host_read(run, scope.addressed[node.id], run.node_span(node), node.id)
+
+
+def _attr(run: Run, node: p.Attr) -> Value:
+    return settle_method(run, get_attribute(run, evaluate(run, node.value), node.name, node))
+
+
+def _index(run: Run, node: p.Index) -> Value:
+    value = evaluate(run, node.value)
+    return items.get_item(run, value, node)
+
+
+def _call(run: Run, node: p.Call) -> Value:
+    from streamlint.interpreter.calls import call
+
+    return call(run, node)
+
+
+def _launch(run: Run, node: p.Launch) -> Value:
+    from streamlint.interpreter.effects.work import chevron_launch
+
+    return chevron_launch(run, node)
+
+
+def _unary(run: Run, node: p.Unary) -> Value:
+    if node.op == "not":
+        value = evaluate(run, node.operand)
+        from streamlint.interpreter.unknowns import truth
+
+        known = truth(value)
+        return Const(not known) if known is not None else run.opaque(f"not {value.term}", value)
+    value = evaluate(run, node.operand)
+    if isinstance(value, Const) and isinstance(value.value, int | float):
+        changed = {"-": operator.neg, "+": operator.pos, "~": operator.invert}.get(node.op)
+        if changed is not None and not (node.op == "~" and isinstance(value.value, float)):
+            return Const(changed(value.value))
+    if isinstance(value, Buffer) and not run.file.is_cuda:
+        return _tensor_arithmetic(run, node, value)
+    return run.opaque(f"{node.op}{value.term}", value)
+
+
+def _binary(run: Run, node: p.Binary) -> Value:
+    left, right = evaluate(run, node.left), evaluate(run, node.right)
+    if node.op == ",":
+        return right
+    return combine(run, node, node.op, left, right)
+
+
+def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value:
+    """``left op right``: numbers are computed, tensors work, pointers move, the rest is a term."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        return _fold(run, op, left, right)
+    if run.file.is_cuda:
+        return _cpp_arithmetic(run, node, op, left, right)
+    if isinstance(left, Buffer) or isinstance(right, Buffer):
+        return _tensor_arithmetic(run, node, left, right)
+    if op == "+" and isinstance(left, Series) and isinstance(right, Series) and left.items is not None and right.items is not None:
+        return Series([*left.items, *right.items], kind=left.kind)
+    if op == "*" and isinstance(left, Series) and left.items is not None:
+        return items.repeated(run, left, right)
+    if op == "|" and isinstance(left, Table) and isinstance(right, Table):
+        return Table({**left.items, **right.items}, {**left.keys, **right.keys}, left.complete and right.complete)
+    return run.opaque(_term(op, left, right), left, right)
+
+
+def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
+    action = _ARITHMETIC.get(op)
+    small = all(not isinstance(v.value, int) or abs(v.value) < _LARGEST for v in (left, right))
+    if action is not None and small and not (op in ("**", "<<") and not _modest(right.value)):
+        try:
+            if op == "/" and run.file.is_cuda and isinstance(left.value, int) and isinstance(right.value, int):
+                return Const(left.value // right.value)
+            return Const(action(left.value, right.value))
+        except Exception:
+            return run.opaque(_term(op, left, right))
+    return run.opaque(_term(op, left, right))
+
+
+def _modest(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 64
+
+
+def _term(op: str, left: Value, right: Value) -> str:
+    one, two = left.term, right.term
+    if op == "*" and one == "1":
+        return two
+    if op == "*" and two == "1" or op in "+-" and two == "0":
+        return one
+    if op == "*" and "0" in (one, two):
+        return "0"
+    if op == "+" and one == "0":
+        return two
+    return f"({one} {op} {two})"
+
+
+def _cpp_arithmetic(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value:
+    for base, offset in ((left, right), (right, left)):
+        if isinstance(base, Buffer) and op in ("+", "-"):
+            return Buffer(base.storage, (*base.part, ("s", offset.term, "?")), base.type, attrs=base.attrs, element=base.element)
+        if isinstance(base, Opaque) and base.buffer is not None and op in ("+", "-"):
+            return Buffer(base.buffer.storage, (("s", offset.term, "?"),), base.buffer.type)
+    if op == "<<" and isinstance(left, LibraryName | Opaque) and left.term.startswith(("std::cout", "std::cerr", "cout")):
+        from streamlint.interpreter.effects.host import read_values
+
+        read_values(run, (right,), run.node_span(node), "std::cout")
+        return left
+    return run.opaque(_term(op, left, right), left, right)
+
+
+def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value) -> Value:
+    from streamlint.interpreter.effects.work import compute
+
+    return compute(run, operands, run.node_span(node), "arithmetic")
+
+
+def _compare(run: Run, node: p.Compare) -> Value:
+    left, right = evaluate(run, node.left), evaluate(run, node.right)
+    known = compare(node.op, left, right)
+    if known is not None:
+        return Const(known)
+    if node.op not in ("is", "is not", "in", "not in") and any(isinstance(v, Buffer) for v in (left, right)) and not run.file.is_cuda:
+        return _tensor_arithmetic(run, node, left, right)
+    return run.opaque(f"{left.term} {node.op} {right.term}", left, right)
+
+
+def _bool(run: Run, node: p.Bool) -> Value:
+    value: Value = Const(None)
+    for index, part in enumerate(node.values):
+        if index == len(node.values) - 1:
+            return evaluate(run, part)
+        if test(run, part) != (node.op == "and"):
+            # The value that decided it: `x or default` is x where x is true.
+            return Const(False) if node.op == "and" else _again(run, part)
+    return value
+
+
+def _again(run: Run, part: p.Expression) -> Value:
+    """The value of an operand that was just tested, without its effects a second time."""
+    if isinstance(part, p.Name | p.Attr):
+        return evaluate(run, part)
+    return run.opaque(f"or{run.visit_key(part)}")
+
+
+def _conditional(run: Run, node: p.Conditional) -> Value:
+    return evaluate(run, node.then if test(run, node.test) else node.otherwise)
+
+
+def _lambda(run: Run, node: p.Lambda) -> Value:
+    return FunctionValue(node.function, run.file, run.frame.environment, receiver=run.frame.this if run.file.is_cuda else None)
+
+
+def _collection(run: Run, node: p.Collection) -> Value:
+    values: list[Value] = []
+    for item in node.items:
+        if isinstance(item, p.Starred):
+            inner = evaluate(run, item.value)
+            if isinstance(inner, Series) and inner.items is not None:
+                values.extend(inner.items)
+                continue
+            return Series(None, element=items.element_of(run, inner, "*"), kind=node.kind)
+        values.append(evaluate(run, item))
+    return Series(values, kind=node.kind)
+
+
+def _mapping(run: Run, node: p.Mapping) -> Value:
+    table = Table()
+    for key, value in node.items:
+        held = evaluate(run, value)
+        if key is None:
+            if isinstance(held, Table):
+                table.items.update(held.items)
+                table.complete = table.complete and held.complete
+            else:
+                table.complete = False
+            continue
+        name = evaluate(run, key)
+        table.items[name.term] = held
+        table.keys[name.term] = name
+    return table
+
+
+def _starred(run: Run, node: p.Starred) -> Value:
+    return evaluate(run, node.value)
+
+
+def _comprehension(run: Run, node: p.Comprehension) -> Value:
+    from streamlint.interpreter.loops import comprehension
+
+    return comprehension(run, node)
+
+
+def _format(run: Run, node: p.Format) -> Value:
+    from streamlint.interpreter.effects.host import read_values
+
+    values = [evaluate(run, value) for value in node.values]
+    read_values(run, values, run.node_span(node), "formatting")
+    return run.opaque(f"text{run.visit_key(node)}")
+
+
+def _await(run: Run, node: p.Await) -> Value:
+    return evaluate(run, node.value)
+
+
+def _yield(run: Run, node: p.Yield) -> Value:
+    value = evaluate(run, node.value) if node.value is not None else Const(None)
+    consumer = run.frame.on_yield
+    if consumer is not None and not node.delegate:
+        return consumer(value)
+    # The consumer is out of view: it may wait for anything.
+    run.machine.forget_everything()
+    return run.opaque(f"sent{run.visit_key(node)}")
+
+
+def _assign_expression(run: Run, node: p.AssignExpr) -> Value:
+    from streamlint.interpreter.assignment import assign, augmented
+
+    value = evaluate(run, node.value)
+    if node.op is not None:
+        value = augmented(run, node, node.target, node.op, value)
+    else:
+        assign(run, node.target, value, node)
+    return value
+
+
+def _address_of(run: Run, node: p.AddressOf) -> Value:
+    target = node.value
+    if isinstance(target, p.Name):
+        scope = run.frame.environment.find(target.id)
+        if scope is not None and isinstance(scope.names[target.id], Instance):
+            return scope.names[target.id]
+        value = lookup(run, target.id) if scope is None else None
+        if isinstance(value, FunctionValue | LibraryName):
+            return value
+    if isinstance(target, p.Index):
+        return items.address_of_element(run, target)
+    return Reference(target, run.frame.environment)
+
+
+def _deref(run: Run, node: p.Deref) -> Value:
+    value = evaluate(run, node.value)
+    return items.dereference(run, value, node)
+
+
+def _cast(run: Run, node: p.Cast) -> Value:
+    from streamlint.interpreter.declarations import cast_to
+
+    return cast_to(run, evaluate(run, node.value), node.type)
+
+
+def _new(run: Run, node: p.New) -> Value:
+    from streamlint.interpreter.declarations import new_object
+
+    return new_object(run, node)
+
+
+def _delete(run: Run, node: p.DeleteExpr) -> Value:
+    from streamlint.interpreter.objects import delete_object
+
+    delete_object(run, evaluate(run, node.value), node)
+    return Const(None)
+
+
+def _construct(run: Run, node: p.Construct) -> Value:
+    from streamlint.interpreter.declarations import construct
+
+    return construct(run, node.type, [(a.keyword, evaluate(run, a.value)) for a in node.args], run.node_span(node))
+
+
+def _unknown(run: Run, node: p.Unknown) -> Value:
+    values = [evaluate(run, part) for part in node.parts]
+    return run.opaque(f"unknown{run.visit_key(node)}", *values)
+
+
+def _slice(run: Run, node: p.Slice) -> Value:
+    values = [evaluate(run, part) for part in (node.lower, node.upper, node.step) if part is not None]
+    return run.opaque(f"slice({', '.join(v.term for v in values)})")
+
+
+_EVALUATORS: dict[type, Callable[[Run, Any], Value]] = {
+    p.Const: _const,
+    p.Name: _name,
+    p.Attr: _attr,
+    p.Index: _index,
+    p.Call: _call,
+    p.Launch: _launch,
+    p.Unary: _unary,
+    p.Binary: _binary,
+    p.Compare: _compare,
+    p.Bool: _bool,
+    p.Conditional: _conditional,
+    p.Lambda: _lambda,
+    p.Collection: _collection,
+    p.Mapping: _mapping,
+    p.Starred: _starred,
+    p.Comprehension: _comprehension,
+    p.Format: _format,
+    p.Await: _await,
+    p.Yield: _yield,
+    p.AssignExpr: _assign_expression,
+    p.AddressOf: _address_of,
+    p.Deref: _deref,
+    p.Cast: _cast,
+    p.New: _new,
+    p.DeleteExpr: _delete,
+    p.Construct: _construct,
+    p.Unknown: _unknown,
+    p.Slice: _slice,
+}
+__all__ = ["Environment", "combine", "evaluate"]

@@ -1,0 +1,163 @@
+"""What kind of branch and what kind of loop an operation stands in, judged from structure, never from names of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint import program as p
+from streamlint.interpreter.run import Run
+from streamlint.operations import Guard
+
+# Library names that count or select devices, and that measure time.
+_DEVICE_CALLS = frozenset(
+    {"device_count", "cudaGetDeviceCount", "cudaSetDevice", "set_device", "cuDeviceGetCount", "getDeviceCount", "cuCtxSetCurrent", "cuDeviceGet"}
+)
+_TIME_CALLS = frozenset({"perf_counter", "monotonic", "perf_counter_ns", "elapsed_time", "cudaEventElapsedTime", "get_elapsed_time", "high_resolution_clock::now", "steady_clock::now"})
+
+
+def lvalue(node: object) -> str | None:
+    """The text of a name or a chain of attributes, which is how places are compared."""
+    if isinstance(node, p.Name):
+        return node.id
+    if isinstance(node, p.Attr):
+        inner = lvalue(node.value)
+        if inner is None:
+            return None
+        return node.name if inner == "this" else f"{inner}.{node.name}"
+    if isinstance(node, p.Index | p.Deref):
+        return lvalue(node.value)
+    return None
+
+
+def places_in(node: object) -> set[str]:
+    """Every place that an expression mentions; of ``a.b.c`` also ``a.b``, but not the method of a call."""
+    found: set[str] = set()
+    for item in p.walk(node):
+        if isinstance(item, p.Call) and isinstance(item.function, p.Attr):
+            inner = lvalue(item.function.value)
+            if inner:
+                found.add(inner)
+        text = lvalue(item)
+        if text:
+            found.add(text)
+    return found
+
+
+def places_assigned(body: Iterable[object]) -> set[str]:
+    """Every place that statements give a value, through out-parameters too."""
+    found: set[str] = set()
+    for statement in body:
+        for node in p.walk(statement):
+            for target in _targets(node):
+                text = lvalue(target)
+                if text:
+                    found.add(text)
+    return found
+
+
+def _targets(node: object) -> Iterator[object]:
+    if isinstance(node, p.Assign):
+        for target in node.targets:
+            yield from target.items if isinstance(target, p.Collection) else (target,)
+    elif isinstance(node, p.AssignExpr):
+        yield node.target
+    elif isinstance(node, p.AddressOf):
+        yield node.value
+    elif isinstance(node, p.Call) and isinstance(node.function, p.Attr):
+        # Methods that change what they are called on: containers that grow.
+        if node.function.name in ("append", "emplace", "emplace_back", "insert", "push_back", "resize", "reset", "setdefault", "add", "update"):
+            yield node.function.value
+
+
+_NEUTRAL = frozenset({"self", "this", "torch", "cuda", "np", "cp", "cupy", "std"})
+
+
+def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
+    """The guard that the taken arm of an ``if`` stands under."""
+    return classify(run, node.test, node.then if holds else node.otherwise, run.node_span(node))
+
+
+def classify(run: Run, test: p.Expression, arm: Iterable[object], span: object) -> Guard:
+    from streamlint.findings import Span
+
+    assert isinstance(span, Span)
+    tested = places_in(test) - _NEUTRAL
+    assigned = places_assigned(arm)
+    if tested & assigned:
+        return Guard("growth" if _compares_size(test) else "first", span)
+    if _is_interval(test):
+        return Guard("rare", span)
+    if _names_called(test) & _DEVICE_CALLS:
+        return Guard("device", span)
+    if _ends_by_leaving(arm):
+        return Guard("error", span)
+    return Guard("plain", span)
+
+
+def _compares_size(test: p.Expression) -> bool:
+    return any(isinstance(node, p.Compare) and node.op in ("<", "<=", ">", ">=") for node in p.walk(test))
+
+
+def _is_interval(test: p.Expression) -> bool:
+    return any(isinstance(node, p.Binary) and node.op == "%" for node in p.walk(test))
+
+
+def _ends_by_leaving(arm: Iterable[object]) -> bool:
+    statements = list(arm)
+    return bool(statements) and isinstance(statements[-1], p.Raise | p.Return)
+
+
+def _names_called(node: object) -> set[str]:
+    found = set()
+    for item in p.walk(node):
+        if isinstance(item, p.Call):
+            if isinstance(item.function, p.Attr):
+                found.add(item.function.name)
+            elif isinstance(item.function, p.Name):
+                found.add(item.function.id.rpartition("::")[2])
+                found.add(item.function.id)
+    return found
+
+
+def loop_kind(node: p.Loop) -> str:
+    """``devices``, ``retry``, ``tuning``, ``teardown`` or ``data``: what a loop is for, as far as its structure says."""
+    called = _names_called(node)
+    if called & _DEVICE_CALLS:
+        return "devices"
+    if called & _TIME_CALLS:
+        return "tuning"
+    if _is_retry(node):
+        return "retry"
+    return "data"
+
+
+def _is_retry(node: p.Loop) -> bool:
+    """A loop that ends with the first success: it may leave in the middle, and its rounds do not walk over data."""
+    if not any(isinstance(item, p.Break | p.Return) for statement in node.body for item in _own_statements(statement)):
+        return False
+    if node.kind in ("while", "do"):
+        return any(isinstance(item, p.Try) for statement in node.body for item in p.walk(statement)) or _is_constant(node.test)
+    if node.kind == "c-for":
+        update = node.update
+        return not (isinstance(update, p.AssignExpr) and update.op in ("+", "-"))
+    mentioned = {name.id for statement in node.body for name in p.walk(statement) if isinstance(name, p.Name)}
+    targets = {name.id for name in p.walk(node.target) if isinstance(name, p.Name)} if node.target is not None else set()
+    return not targets & mentioned
+
+
+def _own_statements(statement: object) -> Iterator[object]:
+    """The statements below one, but not those of inner loops and functions."""
+    yield statement
+    if isinstance(statement, p.Loop | p.FunctionDef | p.ClassDef):
+        return
+    for child in p.children(statement):
+        if isinstance(child, p.Statement | p.Handler):
+            yield from _own_statements(child)
+
+
+def _is_constant(test: p.Expression | None) -> bool:
+    return test is None or isinstance(test, p.Const)
+
+
+def holds_loop(body: Iterable[object]) -> bool:
+    return any(isinstance(node, p.Loop) for statement in body for node in p.walk(statement))

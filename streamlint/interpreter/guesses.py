@@ -1,0 +1,116 @@
+"""Methods of values that are not known: what their spelling and arguments leave no doubt about.
+
+A parameter without a type that is asked to move to ``"cuda"`` is a tensor or a module of torch, whatever it is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Value
+from streamlint.operations import Evidence, Memory
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.calls import Arguments, CallSite
+
+# Methods that only torch tensors (and modules) have, under a file that imports torch.
+_TENSOR_METHODS = frozenset({"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind"})
+_ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
+
+
+def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
+    """What ``receiver.name(…)`` does where the receiver's type is not known but the method leaves no doubt; None otherwise."""
+    from streamlint.interpreter.effects import apply, buffer_of
+
+    if run.file.is_cuda:
+        return None
+    if isinstance(receiver, Handle | Instance) and name in ("to", "cuda", "cpu"):
+        return _moved(run, receiver, name, arguments)
+    if not isinstance(receiver, Opaque) or receiver.type:
+        return None
+    if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
+        buffer = buffer_of(run, receiver)
+        row = run.file.models.method("torch.Tensor", name)
+        if buffer is not None and row is not None:
+            result = apply(run, row, f"torch.Tensor.{name}", buffer, arguments, site)
+            _keep_origin(run, receiver, result, name)
+            return result
+    if name in _ARRAY_METHODS and _speaks_cupy(run, name, arguments):
+        buffer = buffer_of(run, receiver, "cupy.ndarray")
+        row = run.file.models.method("cupy.ndarray", name)
+        if buffer is not None and row is not None:
+            if buffer.storage.memory is Memory.UNKNOWN:
+                buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
+            return apply(run, row, f"cupy.ndarray.{name}", buffer, arguments, site)
+    if name in ("copy_to_host", "copy_to_device") and _imports(run, "numba"):
+        buffer = buffer_of(run, receiver, "numba.cuda.devicearray")
+        row = next((r for n, r in run.file.models.calls.items() if n.startswith("numba") and n.endswith(f".{name}")), None)
+        if buffer is not None and row is not None:
+            if buffer.storage.memory is Memory.UNKNOWN:
+                buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
+            return apply(run, row, row.names[0], buffer, arguments, site)
+    return None
+
+
+def _imports(run: Run, package: str) -> bool:
+    return any(d == package or d.startswith(f"{package}.") for d in run.file.module.imports.values())
+
+
+def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
+    from streamlint.interpreter.effects.buffers import as_device, looks_like_dtype
+
+    if name == "to":
+        given = [*arguments.positional[:1], *(v for k, v in arguments.keywords.items() if k == "device")]
+        return "non_blocking" in arguments.keywords or any(
+            looks_like_dtype(v) or isinstance(v, Device) or (isinstance(v, Const) and as_device(run, v) is not None) for v in given
+        ) or any(isinstance(v, Opaque) and "device" in v.term for v in given)
+    if name == "copy_":
+        return True
+    if name in ("cuda", "cpu", "pin_memory", "record_stream", "detach"):
+        return True
+    return False
+
+
+def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
+    if name == "get":
+        return bool({"blocking", "out", "stream"} & set(arguments.keywords))
+    if name == "set":
+        return "stream" in arguments.keywords
+    return False
+
+
+def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Arguments) -> Value | None:
+    """A module (or an object that may be one) moves and returns itself."""
+    from streamlint.interpreter.effects.buffers import as_device
+    from streamlint.interpreter.objects import library_bases
+
+    if isinstance(receiver, Instance) and not library_bases(run, receiver.definition, receiver.file):
+        return None
+    if name == "cuda":
+        receiver.attrs["(device)"] = Device("device", Evidence.LITERAL)
+    elif name == "cpu":
+        receiver.attrs["(device)"] = Device("host", Evidence.LITERAL)
+    else:
+        found = next((d for v in arguments.all() if (d := as_device(run, v)) is not None), None)
+        if found is not None:
+            receiver.attrs["(device)"] = found
+    return receiver
+
+
+def _keep_origin(run: Run, receiver: Opaque, result: Value, name: str) -> None:
+    """The result of moving an unknown value may be a module: it keeps the attributes that were seen on it."""
+    if isinstance(result, Buffer) and receiver.attrs:
+        result.attrs.update({k: v for k, v in receiver.attrs.items() if not k.startswith("[")})
+
+
+def device_of(value: Value) -> Device | None:
+    """Where a module's parameters are, as far as it was moved in view."""
+    if isinstance(value, Handle | Instance):
+        held = value.attrs.get("(device)")
+        return held if isinstance(held, Device) else None
+    return None
+
+
+def is_library(value: Value) -> bool:
+    return isinstance(value, LibraryName)

@@ -1,0 +1,228 @@
+"""The program as the interpreter asks for it: names to definitions within a file, and from file to file through imports and includes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from streamlint.models import Models
+from streamlint.program import (
+    Assign,
+    Attr,
+    Class,
+    ClassDef,
+    Declare,
+    Expression,
+    Field,
+    Function,
+    FunctionDef,
+    If,
+    Import,
+    Module,
+    Name,
+    Statement,
+    Try,
+    Type,
+    With,
+    walk,
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(function: Function) -> frozenset[str]:
+    """The plain names that a function's body mentions."""
+    return frozenset(node.id for node in walk(function) if isinstance(node, Name))
+
+
+def assigned_attributes(function: Function) -> Iterator[tuple[str, Expression, Assign]]:
+    """``self.x = e`` in a method: the attribute's name, the value's expression and the statement."""
+    if not function.params:
+        return
+    receiver = function.params[0].name
+    for node in walk(function):
+        if isinstance(node, Assign) and node.value is not None and node.op is None:
+            for target in node.targets:
+                if isinstance(target, Attr) and isinstance(target.value, Name) and target.value.id == receiver:
+                    yield target.name, node.value, node
+
+
+@dataclass(eq=False, slots=True)
+class File:
+    """One module with its names, and the way to its neighbours."""
+
+    module: Module
+    program: Program
+    globals: dict[str, list[Statement]] = field(default_factory=dict)
+    functions: dict[str, list[Function]] = field(default_factory=dict)  # by last name (C++), by qualname (both)
+    classes: dict[str, Class] = field(default_factory=dict)
+    models: Models = field(default_factory=Models)
+
+    @property
+    def path(self) -> str:
+        return self.module.path
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.module.language == "cuda"
+
+    def function(self, name: str, arity: int | None = None) -> Function | None:
+        """A function by name, its declaration only if no body is at hand; overloads are chosen by arity."""
+        found = list(self.functions.get(name, ()))
+        if not found and self.is_cuda:
+            found = [f for f in self.functions.get(name.rpartition("::")[2], ()) if f.qualname.endswith(f"::{name}") or f.qualname == name]
+        return choose_overload(found, arity)
+
+    def class_named(self, name: str) -> Class | None:
+        if found := self.classes.get(name):
+            return found
+        if self.is_cuda:
+            last = name.rpartition("::")[2]
+            found = self.classes.get(last)
+            if found is not None and (found.qualname == name or found.qualname.endswith(f"::{name}") or name.endswith(f"::{found.name}")):
+                return found
+        return None
+
+    def neighbours(self) -> list[File]:
+        """C++: the files at hand that this one includes, in order, transitively."""
+        return self.program.included(self)
+
+    def resolve_type(self, kind: Type) -> Type:
+        """A C++ type with aliases of this file and its includes replaced."""
+        for _ in range(8):
+            alias = next((f.module.aliases[name] for f in (self, *self.neighbours()) for name in _type_names(kind.name) if name in f.module.aliases), None)
+            if alias is None or alias.name == kind.name:
+                return kind
+            kind = Type(alias.name, alias.args, alias.pointers + kind.pointers, kind.reference or alias.reference, kind.array)
+        return kind
+
+
+def _type_names(name: str) -> tuple[str, str]:
+    return name, name.rpartition("::")[2]
+
+
+def is_declaration(function: Function) -> bool:
+    return function.line_text.startswith("declaration:")
+
+
+def choose_overload(found: list[Function], arity: int | None) -> Function | None:
+    """The overload that takes ``arity`` arguments; a body is preferred to a declaration."""
+    if not found:
+        return None
+    fitting = [f for f in found if arity is None or accepts(f, arity)]
+    candidates = fitting or found
+    return next((f for f in candidates if not is_declaration(f)), candidates[0])
+
+
+def accepts(function: Function, arity: int) -> bool:
+    plain = [p for p in function.params if p.kind == "plain"]
+    required = sum(p.default is None for p in plain)
+    return required <= arity and (arity <= len(plain) or any(p.kind == "star" for p in function.params))
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """All files of a run."""
+
+    files: dict[str, File] = field(default_factory=dict)
+    _dotted: dict[str, File] = field(default_factory=dict)
+    _basenames: dict[str, list[File]] = field(default_factory=dict)
+    _included: dict[int, list[File]] = field(default_factory=dict)
+
+    def add(self, module: Module, models: Models) -> File:
+        file = File(module, self, models=models)
+        self.files[module.path] = file
+        _index(file)
+        parts = PurePosixPath(module.path.replace("\\", "/"))
+        self._basenames.setdefault(parts.name, []).append(file)
+        return file
+
+    def python_module(self, dotted: str, source: File) -> File | None:
+        """The file at hand that a Python import names, seen from ``source``: relative to it, or from any folder above it."""
+        folder = PurePosixPath(source.path.replace("\\", "/")).parent
+        level = len(dotted) - len(dotted.lstrip("."))
+        tail = dotted.lstrip(".").replace(".", "/")
+        bases = [folder]
+        if level:
+            base = folder
+            for _ in range(level - 1):
+                base = base.parent
+            bases = [base]
+        else:
+            bases += list(folder.parents)
+        for base in bases:
+            stem = str(base / tail) if tail else str(base)
+            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                if found := self.files.get(path):
+                    return found
+        return None
+
+    def included(self, file: File) -> list[File]:
+        """The files at hand that a C++ file includes, transitively; by the longest matching tail of the path."""
+        if id(file) in self._included:
+            return self._included[id(file)]
+        self._included[id(file)] = found = []
+        for include in file.module.includes:
+            target = self._include(include, file)
+            if target is not None and target is not file and target not in found:
+                found.append(target)
+                found.extend(other for other in self.included(target) if other not in found and other is not file)
+        return found
+
+    def _include(self, include: str, file: File) -> File | None:
+        tail = include.replace("\\", "/").lstrip("./")
+        candidates = [f for f in self._basenames.get(tail.rpartition("/")[2], ()) if f"/{f.path}".endswith(f"/{tail}")]
+        folder = str(PurePosixPath(file.path).parent)
+        candidates.sort(key=lambda f: -len(_common(f.path, folder)))
+        return candidates[0] if candidates else None
+
+
+def _common(one: str, two: str) -> str:
+    size = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), min(len(one), len(two)))
+    return one[:size]
+
+
+def _index(file: File) -> None:
+    module = file.module
+    for qualname, overloads in module.functions.items():
+        for name in {qualname, overloads[0].name, qualname.rpartition("::")[2]} if file.is_cuda else {qualname}:
+            file.functions.setdefault(name, []).extend(overloads)
+    for qualname, definition in module.classes.items():
+        file.classes[qualname] = definition
+        file.classes.setdefault(definition.name, definition)
+    _index_globals(module.body, file.globals)
+    for declared in module.globals:
+        file.globals.setdefault(declared.name, []).append(declared)
+
+
+def _index_globals(body: list[Statement], into: dict[str, list[Statement]]) -> None:
+    for statement in body:
+        if isinstance(statement, Assign):
+            for target in statement.targets:
+                for node in walk(target):
+                    if isinstance(node, Name):
+                        into.setdefault(node.id, []).append(statement)
+        elif isinstance(statement, FunctionDef):
+            into.setdefault(statement.function.name, []).append(statement)
+        elif isinstance(statement, ClassDef):
+            into.setdefault(statement.definition.name, []).append(statement)
+        elif isinstance(statement, Import):
+            for local, _, _ in statement.names:
+                into.setdefault(local, []).append(statement)
+        elif isinstance(statement, Declare):
+            into.setdefault(statement.name, []).append(statement)
+        elif isinstance(statement, If):
+            _index_globals(statement.then, into)
+            _index_globals(statement.otherwise, into)
+        elif isinstance(statement, Try):
+            _index_globals(statement.body, into)
+            for handler in statement.handlers:
+                _index_globals(handler.body, into)
+            _index_globals(statement.otherwise, into)
+        elif isinstance(statement, With):
+            _index_globals(statement.body, into)
+
+
+def field_of(definition: Class, name: str) -> Field | None:
+    return next((f for f in definition.fields if f.name == name), None)

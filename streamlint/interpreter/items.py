@@ -1,0 +1,272 @@
+"""``value[index]``, elements of containers and batches, pointers and what they point to."""
+
+from __future__ import annotations
+
+from streamlint import program as p
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Environment,
+    FunctionValue,
+    Instance,
+    KernelConfig,
+    LibraryName,
+    Loader,
+    Opaque,
+    Reference,
+    Series,
+    Storage,
+    Table,
+    Value,
+)
+from streamlint.operations import Evidence, Memory
+
+
+def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Value:
+    """An element that is read (or is about to be written)."""
+    from streamlint.interpreter.attributes import settle_method
+
+    value = settle_method(run, value)
+    if isinstance(value, FunctionValue | LibraryName):
+        return _of_function(run, value, node)
+    if isinstance(value, Buffer):
+        return _of_buffer(run, value, node, write)
+    indices = [_index_value(run, index) for index in node.indices]
+    if isinstance(value, Series):
+        return _of_series(run, value, indices[0], node.indices[0])
+    if isinstance(value, Table):
+        return _of_table(run, value, indices[0])
+    if isinstance(value, Instance):
+        return _of_instance(run, value, indices, node)
+    if isinstance(value, Opaque):
+        return _of_opaque(run, value, indices, node, write)
+    return run.opaque(f"{value.term}[{', '.join(i.term for i in indices)}]", value)
+
+
+def _index_value(run: Run, index: p.Expression) -> Value:
+    if isinstance(index, p.Slice):
+        low = run.evaluate(index.lower) if index.lower is not None else Const(None)
+        high = run.evaluate(index.upper) if index.upper is not None else Const(None)
+        return run.opaque(f"{low.term}:{high.term}")
+    return run.evaluate(index)
+
+
+def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) -> Value:
+    from streamlint.interpreter.calls import is_kernel
+
+    config = tuple(_index_value(run, index) for index in node.indices)
+    if len(config) >= 2 and is_kernel(run, value):
+        at = node.value.at if not isinstance(node.value, p.Attr) else node.value.at
+        return KernelConfig(value, config, run.span(at))
+    return value  # a generic: List[int]
+
+
+def _of_series(run: Run, value: Series, index: Value, node: p.Expression) -> Value:
+    if isinstance(node, p.Slice):
+        return _slice_of_series(run, value, node)
+    if value.items is not None and isinstance(index, Const) and isinstance(index.value, int):
+        if -len(value.items) <= index.value < len(value.items):
+            return value.items[index.value]
+    return element_of(run, value, index.term)
+
+
+def _slice_of_series(run: Run, value: Series, node: p.Slice) -> Value:
+    bounds = [run.evaluate(b) if b is not None else Const(None) for b in (node.lower, node.upper, node.step)]
+    if value.items is not None and all(isinstance(b, Const) and (b.value is None or isinstance(b.value, int)) for b in bounds):
+        low, high, step = (b.value for b in bounds if isinstance(b, Const))
+        return Series(value.items[low:high:step], kind=value.kind)  # type: ignore[misc]
+    return Series(None, element=element_of(run, value, f"{bounds[0].term}:"), name=value.name, kind=value.kind)
+
+
+def element_of(run: Run, value: Value, term: str) -> Value:
+    """One element of a container whose elements are not known one by one: the same for the same term."""
+    if isinstance(value, Series):
+        if term not in value.made:
+            if value.items:
+                # One of several: which is not known. Like its siblings, but equal to none of them.
+                value.made[term] = similar(run, value.items, f"{value.term}[{term}]")
+            elif value.element is not None:
+                value.made[term] = similar(run, [value.element], f"{value.term}[{term}]")
+            else:
+                value.made[term] = run.opaque(f"{value.name or value.term}[{term}]")
+        return value.made[term]
+    if isinstance(value, Table):
+        if term not in value.items:
+            made = similar(run, [value.element], f"{value.term}[{term}]") if value.element else run.opaque(f"{value.term}[{term}]")
+            value.items[term] = made
+        return value.items[term]
+    if isinstance(value, Buffer):
+        if value.leaves is not None:
+            return leaf(run, value, f"[{term}]")
+        return Buffer(value.storage, (*value.part, ("i", term)), value.type, value.gapped)
+    if isinstance(value, Loader):
+        return batch(run, value, term)
+    if isinstance(value, Opaque):
+        key = f"[{term}]"
+        if key not in value.attrs:
+            value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter)
+        return value.attrs[key]
+    return run.opaque(f"{value.term}[{term}]", value)
+
+
+def similar(run: Run, values: list[Value], name: str) -> Value:
+    """A value that is one of several, without saying which: what they share."""
+    first = values[0]
+    if len(values) == 1 or all(v is first for v in values):
+        return first
+    if all(isinstance(v, type(first)) for v in values):
+        if isinstance(first, Buffer):
+            memories = {v.storage.memory for v in values if isinstance(v, Buffer)}
+            memory = memories.pop() if len(memories) == 1 else Memory.UNKNOWN
+            storage = Storage(memory, name, evidence=first.storage.evidence, trail=first.storage.trail, library=first.storage.library)
+            return Buffer(storage, type=first.type)
+        if isinstance(first, Instance | Series):
+            return first
+    return run.opaque(name, *values)
+
+
+def repeated(run: Run, value: Series, count: Value) -> Value:
+    if isinstance(count, Const) and isinstance(count.value, int) and value.items and len(value.items) * count.value <= 8:
+        return Series(value.items * count.value, kind=value.kind)
+    return Series(None, element=value.items[0] if value.items else None, kind=value.kind)
+
+
+def _of_table(run: Run, value: Table, index: Value) -> Value:
+    if index.term in value.items:
+        return value.items[index.term]
+    return element_of(run, value, index.term)
+
+
+def _of_instance(run: Run, value: Instance, indices: list[Value], node: p.Index) -> Value:
+    from streamlint.interpreter.calls import call_method
+
+    name = "operator[]" if run.file.is_cuda else "__getitem__"
+    found = call_method(run, value, name, indices, run.node_span(node))
+    if found is not None:
+        return found
+    return run.opaque(f"{value.term}[{', '.join(i.term for i in indices)}]", value)
+
+
+def _of_opaque(run: Run, value: Opaque, indices: list[Value], node: p.Index, write: bool) -> Value:
+    if run.file.is_cuda:
+        if value.buffer is not None:
+            return _of_buffer(run, value.buffer, node, write, indices)
+        return element_of(run, value, indices[0].term)
+    return element_of(run, value, ", ".join(i.term for i in indices))
+
+
+def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: list[Value] | None = None) -> Value:
+    if run.file.is_cuda:
+        indices = indices or [run.evaluate(index) for index in node.indices]
+        return _cpp_element(run, value, indices[0], node, write)
+    if value.leaves is not None:
+        indices = [_index_value(run, index) for index in node.indices]
+        if not isinstance(node.indices[0], p.Slice):
+            return leaf(run, value, f"[{', '.join(i.term for i in indices)}]")
+    part, kind = subscript(run, node)
+    if kind == "gather" and not write:
+        return _gather(run, value, node)
+    gapped = value.gapped or kind == "gapped"
+    return Buffer(value.storage, (*value.part, *part), value.type, gapped, value.strided, attrs={})
+
+
+def _gather(run: Run, value: Buffer, node: p.Index) -> Value:
+    """Indexing by a list, a mask or a tensor: new memory."""
+    from streamlint.interpreter.effects.work import compute
+
+    return compute(run, (value,), run.node_span(node), "indexing")
+
+
+def subscript(run: Run, node: p.Index) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """The part that a subscript names, and whether it is plain, leaves gaps, or gathers into new memory."""
+    part: list[tuple[str, ...]] = []
+    kind = "plain"
+    for axis, index in enumerate(node.indices):
+        if isinstance(index, p.Slice):
+            low, high, step = (run.evaluate(b) if b is not None else Const(None) for b in (index.lower, index.upper, index.step))
+            whole = isinstance(low, Const) and low.value in (None, 0) and isinstance(high, Const) and high.value is None
+            part.append(("s", "" if isinstance(low, Const) and low.value in (None, 0) else low.term, "" if whole else high.term))
+            stepped = not (isinstance(step, Const) and step.value in (None, 1))
+            # A range of a later axis behind whole or ranged earlier axes leaves gaps; so does a step.
+            if stepped or (axis > 0 and not whole and any(entry[0] != "i" for entry in part[:axis])):
+                kind = "gapped"
+            continue
+        value = run.evaluate(index)
+        if isinstance(value, Const) and (value.value is None or value.value is Ellipsis):
+            part.append(("s", "", ""))
+        elif isinstance(value, Buffer | Series) or (isinstance(value, Const) and isinstance(value.value, bool)):
+            return (("*", "", ""),), "gather"
+        else:
+            part.append(("i", value.term))
+            if axis > 0 and any(entry[0] != "i" for entry in part[:axis]):
+                kind = "gapped"
+    return tuple(part), kind
+
+
+def _cpp_element(run: Run, value: Buffer, index: Value, node: p.Index, write: bool) -> Value:
+    from streamlint.interpreter.effects.host import host_read
+
+    part = Buffer(value.storage, (*value.part, ("i", index.term)), value.type)
+    key = f"[{index.term}]"
+    if not write and (value.storage.on_host or value.storage.writes):
+        host_read(run, part, run.node_span(node), "operator[]")
+    if key in value.attrs:
+        return value.attrs[key]
+    made = run.opaque(f"{value.term}[{index.term}]")
+    value.attrs[key] = made
+    return made
+
+
+def address_of_element(run: Run, node: p.Index) -> Value:
+    """C++ ``&p[i]``: a pointer into the same memory, and no read."""
+    value = run.evaluate(node.value)
+    index = run.evaluate(node.indices[0])
+    if isinstance(value, Opaque) and value.buffer is not None:
+        value = value.buffer
+    if isinstance(value, Buffer):
+        held = value.attrs.get(f"[{index.term}]")
+        if held is not None and not isinstance(held, Opaque):
+            return held
+        zero = isinstance(index, Const) and index.value == 0
+        return Buffer(value.storage, value.part if zero else (*value.part, ("s", index.term, "?")), "pointer", attrs=value.attrs)
+    return Reference(node, run.frame.environment)
+
+
+def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> Value:
+    """C++ ``*p``."""
+    from streamlint.interpreter.effects.host import host_read
+
+    if isinstance(value, Opaque) and value.buffer is not None:
+        value = value.buffer
+    if isinstance(value, Reference):
+        return run.evaluate(value.target)
+    if isinstance(value, Buffer):
+        if not write and (value.storage.on_host or value.storage.writes):
+            host_read(run, Buffer(value.storage, (*value.part, ("i", "0")), value.type), run.node_span(node), "operator*")
+        return run.remembered(f"*{value.term}", lambda: run.opaque(f"*{value.term}"))
+    if isinstance(value, Instance):
+        return value
+    if isinstance(value, Opaque):
+        return element_of(run, value, "0")
+    return value
+
+
+def batch(run: Run, loader: Loader, term: str) -> Value:
+    """A batch of a loader: one pinnedness for every leaf."""
+    memory = {True: Memory.PINNED, False: Memory.PAGEABLE, None: Memory.UNKNOWN}[loader.pinned]
+    storage = Storage(memory, f"batch[{term}]", evidence=Evidence.NONE, trail=loader.trail, library="torch")
+    return Buffer(storage, type="torch.Tensor", leaves={})
+
+
+def leaf(run: Run, value: Buffer, key: str) -> Value:
+    """A leaf of a batch of unknown structure; itself a batch."""
+    assert value.leaves is not None
+    if key not in value.leaves:
+        old = value.storage
+        storage = Storage(old.memory, f"{old.name}{key}", evidence=old.evidence, trail=old.trail, library=old.library)
+        value.leaves[key] = Buffer(storage, type=value.type, leaves={})
+    return value.leaves[key]
+
+
+__all__ = ["Environment", "batch", "element_of", "get_item", "leaf", "subscript"]

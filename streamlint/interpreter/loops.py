@@ -1,0 +1,221 @@
+"""Loops and comprehensions: bodies run a few rounds with real small numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from streamlint import program as p
+from streamlint.interpreter import items
+from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.conditions import test
+from streamlint.interpreter.guards import loop_kind
+from streamlint.interpreter.queries import assume
+from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
+from streamlint.interpreter.unknowns import truth
+from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
+from streamlint.operations import LoopFrame
+
+MOST_ROUNDS = 4
+
+
+def loop(run: Run, node: p.Loop) -> None:
+    """Run a loop for as many rounds as are known, a few at most."""
+    if node.kind == "for":
+        _for(run, node)
+    elif node.kind == "c-for":
+        from streamlint.interpreter.statements import execute
+
+        with _own_scope(run):
+            execute(run, node.init)
+            _while(run, node)
+    else:
+        _while(run, node)
+
+
+class _own_scope:
+    """The scope of a C++ ``for``: its variables die with it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def __enter__(self) -> None:
+        from streamlint.interpreter.values import Environment
+
+        self.before = self.run.frame.environment
+        self.run.frame.environment = Environment(parent=self.before)
+
+    def __exit__(self, *_: object) -> None:
+        self.run.frame.environment = self.before
+
+
+def _frame(run: Run, node: p.Loop, length: int | None) -> LoopFrame:
+    return LoopFrame(loop_kind(node), run.node_span(node), length, id(node))
+
+
+def _for(run: Run, node: p.Loop) -> None:
+    from streamlint.interpreter.statements import execute
+
+    assert node.iterable is not None and node.target is not None
+    iterable = run.evaluate(node.iterable)
+    if isinstance(iterable, GeneratorCall):
+        _consume(run, node, iterable)
+        return
+    length = len(iterable.items) if isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open" else None
+    target = node.target
+    with run.within_loop(_frame(run, node, length)):
+        for value in rounds_of(run, iterable, node):
+            try:
+                assign(run, target, value, node)
+                _body(run, node)
+            except ContinueSignal:
+                continue
+            except BreakSignal:
+                return
+    execute(run, node.otherwise)
+
+
+def _body(run: Run, node: p.Loop) -> None:
+    from streamlint.interpreter.statements import execute, execute_scope
+
+    if run.file.is_cuda:
+        execute_scope(run, node.body)
+    else:
+        execute(run, node.body)
+
+
+def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
+    """A generator at hand runs with the loop's body as its ``yield``."""
+    from streamlint.interpreter.calls import run_generator
+
+    assert node.target is not None
+    target, caller = node.target, run.frame
+
+    def consumer(value: Value) -> Value:
+        frames, run.frames = run.frames, [*run.frames[: run.frames.index(caller) + 1]]
+        try:
+            assign(run, target, value, node)
+            _body(run, node)
+        except ContinueSignal:
+            pass
+        finally:
+            run.frames = frames
+        return Const(None)
+
+    with run.within_loop(_frame(run, node, None)):
+        try:
+            run_generator(run, call, consumer)
+        except BreakSignal:
+            return
+
+
+def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
+    """The values that a loop variable takes."""
+    if isinstance(iterable, Series) and iterable.items is not None:
+        yield from itertools.islice(list(iterable.items), MOST_ROUNDS)
+        return
+    if isinstance(iterable, Table) and iterable.complete and iterable.items:
+        for key in itertools.islice(list(iterable.items), MOST_ROUNDS):
+            yield iterable.keys.get(key) or run.opaque(key)
+        return
+    if isinstance(iterable, Buffer) and iterable.leaves is None and not run.file.is_cuda:
+        from streamlint.interpreter.effects.host import read_values
+
+        if iterable.storage.on_host or iterable.storage.writes:
+            read_values(run, (iterable,), run.span(getattr(node, "at", (0, 0, 0, 0))), "iteration", wait=False)
+    if isinstance(iterable, Instance):
+        yield from _rounds_of_object(run, iterable, node)
+        return
+    for number in range(run.rounds):
+        if isinstance(iterable, Loader):
+            yield items.batch(run, iterable, str(number))
+        else:
+            yield items.element_of(run, iterable, str(number))
+
+
+def _rounds_of_object(run: Run, iterable: Instance, node: object) -> Iterator[Value]:
+    from streamlint.interpreter.calls import call_method
+
+    made = call_method(run, iterable, "__iter__", [], run.span(getattr(node, "at", (0, 0, 0, 0))))
+    if made is None or made is iterable or isinstance(made, GeneratorCall | Instance):
+        for number in range(run.rounds):
+            yield run.opaque(f"{iterable.term}[{number}]")
+        return
+    yield from rounds_of(run, made, node)
+
+
+def _while(run: Run, node: p.Loop) -> None:
+    """``while``, ``do`` and C++ ``for``: real rounds while the test is known, a few where it is not."""
+    from streamlint.interpreter.statements import execute
+
+    with run.within_loop(_frame(run, node, None)):
+        number = 0
+        while number < MOST_ROUNDS + 1:
+            verdict = _round_wanted(run, node, number)
+            if not verdict:
+                break
+            try:
+                _body(run, node)
+            except ContinueSignal:
+                pass
+            except BreakSignal:
+                return
+            if node.update is not None:
+                run.evaluate(node.update)
+            number += 1
+    if node.test is not None:
+        assume(run, node.test, False)
+    execute(run, node.otherwise)
+
+
+def _round_wanted(run: Run, node: p.Loop, number: int) -> bool:
+    if node.kind == "do" and number == 0:
+        return True
+    if node.test is None:
+        return number < run.rounds
+    value = run.evaluate(node.test)
+    known = truth(value)
+    if known is None or (known and isinstance(node.test, p.Const)):
+        return number < run.rounds
+    return known
+
+
+def comprehension(run: Run, node: p.Comprehension) -> Value:
+    """A display built by loops: one element a round."""
+    from streamlint.interpreter.values import Environment
+
+    frame = run.frame
+    before = frame.environment
+    frame.environment = Environment(parent=before)
+    found: list[Value] = []
+    table = Table(complete=False)
+    try:
+        open_ended = _clauses(run, node, 0, found, table)
+    finally:
+        frame.environment = before
+    if node.kind == "dict":
+        table.element = next(iter(table.items.values()), None)
+        return table
+    return Series(found, name="open" if open_ended else "", kind="list")
+
+
+def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], table: Table) -> bool:
+    if depth == len(node.clauses):
+        if node.kind == "dict" and isinstance(node.element, p.Mapping):
+            key, value = node.element.items[0]
+            name = run.evaluate(key) if key is not None else Const(None)
+            table.items[name.term] = run.evaluate(value)
+            table.keys[name.term] = name
+        else:
+            found.append(run.evaluate(node.element))
+        return False
+    clause = node.clauses[depth]
+    iterable = run.evaluate(clause.iterable)
+    open_ended = not (isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open")
+    frame = LoopFrame("data", run.node_span(node), None, id(node))
+    with run.within_loop(frame):
+        for value in rounds_of(run, iterable, node):
+            assign(run, clause.target, value, node)
+            if all(test(run, condition) for condition in clause.tests):
+                open_ended = _clauses(run, node, depth + 1, found, table) or open_ended
+    return open_ended

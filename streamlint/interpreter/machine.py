@@ -1,0 +1,259 @@
+"""The machine of one path: operations in, order and conflicts out. Knows clocks and accesses, no syntax and no library.
+
+Tests drive it by hand, in a few lines of launch, copy, record, wait, synchronize and read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from streamlint import cuda_model
+from streamlint.cuda_model import Clocks, Stamp, Strength
+from streamlint.interpreter.unknowns import parts_meet
+from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value, reachable
+from streamlint.operations import (
+    Alloc,
+    Callback,
+    Conflict,
+    Context,
+    Copy,
+    Create,
+    Free,
+    HostRead,
+    HostWrite,
+    Launch,
+    Memory,
+    Opaque,
+    Operation,
+    Query,
+    Record,
+    Register,
+    Synchronize,
+    Wait,
+)
+
+class Machine:
+    """State of one path. ``operations`` and ``conflicts`` are what checks see afterwards."""
+
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self.operations: list[Operation] = []
+        self.conflicts: list[Conflict] = []
+        self.streams: dict[str, Stream] = {}
+        self.pending: dict[int, Storage] = {}  # storages with device writes that the host may not have seen
+        self._keys = itertools.count(1)
+        self.context = Context()
+        # Atoms decided without evidence so far, in order; kept by the path.
+        self.guesses: list[str] = []
+
+    # --- values -----------------------------------------------------------------------------------------------------------------
+
+    def fresh(self, prefix: str) -> str:
+        return f"{prefix}{next(self._keys)}"
+
+    def know(self, stream: Stream) -> Stream:
+        """Register a stream's clock; blocking ones take part in the default stream's barrier."""
+        if stream.key not in self.streams:
+            self.streams[stream.key] = stream
+            if stream.blocking or stream.kind == "ptds":
+                self.clocks.blocking.add(stream.key)
+        return stream
+
+    # --- the record ----------------------------------------------------------------------------------------------------------------
+
+    def note(self, operation: Operation) -> Operation:
+        """Append an operation to the path, with its surroundings."""
+        operation.index = len(self.operations)
+        operation.context = self.context
+        operation.guesses = tuple(self.guesses)
+        self.operations.append(operation)
+        return operation
+
+    # --- work ------------------------------------------------------------------------------------------------------------------------
+
+    def copy(self, operation: Copy) -> None:
+        """A copy: reads its source and writes its destination, on its stream or (synchronous forms) seen to end by the host."""
+        self.note(operation)
+        stream = self.know(operation.stream) if operation.stream else None
+        operation.beside = self._beside(stream)
+        if stream is None:
+            return
+        stamp = self.clocks.issue(stream.key)
+        if operation.src is not None:
+            self._device_access(operation, operation.src, stamp, write=False)
+        if operation.dst is not None:
+            self._device_access(operation, operation.dst, stamp, write=True)
+        wait = cuda_model.copy_wait(operation.direction, operation.host_memory, operation.asked_async)
+        if wait.strength is Strength.GUARANTEED:
+            self.clocks.synchronize(self.clocks.of(stream.key))
+            self._settle()
+
+    def launch(self, operation: Launch) -> None:
+        self.note(operation)
+        if operation.stream is None:
+            return
+        stream = self.know(operation.stream)
+        operation.beside = self._beside(stream)
+        stamp = self.clocks.issue(stream.key)
+        for buffer in operation.reads:
+            self._device_access(operation, buffer, stamp, write=False)
+        for buffer in operation.writes:
+            self._device_access(operation, buffer, stamp, write=True)
+        if operation.host_waits:
+            self.clocks.synchronize_stream(stream.key)
+            self._settle()
+
+    def _beside(self, stream: Stream | None) -> tuple[Stream, ...]:
+        """For work on the null stream: the other streams that hold work which the host has not seen end."""
+        if stream is None or stream.kind != "null":
+            return ()
+        others = [key for key, other in self.streams.items() if other.kind in ("created", "parameter", "foreign")]
+        return tuple(self.streams[key] for key in self.clocks.in_flight(others))
+
+    def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool) -> None:
+        storage = buffer.storage
+        access = Access(operation, stamp, buffer.part)
+        if write:
+            # What this write covers entirely and is ordered behind needs no record of its own.
+            storage.writes = [old for old in storage.writes if not (old.stamp.stream == stamp.stream and old.part == buffer.part)]
+            storage.writes.append(access)
+            self.pending[id(storage)] = storage
+        else:
+            storage.reads.append(access)
+
+    # --- the host ------------------------------------------------------------------------------------------------------------------
+
+    def host_read(self, operation: HostRead) -> bool:
+        """The host looks at a buffer. Returns whether the value was still in flight."""
+        self.note(operation)
+        return operation.buffer is not None and self._conflict_with_host(operation, operation.buffer)
+
+    def in_flight(self, buffer: Buffer) -> Access | None:
+        """A device-side write to the buffer that the host has not seen end."""
+        for access in reversed(buffer.storage.writes):
+            if not self.clocks.host_sees(access.stamp) and parts_meet(access.part, buffer.part):
+                return access
+        return None
+
+    def _conflict_with_host(self, operation: Operation, buffer: Buffer) -> bool:
+        access = self.in_flight(buffer)
+        if access is None:
+            return False
+        self.conflicts.append(Conflict(access.operation, operation, "host-wait"))
+        # One finding a copy: the value has been looked at, what follows is a consequence.
+        buffer.storage.writes.remove(access)
+        return True
+
+    def host_write(self, operation: HostWrite) -> None:
+        self.note(operation)
+
+    # --- order -----------------------------------------------------------------------------------------------------------------------
+
+    def record(self, operation: Record) -> None:
+        self.note(operation)
+        event = operation.event
+        if event is None:
+            return
+        if operation.stream is None:
+            event.unknown = True
+            return
+        self.know(operation.stream)
+        event.snapshot = self.clocks.record(operation.stream.key)
+        event.recorded = operation
+
+    def wait(self, operation: Wait) -> None:
+        self.note(operation)
+        if operation.stream is None:
+            return
+        stream = self.know(operation.stream)
+        on = operation.on
+        if isinstance(on, Stream):
+            self.know(on)
+            self.clocks.wait(stream.key, self.clocks.record(on.key))
+        elif isinstance(on, Event) and on.snapshot is not None and not on.unknown:
+            self.clocks.wait(stream.key, on.snapshot)
+        else:
+            # It is not known what is awaited: taken as something that orders everything.
+            for clock in list(self.clocks.streams.values()):
+                self.clocks.wait(stream.key, clock)
+
+    def synchronize(self, operation: Synchronize) -> None:
+        self.note(operation)
+        self.host_waits(operation.of)
+
+    def host_waits(self, on: Event | Stream | None) -> None:
+        """The host waits for a stream, an event, or (None) the device."""
+        if isinstance(on, Stream):
+            self.know(on)
+            self.clocks.synchronize_stream(on.key)
+        elif isinstance(on, Event) and not on.unknown:
+            if on.snapshot is not None:
+                self.clocks.synchronize(on.snapshot)
+        else:
+            self.clocks.synchronize_device()
+        self._settle()
+
+    def query(self, operation: Query) -> None:
+        self.note(operation)
+
+    # --- memory ------------------------------------------------------------------------------------------------------------------------
+
+    def alloc(self, operation: Alloc) -> None:
+        self.note(operation)
+        if operation.buffer is not None:
+            operation.buffer.storage.allocated = operation
+
+    def free(self, operation: Free) -> None:
+        self.note(operation)
+        if operation.buffer is not None:
+            operation.buffer.storage.freed = True
+            operation.buffer.storage.writes.clear()
+
+    def register(self, operation: Register) -> None:
+        self.note(operation)
+        if operation.buffer is not None:
+            operation.buffer.storage.memory = Memory.PINNED
+
+    # --- the rest ------------------------------------------------------------------------------------------------------------------------
+
+    def create(self, operation: Create) -> None:
+        self.note(operation)
+        if isinstance(operation.value, Stream):
+            self.know(operation.value)
+
+    def callback(self, operation: Callback) -> None:
+        self.note(operation)
+
+    def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
+        """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""
+        self.note(operation)
+        for value in reachable(list(values)):
+            self.forget(value)
+        self._settle()
+
+    def forget(self, value: Value) -> None:
+        """Code out of view has this value: it may have awaited it."""
+        if isinstance(value, Stream):
+            if value.key in self.clocks.streams:
+                self.clocks.synchronize(self.clocks.of(value.key))
+        elif isinstance(value, Event):
+            if value.snapshot is not None:
+                self.clocks.synchronize(value.snapshot)
+            value.unknown = True
+        elif isinstance(value, Buffer) and not value.storage.on_device:
+            value.storage.writes.clear()
+
+    def forget_everything(self) -> None:
+        """Control leaves the code at hand: whoever has it may wait for the device."""
+        self.clocks.synchronize_device()
+        self._settle()
+
+    def _settle(self) -> None:
+        done = []
+        for key, storage in self.pending.items():
+            storage.writes = [access for access in storage.writes if not self.clocks.host_sees(access.stamp)]
+            if not storage.writes:
+                done.append(key)
+        for key in done:
+            del self.pending[key]

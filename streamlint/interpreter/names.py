@@ -1,0 +1,148 @@
+"""From a name to its value: scopes, members, globals, imports, and the names of libraries."""
+
+from __future__ import annotations
+
+from streamlint.interpreter.index import File
+from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.values import (
+    ClassValue,
+    Const,
+    Environment,
+    FunctionValue,
+    Instance,
+    LibraryName,
+    Value,
+)
+from streamlint.program import Assign, ClassDef, Declare, FunctionDef, Import, Name, Statement
+
+_CPP_CONSTANTS = {"NULL": None, "nullptr": None, "true": True, "false": False}
+
+
+def lookup(run: Run, name: str) -> Value:
+    """The value of a plain name as the code in progress sees it."""
+    frame = run.frame
+    scope = frame.environment.find(name)
+    if scope is not None:
+        return scope.names[name]
+    if frame.file.is_cuda:
+        return _lookup_cpp(run, name, frame)
+    return lookup_global(run, frame.file, name) or LibraryName(name)
+
+
+def lookup_global(run: Run, file: File, name: str) -> Value | None:
+    """A module-level name, evaluated when it is first asked for."""
+    key = (file.path, name)
+    if key in run.globals:
+        return run.globals[key]
+    statements = file.globals.get(name, [])
+    # A name that is imported in a try block and set to None in its handler is the import.
+    chosen = next((s for s in statements if isinstance(s, Import)), None) or (statements[-1] if statements else None)
+    if chosen is None:
+        return _imported(run, file, name)
+    run.globals[key] = run.opaque(f"{file.path}:{name}")  # a name that refers to itself
+    value = _global_value(run, file, name, chosen, len(statements))
+    run.globals[key] = value
+    return value
+
+
+def _global_value(run: Run, file: File, name: str, statement: Statement, count: int) -> Value:
+    if isinstance(statement, FunctionDef):
+        return decorated(run, FunctionValue(statement.function, file, Environment()))
+    if isinstance(statement, ClassDef):
+        return ClassValue(statement.definition, file)
+    if isinstance(statement, Import):
+        return _imported(run, file, name) or LibraryName(name)
+    if count > 1 and not isinstance(statement, Declare):
+        return run.opaque(f"{file.path}:{name}")
+    if isinstance(statement, Assign) and statement.value is not None and any(isinstance(t, Name) and t.id == name for t in statement.targets):
+        with run.entered(Frame(None, file, Environment(), qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
+            return run.evaluate(statement.value)
+    if isinstance(statement, Declare):
+        from streamlint.interpreter.declarations import declared_value
+
+        with run.entered(Frame(None, file, Environment(), qualname="<file>"), None), run.within(setup=True, loops=(), guards=()):
+            return declared_value(run, statement, global_scope=True)
+    return run.opaque(f"{file.path}:{name}")
+
+
+def decorated(run: Run, value: FunctionValue) -> Value:
+    """A function as its decorators leave it: kernels and context managers keep their body."""
+    return value
+
+
+def _imported(run: Run, file: File, name: str) -> Value | None:
+    dotted = file.module.imports.get(name)
+    if dotted is None:
+        return None
+    return resolve_dotted(run, file, dotted)
+
+
+def resolve_dotted(run: Run, file: File, dotted: str) -> Value:
+    """An imported dotted name: a definition of a file at hand, or a library's name."""
+    target = run.program.python_module(dotted, file)
+    if target is not None:
+        return LibraryName(f"file:{target.path}")
+    head, _, last = dotted.rpartition(".")
+    if head or dotted.startswith("."):
+        holder = run.program.python_module(head or ".", file)
+        if holder is not None and holder is not file:
+            found = lookup_global(run, holder, last)
+            if found is not None:
+                return found
+    return LibraryName(dotted)
+
+
+def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
+    if name in _CPP_CONSTANTS:
+        return Const(_CPP_CONSTANTS[name])
+    if name == "this":
+        return frame.this or run.opaque("this")
+    if frame.this is not None:
+        from streamlint.interpreter.objects import member
+
+        found = member(run, frame.this, name)
+        if found is not None:
+            return found
+    files = (frame.file, *frame.file.neighbours())
+    for file in files:
+        value = _cpp_global(run, file, name)
+        if value is not None:
+            return value
+    return LibraryName(expanded(frame.file, name))
+
+
+def _cpp_global(run: Run, file: File, name: str) -> Value | None:
+    if name in file.globals:
+        return lookup_global(run, file, name)
+    if file.function(name) is not None:
+        return FunctionValue(file.function(name), file)  # type: ignore[arg-type]
+    definition = file.class_named(name)
+    if definition is not None:
+        return ClassValue(definition, file)
+    head, _, last = name.rpartition("::")
+    if head and (owner := file.class_named(head)) is not None:
+        static = _static_member(run, file, ClassValue(owner, file), last)
+        if static is not None:
+            return static
+    return None
+
+
+def _static_member(run: Run, file: File, owner: ClassValue, name: str) -> Value | None:
+    for method in owner.definition.methods.get(name, ()):
+        return FunctionValue(method, file, owner=owner.definition)
+    for declared in owner.definition.fields:
+        if declared.name == name and declared.value is not None:
+            return run.evaluate(declared.value)
+    return None
+
+
+def expanded(file: File, name: str) -> str:
+    """A C++ name with its namespace alias replaced."""
+    head, separator, rest = name.partition("::")
+    if separator and head in file.module.namespaces:
+        return f"{file.module.namespaces[head]}::{rest}"
+    return name
+
+
+def this_of(run: Run) -> Instance | None:
+    return run.frame.this

@@ -1,0 +1,260 @@
+"""Roots: which bodies are run for their own sake, and with which unknowns for parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamlint import program as p
+from streamlint.interpreter.calls import run_body
+from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.run import Frame, RaiseSignal, Run, Signal
+from streamlint.interpreter.values import (
+    Buffer,
+    ClassValue,
+    Const,
+    Device,
+    Environment,
+    FunctionValue,
+    Handle,
+    LibraryName,
+    Loader,
+    Opaque,
+    Series,
+    Storage,
+    Stream,
+    Table,
+    Value,
+)
+from streamlint.operations import Evidence, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A function, a method of a class, or a module's own statements."""
+
+    file: File
+    function: p.Function | None = None
+    definition: p.Class | None = None
+
+    @property
+    def qualname(self) -> str:
+        return self.function.qualname if self.function is not None else "<module>"
+
+
+def roots_of(file: File) -> Iterator[Root]:
+    """Every function and method of a file, and its top-level statements."""
+    seen: set[int] = set()
+    for definition in dict.fromkeys(file.module.classes.values()):
+        for overloads in definition.methods.values():
+            for function in overloads:
+                if id(function) not in seen and _has_body(function):
+                    seen.add(id(function))
+                    yield Root(file, function, definition)
+    for overloads in file.module.functions.values():
+        for function in overloads:
+            if id(function) not in seen and _has_body(function):
+                seen.add(id(function))
+                owner = file.class_named(function.class_name) if function.class_name else None
+                yield Root(file, function, owner)
+    if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
+        yield Root(file)
+
+
+def _has_body(function: p.Function) -> bool:
+    return function.space == "host" and not is_declaration(function) and bool(function.body)
+
+
+def run_root(run: Run, root: Root) -> None:
+    """Run a root once, on the path that the run's forced decisions choose."""
+    from streamlint.interpreter.statements import execute
+
+    with run.entered(Frame(None, root.file, Environment(), qualname="<module>"), None):
+        try:
+            if root.function is None:
+                _run_module(run, root)
+            else:
+                _run_function(run, root, root.function)
+        except RaiseSignal:
+            pass
+        except Signal:
+            pass
+    del execute
+
+
+def _run_module(run: Run, root: Root) -> None:
+    from streamlint.interpreter.statements import execute
+
+    body: list[p.Statement] = []
+    for statement in root.file.module.body:
+        if isinstance(statement, p.If) and _is_main_guard(statement.test):
+            body.extend(statement.then)
+        elif not isinstance(statement, p.Import):
+            body.append(statement)
+    environment = run.frame.environment
+    execute(run, body)
+    del environment
+
+
+def _is_main_guard(test: p.Expression) -> bool:
+    return isinstance(test, p.Compare) and any(isinstance(side, p.Name) and side.id == "__name__" for side in (test.left, test.right))
+
+
+def _run_function(run: Run, root: Root, function: p.Function) -> None:
+    receiver: Value | None = None
+    if root.definition is not None and not (function.static and root.file.is_cuda):
+        receiver = _receiver(run, root, function)
+    names = parameters(run, function, root.file)
+    if receiver is not None and not root.file.is_cuda and function.params and not _is_static(function):
+        names[function.params[0].name] = receiver
+    environment = Environment(names)
+    for param in function.params:
+        if param.type is not None:
+            environment.types[param.name] = param.type
+    # A root is entered with nothing in flight: its caller may have waited for all.
+    run.machine.forget_everything()
+    value = FunctionValue(function, root.file, None, receiver)
+    is_setup = function.kind == "constructor" or function.name == "__init__"
+    run_body(run, value, environment, None, setup=is_setup, teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"))
+
+
+def _is_static(function: p.Function) -> bool:
+    return any(isinstance(d, p.Name) and d.id == "staticmethod" for d in function.decorators)
+
+
+def _receiver(run: Run, root: Root, function: p.Function) -> Value:
+    from streamlint.interpreter.objects import foreign_object
+    from streamlint.interpreter.values import Instance
+
+    assert root.definition is not None
+    made = ClassValue(root.definition, root.file)
+    if function.name == "__init__" or function.kind == "constructor":
+        value = Instance(root.definition, root.file)
+        if root.file.is_cuda:
+            from streamlint.findings import Span
+            from streamlint.interpreter.calls import Arguments, CallSite
+            from streamlint.interpreter.objects import _initialise_fields
+
+            site = CallSite(function, Span(root.file.path, *function.at), function.name)
+            _initialise_fields(run, value, Arguments(open=True), site)
+        return value
+    if any(isinstance(d, p.Name) and d.id == "classmethod" for d in function.decorators):
+        return made
+    with run.within(setup=True):
+        value = foreign_object(run, made, "self")
+    return value
+
+
+def parameters(run: Run, function: p.Function, file: File) -> dict[str, Value]:
+    """Unknowns for a function's parameters, as far as types and defaults speak."""
+    names: dict[str, Value] = {}
+    with run.entered(Frame(None, file, Environment(), qualname=function.qualname), None):
+        for param in function.params:
+            names[param.name] = _parameter(run, param, function, file)
+    return names
+
+
+def _parameter(run: Run, param: p.Param, function: p.Function, file: File) -> Value:
+    name = f"{function.qualname}:{param.name}"
+    if param.kind == "star":
+        return Series(None, name=name, kind="tuple")
+    if param.kind == "double":
+        return Table(complete=False)
+    if file.is_cuda:
+        return _cpp_parameter(run, param, name)
+    default = run.evaluate(param.default) if isinstance(param.default, p.Const | p.Call | p.Attr | p.Name) else None
+    if isinstance(default, Const) and isinstance(default.value, int) and not isinstance(default.value, bool) and 1 < default.value <= 8:
+        return default  # a depth, a number of streams: small numbers stay real
+    made = typed_by_annotation(run, name, param.annotation) if param.annotation is not None else None
+    if made is not None and not isinstance(made, Opaque):
+        if isinstance(made, Device) and isinstance(default, Const | Device):
+            return _default_device(run, default, name) or made
+        return made
+    value = Opaque(name, parameter=True)
+    value.default = default if isinstance(default, Const | Device) else None
+    return value
+
+
+def _default_device(run: Run, default: Value, name: str) -> Device | None:
+    from streamlint.interpreter.effects.buffers import as_device
+
+    known = as_device(run, default)
+    if known is not None and known.space == "device":
+        return Device("device", Evidence.DEFAULT, name)
+    return Device("unknown", text=name)
+
+
+def _cpp_parameter(run: Run, param: p.Param, name: str) -> Value:
+    from streamlint.interpreter.declarations import typed_value
+
+    if param.type is None:
+        return Opaque(name, parameter=True)
+    made = typed_value(run, param.type, name, parameter=True)
+    if made is not None:
+        return made
+    return Opaque(name, parameter=True, cpp_type=param.type)
+
+
+_CONTAINERS = {
+    "list", "List", "Sequence", "Iterable", "Iterator", "tuple", "Tuple", "Collection", "deque", "Deque", "set", "Set",
+}  # fmt: skip
+_TABLES = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultDict"}
+
+
+def typed_by_annotation(run: Run, name: str, annotation: p.Expression) -> Value | None:
+    """An unknown value of the annotated type: tensors, streams, events, loaders, devices, objects of classes at hand."""
+    if isinstance(annotation, p.Binary) and annotation.op == "|":
+        sides = [s for s in (annotation.left, annotation.right) if not (isinstance(s, p.Const) and s.value is None)]
+        # An optional is None or not: a condition decides it.
+        return None if len(sides) < 2 else None
+    if isinstance(annotation, p.Index):
+        return _generic(run, name, annotation)
+    if not isinstance(annotation, p.Name | p.Attr):
+        return None
+    kind = run.evaluate(annotation)
+    if isinstance(kind, ClassValue):
+        from streamlint.interpreter.objects import foreign_object
+
+        if len(run.frames) > 4:
+            return None
+        return foreign_object(run, kind, name)
+    if isinstance(kind, LibraryName):
+        return _library_parameter(run, name, kind.name)
+    return None
+
+
+def _generic(run: Run, name: str, annotation: p.Index) -> Value | None:
+    head = annotation.value
+    last = head.id if isinstance(head, p.Name) else head.name if isinstance(head, p.Attr) else ""
+    if last in _CONTAINERS and annotation.indices:
+        element = typed_by_annotation(run, f"{name}[]", annotation.indices[0])
+        if element is not None and last in ("Sequence", "Iterable", "Collection"):
+            return None if isinstance(element, Buffer) else Series(None, element=element, name=name)
+        return Series(None, element=None if isinstance(element, Buffer) else element, name=name) if element is not None else None
+    if last in _TABLES and len(annotation.indices) > 1:
+        element = typed_by_annotation(run, f"{name}[]", annotation.indices[1])
+        return Table(complete=False, element=None if isinstance(element, Buffer) else element)
+    return None
+
+
+def _library_parameter(run: Run, name: str, dotted: str) -> Value | None:
+    row = run.file.models.types.get(dotted)
+    if row is None:
+        return None
+    if row.kind == "buffer":
+        memory = Memory.DEVICE if row.space == "device" or row.library in ("cupy",) else Memory.UNKNOWN
+        if dotted.startswith("numpy."):
+            memory = Memory.UNKNOWN
+        evidence = Evidence.LITERAL if memory is Memory.DEVICE else Evidence.NONE
+        return Buffer(Storage(memory, name, evidence=evidence, library=row.library, owner="caller"), type=row.name)
+    if row.kind == "stream":
+        return Stream(f"opaque:{name}", "parameter", None, row.library, row.name)
+    if row.kind == "event":
+        return run.new_event(row.name, unknown=True)
+    if row.kind == "loader":
+        return Loader(None, (), row.name)
+    if row.kind == "device":
+        return Device("unknown", text=name)
+    if row.kind in ("module", "handle", "graph", "object"):
+        return Handle(row.name, f"opaque:{name}", unknown=True)
+    return None

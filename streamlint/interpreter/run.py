@@ -1,0 +1,247 @@
+"""One run of one path: the state that the evaluators share, and the ways to enter and leave scopes, calls, loops and guards."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamlint.findings import Span, Step
+from streamlint.interpreter.index import File, Program
+from streamlint.interpreter.machine import Machine
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Environment,
+    Event,
+    Instance,
+    Opaque,
+    Storage,
+    Stream,
+    Value,
+)
+from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
+from streamlint.program import Expression, Function, Node, Position
+
+MAX_DEPTH = 6
+MAX_STEPS = 40_000
+
+
+class Signal(Exception):
+    """Control that leaves a statement list."""
+
+
+class ReturnSignal(Signal):
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class BreakSignal(Signal):
+    pass
+
+
+class ContinueSignal(Signal):
+    pass
+
+
+class RaiseSignal(Signal):
+    """An exception, or a call that does not return."""
+
+
+class OutOfBudget(Exception):
+    """The path was longer than its budget; what it found so far stands."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """An atom that was decided without evidence: which arm was taken, and after how many operations."""
+
+    atom: str
+    arm: bool
+    index: int
+    span: Span
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``."""
+
+    function: Function | None
+    file: File
+    environment: Environment
+    this: Instance | None = None
+    on_yield: Callable[[Value], Value] | None = None
+    qualname: str = ""
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What was understood, counted over all runs: for ``--coverage``."""
+
+    launches: dict[tuple[Span, str], bool] = field(default_factory=dict)
+    copies: dict[tuple[Span, str], bool] = field(default_factory=dict)
+    opaque: Counter[str] = field(default_factory=Counter)
+    roots: int = 0
+    runs: int = 0
+    over_budget: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Settings:
+    """What the user decided that changes a run."""
+
+    default_stream: str = "auto"
+    target_device: str = "maybe"
+
+
+class Run:
+    """State of one path through a root."""
+
+    def __init__(self, program: Program, forced: dict[str, bool], rounds: int, coverage: Coverage, settings: Settings) -> None:
+        self.program = program
+        self.forced = forced
+        self.rounds = rounds
+        self.coverage = coverage
+        self.settings = settings
+        self.machine = Machine()
+        self.decisions: dict[str, Decision] = {}
+        self.atoms: dict[str, bool] = {}
+        self.frames: list[Frame] = []
+        self.stack: list[int] = []  # functions in progress, by identity
+        self.context = Context()
+        self.current: dict[str, Stream] = {}
+        self.globals: dict[tuple[str, str], Value] = {}
+        self.memo: dict[str, Value] = {}
+        self.visits: Counter[int] = Counter()
+        self.steps = 0
+        self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
+        self.null = Stream("null", "null", None, "cuda")
+        self.growth: list[str] = []
+        self.statics: dict[int, Value] = {}
+
+    # --- where we are -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def file(self) -> File:
+        return self.frames[-1].file
+
+    def span(self, at: Position) -> Span:
+        return Span(self.file.path, *at)
+
+    def node_span(self, node: Node) -> Span:
+        return Span(self.file.path, *node.at)
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise OutOfBudget
+
+    def visit_key(self, node: object) -> str:
+        """A name for the value of a place that is met once more: the place and how often it was met."""
+        count = self.visits[id(node)]
+        self.visits[id(node)] += 1
+        at = getattr(node, "name_at", None) or getattr(node, "at", (0, 0, 0, 0))
+        return f"@{self.file.path}:{at[0]}:{at[1]}" + (f"#{count}" if count else "")
+
+    # --- surroundings --------------------------------------------------------------------------------------------------------------
+
+    def _set(self, context: Context) -> None:
+        self.context = context
+        self.machine.context = context
+
+    @contextlib.contextmanager
+    def within(self, **changes: Any) -> Iterator[None]:
+        """Run with changed surroundings (see ``Context``)."""
+        before = self.context
+        self._set(replace(before, **changes))
+        try:
+            yield
+        finally:
+            self._set(before)
+
+    def within_loop(self, frame: LoopFrame) -> contextlib.AbstractContextManager[None]:
+        return self.within(loops=(*self.context.loops, frame))
+
+    def within_guard(self, guard: Guard) -> contextlib.AbstractContextManager[None]:
+        return self.within(guards=(*self.context.guards, guard))
+
+    @contextlib.contextmanager
+    def entered(self, frame: Frame, call: Span | None) -> Iterator[None]:
+        """Push a call frame."""
+        calls = (*self.context.calls, call) if call is not None else self.context.calls
+        functions = (*self.context.functions, frame.qualname)
+        self.frames.append(frame)
+        self.stack.append(id(frame.function))
+        try:
+            with self.within(calls=calls, functions=functions, function=frame.qualname):
+                yield
+        finally:
+            self.frames.pop()
+            self.stack.pop()
+
+    def can_enter(self, function: Function) -> bool:
+        return len(self.frames) <= MAX_DEPTH and id(function) not in self.stack
+
+    @contextlib.contextmanager
+    def current_stream(self, stream: Stream | None, library: str) -> Iterator[None]:
+        """Work of ``library`` goes to ``stream`` in here; None is no change."""
+        before = self.current.get(library)
+        if stream is not None:
+            self.current[library] = stream
+        try:
+            yield
+        finally:
+            if stream is not None:
+                if before is None:
+                    self.current.pop(library, None)
+                else:
+                    self.current[library] = before
+
+    def stream_of(self, library: str) -> Stream:
+        """The library's current stream. At a root torch's is ambient: the default stream, unless a caller shown switched it."""
+        if library not in self.current:
+            kind = "ambient" if library == "torch" else "null"
+            self.current[library] = Stream("null", kind, None, library)
+        return self.current[library]
+
+    # --- decisions -------------------------------------------------------------------------------------------------------------------
+
+    def decide(self, atom: str, default: bool, span: Span) -> bool:
+        """An atom's truth on this path: as before, as forced, or by default. Its second test gives the same answer."""
+        negated = atom.startswith("not ")
+        key = atom[4:] if negated else atom
+        if key not in self.atoms:
+            arm = self.forced.get(key, default != negated)
+            self.atoms[key] = arm
+            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span)
+            self.machine.guesses.append(key)
+        return self.atoms[key] != negated
+
+    # --- values ----------------------------------------------------------------------------------------------------------------------
+
+    def opaque(self, name: str, *reach: Value, type: str = "") -> Opaque:
+        return Opaque(name, tuple(value for value in reach if not isinstance(value, Const)), type)
+
+    def remembered(self, name: str, make: Callable[[], Value]) -> Value:
+        """The value of a term: made once a path, so that equal terms are one value."""
+        if name not in self.memo:
+            self.memo[name] = make()
+        return self.memo[name]
+
+    def unknown_buffer(self, name: str, type: str = "torch.Tensor", evidence: Evidence = Evidence.NONE, owner: str = "") -> Buffer:
+        return Buffer(Storage(Memory.UNKNOWN, name=name, evidence=evidence, owner=owner), type=type)
+
+    def new_event(self, type: str, unknown: bool = False, *trail: Step) -> Event:
+        return Event(self.machine.fresh("event"), unknown=unknown, type=type, trail=trail)
+
+    def evaluate(self, node: Expression) -> Value:
+        from streamlint.interpreter.expressions import evaluate
+
+        return evaluate(self, node)

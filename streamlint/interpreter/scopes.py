@@ -1,0 +1,87 @@
+"""``with``: stream scopes, context managers at hand, and those of libraries."""
+
+from __future__ import annotations
+
+from streamlint import program as p
+from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, ScopeValue, Stream, Value
+
+
+def enter_with(run: Run, node: p.With, index: int) -> None:
+    """Enter the items of a ``with`` from left to right, run the body, leave."""
+    from streamlint.interpreter.statements import execute
+
+    if index == len(node.items):
+        execute(run, node.body)
+        return
+    expression, target = node.items[index]
+    manager = run.evaluate(expression)
+
+    def inside(value: Value) -> None:
+        if target is not None:
+            assign(run, target, value, node)
+        enter_with(run, node, index + 1)
+
+    if isinstance(manager, GeneratorCall):
+        _generator(run, manager, inside)
+    elif isinstance(manager, Instance):
+        _instance(run, manager, inside, run.node_span(expression))
+    elif isinstance(manager, ScopeValue):
+        _library(run, manager, inside, expression)
+    elif isinstance(manager, Stream):
+        # CuPy: a stream is a context manager that makes itself current.
+        with run.current_stream(manager, manager.library or "cupy"):
+            inside(manager)
+    else:
+        inside(manager if not isinstance(manager, Handle) else manager)
+
+
+def _generator(run: Run, manager: GeneratorCall, inside: object) -> None:
+    """A ``@contextmanager`` at hand: its body runs with the ``with`` body as its ``yield``."""
+    from streamlint.interpreter.calls import run_generator
+
+    caller = run.frame
+
+    def consumer(value: Value) -> Value:
+        frames, run.frames = run.frames, [*run.frames[: run.frames.index(caller) + 1]]
+        try:
+            inside(value)  # type: ignore[operator]
+        finally:
+            run.frames = frames
+        return Const(None)
+
+    run_generator(run, manager, consumer)
+
+
+def _instance(run: Run, manager: Instance, inside: object, span: object) -> None:
+    from streamlint.interpreter.calls import call_method
+
+    entered = call_method(run, manager, "__enter__", [], span)  # type: ignore[arg-type]
+    try:
+        inside(entered if entered is not None else manager)  # type: ignore[operator]
+    finally:
+        call_method(run, manager, "__exit__", [Const(None), Const(None), Const(None)], span)  # type: ignore[arg-type]
+
+
+def _library(run: Run, manager: ScopeValue, inside: object, expression: p.Expression) -> None:
+    from streamlint.interpreter.effects.memory import register, unregister
+
+    if manager.kind == "pinned" and manager.buffer is not None:
+        span = _call_span(run, expression)
+        register(run, manager.buffer, span, "cuda.pinned")
+        try:
+            inside(manager.buffer)  # type: ignore[operator]
+        finally:
+            unregister(run, manager.buffer, span, "cuda.pinned")
+        return
+    with run.current_stream(manager.stream, manager.library):
+        inside(manager.value if manager.value is not None else manager)  # type: ignore[operator]
+
+
+def _call_span(run: Run, expression: p.Expression) -> object:
+    from streamlint.findings import Span
+
+    at = expression.name_at if isinstance(expression, p.Call) else expression.at
+    span: Span = run.span(at)
+    return span

@@ -1,0 +1,278 @@
+"""Statements. One function a node type; control leaves through the signals of ``run``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamlint import program as p
+from streamlint.interpreter.assignment import assign, augmented
+from streamlint.interpreter.conditions import test
+from streamlint.interpreter.guards import guard_of
+from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run, Signal
+from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, LibraryName, Value
+
+
+def execute(run: Run, body: list[p.Statement]) -> None:
+    """Run the statements in order."""
+    for statement in body:
+        run.step()
+        _EXECUTORS[type(statement)](run, statement)
+
+
+def execute_scope(run: Run, body: list[p.Statement]) -> None:
+    """A C++ scope: what is declared in it dies at its end, in reverse order."""
+    from streamlint.interpreter.objects import leave_scope
+
+    frame = run.frame
+    before = frame.environment
+    frame.environment = Environment(parent=before)
+    try:
+        execute(run, body)
+    except RaiseSignal:
+        frame.environment.owned.clear()
+        raise
+    finally:
+        scope, frame.environment = frame.environment, before
+        leave_scope(run, scope)
+
+
+def _expression(run: Run, node: p.ExprStatement) -> None:
+    value = run.evaluate(node.value)
+    if not run.file.is_cuda and isinstance(node.value, p.Call):
+        from streamlint.interpreter.objects import released
+
+        released(run, value, None)
+
+
+def _assign(run: Run, node: p.Assign) -> None:
+    if node.value is None:
+        return
+    if node.op is not None:
+        augmented(run, node, node.targets[0], node.op, run.evaluate(node.value))
+        return
+    value = run.evaluate(node.value)
+    if node.annotation is not None:
+        value = annotated(run, value, node.annotation)
+    for target in node.targets:
+        assign(run, target, value, node)
+
+
+def annotated(run: Run, value: Value, annotation: p.Expression) -> Value:
+    """What an annotation adds to a value that is not known: ``x: torch.Tensor = f()``."""
+    from streamlint.interpreter.roots import typed_by_annotation
+    from streamlint.interpreter.values import Opaque
+
+    if isinstance(value, Opaque) and not value.reach and not value.attrs:
+        return typed_by_annotation(run, value.name, annotation) or value
+    return value
+
+
+def _declare(run: Run, node: p.Declare) -> None:
+    from streamlint.interpreter.declarations import declare
+
+    declare(run, node)
+
+
+def _if(run: Run, node: p.If) -> None:
+    before = len(run.decisions)
+    then_leaves = leaves(node.then)
+    default = not then_leaves or bool(node.otherwise and leaves(node.otherwise))
+    holds = test(run, node.test, default)
+    undecided = len(run.decisions) > before
+    body = node.then if holds else node.otherwise
+    other = node.otherwise if holds else node.then
+    guard = guard_of(run, node, holds) if body else None
+    try:
+        if guard is not None:
+            with run.within_guard(guard):
+                _run_arm(run, body)
+        else:
+            _run_arm(run, body)
+    except RaiseSignal:
+        if undecided:
+            run.raised_in.update(list(run.decisions)[before:])
+        raise
+    del other
+
+
+def _run_arm(run: Run, body: list[p.Statement]) -> None:
+    if run.file.is_cuda:
+        execute_scope(run, body)
+    else:
+        execute(run, body)
+
+
+def leaves(body: list[p.Statement]) -> bool:
+    """Whether a body always ends by leaving: return, raise, break, continue."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, p.Return | p.Raise | p.Break | p.Continue):
+        return True
+    if isinstance(last, p.Block):
+        return leaves(last.body)
+    if isinstance(last, p.If):
+        return leaves(last.then) and leaves(last.otherwise)
+    return False
+
+
+def _loop(run: Run, node: p.Loop) -> None:
+    from streamlint.interpreter.loops import loop
+
+    loop(run, node)
+
+
+def _with(run: Run, node: p.With) -> None:
+    from streamlint.interpreter.scopes import enter_with
+
+    enter_with(run, node, 0)
+
+
+def _try(run: Run, node: p.Try) -> None:
+    try:
+        try:
+            execute(run, node.body) if not run.file.is_cuda else execute_scope(run, node.body)
+        except RaiseSignal:
+            # What a handler does is looked at for its own sake; no path goes through the exception.
+            if not node.handlers:
+                raise
+            _run_handlers(run, node)
+        else:
+            execute(run, node.otherwise)
+            _glance_at_handlers(run, node)
+    finally:
+        execute(run, node.final)
+
+
+def _run_handlers(run: Run, node: p.Try) -> None:
+    handler = node.handlers[0]
+    if handler.name:
+        run.frame.environment.names[handler.name] = run.opaque(handler.name)
+    with run.within(handles_error=True):
+        execute(run, handler.body)
+
+
+def _glance_at_handlers(run: Run, node: p.Try) -> None:
+    """Names that only a handler binds are bound to unknowns, so that later code is not misread."""
+
+
+def _switch(run: Run, node: p.Switch) -> None:
+    subject = run.evaluate(node.subject)
+    for labels, body in node.cases:
+        if labels and not any(_matches(run, subject, label) for label in labels):
+            continue
+        try:
+            _run_arm(run, body)
+        except BreakSignal:
+            pass
+        return
+
+
+def _matches(run: Run, subject: Value, label: p.Expression) -> bool:
+    from streamlint.interpreter.conditions import compare
+
+    value = run.evaluate(label)
+    known = compare("==", subject, value)
+    if known is not None:
+        return known
+    return run.decide(f"{subject.term} == {value.term}", True, run.node_span(label))
+
+
+def _return(run: Run, node: p.Return) -> None:
+    raise ReturnSignal(run.evaluate(node.value) if node.value is not None else Const(None))
+
+
+def _raise(run: Run, node: p.Raise) -> None:
+    if node.value is not None:
+        run.evaluate(node.value)
+    raise RaiseSignal
+
+
+def _break(run: Run, node: p.Break) -> None:
+    raise BreakSignal
+
+
+def _continue(run: Run, node: p.Continue) -> None:
+    raise ContinueSignal
+
+
+def _delete(run: Run, node: p.Delete) -> None:
+    from streamlint.interpreter.objects import released
+
+    for target in node.targets:
+        if isinstance(target, p.Name):
+            held = run.frame.environment.names.pop(target.id, None)
+            if held is not None:
+                released(run, held, run.node_span(node))
+        elif isinstance(target, p.Index):
+            holder = run.evaluate(target.value)
+            from streamlint.interpreter.values import Table
+
+            if isinstance(holder, Table):
+                holder.items.pop(run.evaluate(target.indices[0]).term, None)
+
+
+def _assert(run: Run, node: p.Assert) -> None:
+    # An assertion is taken to hold; evaluating it may wait and read.
+    value = run.evaluate(node.test)
+    from streamlint.interpreter.effects.host import read_values
+
+    read_values(run, (value,), run.node_span(node), "bool()")
+
+
+def _block(run: Run, node: p.Block) -> None:
+    if run.file.is_cuda:
+        execute_scope(run, node.body)
+    else:
+        execute(run, node.body)
+
+
+def _scope(run: Run, node: p.Scope) -> None:
+    for name in node.names:
+        run.frame.environment.names[f"nonlocal {name}"] = Const(True)
+
+
+def _import(run: Run, node: p.Import) -> None:
+    from streamlint.interpreter.names import resolve_dotted
+
+    for local, module, name in node.names:
+        if name == "*":
+            continue
+        dotted = f"{module}.{name}" if name and not module.endswith(".") else f"{module}{name or ''}"
+        if name is None and local == module.partition(".")[0]:
+            dotted = local
+        run.frame.environment.names[local] = resolve_dotted(run, run.file, dotted)
+
+
+def _function(run: Run, node: p.FunctionDef) -> None:
+    value = FunctionValue(node.function, run.file, run.frame.environment)
+    run.frame.environment.names[node.function.name] = value
+
+
+def _class(run: Run, node: p.ClassDef) -> None:
+    run.frame.environment.names[node.definition.name] = ClassValue(node.definition, run.file)
+
+
+_EXECUTORS: dict[type, Callable[[Run, Any], None]] = {
+    p.ExprStatement: _expression,
+    p.Assign: _assign,
+    p.Declare: _declare,
+    p.If: _if,
+    p.Loop: _loop,
+    p.With: _with,
+    p.Try: _try,
+    p.Switch: _switch,
+    p.Return: _return,
+    p.Raise: _raise,
+    p.Break: _break,
+    p.Continue: _continue,
+    p.Delete: _delete,
+    p.Assert: _assert,
+    p.Block: _block,
+    p.Scope: _scope,
+    p.Import: _import,
+    p.FunctionDef: _function,
+    p.ClassDef: _class,
+}
+__all__ = ["LibraryName", "Signal", "execute", "execute_scope", "leaves"]

@@ -1,0 +1,48 @@
+"""What a finished path looks like to a check: its operations in order, and questions about their surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamlint.findings import Span, Step
+from streamlint.interpreter.facts import FileFacts
+from streamlint.operations import Conflict, LoopFrame, Opaque, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One path through one root. ``facts`` are those of the root's file."""
+
+    operations: list[Operation]
+    conflicts: list[Conflict]
+    facts: FileFacts
+    pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
+
+    def after(self, operation: Operation) -> Iterator[Operation]:
+        """The operations behind one, in order."""
+        return iter(self.operations[operation.index + 1 :])
+
+    def before(self, operation: Operation) -> Iterator[Operation]:
+        return iter(self.operations[: operation.index])
+
+    def next(self, operation: Operation) -> Operation | None:
+        """The operation right behind one; what is known to do nothing on the device does not count."""
+        return next((o for o in self.after(operation) if not isinstance(o, Opaque)), None)
+
+
+def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
+    """Where, in the body of the loop, the code stands that reached the operation: itself, or the call that led there."""
+    for call in operation.context.calls:
+        if _inside(call, loop.span):
+            return call
+    return operation.span
+
+
+def _inside(span: Span, outer: Span) -> bool:
+    return span.file == outer.file and (outer.row, outer.column) <= (span.row, span.column) and (span.end_row, span.end_column) <= (outer.end_row, outer.end_column)
+
+
+def call_trail(operation: Operation, words: str = "called from here") -> tuple[Step, ...]:
+    """The calls that led to an operation, outermost first."""
+    return tuple(Step(words, span) for span in operation.context.calls)

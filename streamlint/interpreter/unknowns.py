@@ -1,0 +1,65 @@
+"""Which way each unknown falls. Silence has a direction that differs by fact; this is the one place that says it.
+
+===================================================== ==============================================================
+unknown                                               is taken as
+===================================================== ==============================================================
+which event or stream is awaited, synchronized        one that orders everything
+whether two indices or parts are equal                no conflict for accesses, the same element for ordering
+memory kind, contiguity                               neither pageable (SL001) nor pinned (SL008); contiguous
+two of: created streams, parameters, ambient          different
+ambient against default stream                        equal, unless a caller shown switched it
+whether a lock, the GIL, a capture is held            not held
+===================================================== ==============================================================
+"""
+
+from __future__ import annotations
+
+from streamlint.interpreter.values import Part, Value
+from streamlint.operations import Memory
+
+
+def parts_meet(first: Part, second: Part) -> bool:
+    """Whether two parts of one storage surely share an element: the whole meets all, equal terms meet, all else is disjoint."""
+    return all(_axis_meets(one, two) for one, two in zip(first, second))
+
+
+def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    if one == two:
+        return one[0] != "?"
+    if one[0] == "i" and two[0] == "s":
+        return _index_in_slice(one[1], two[1], two[2])
+    if one[0] == "s" and two[0] == "i":
+        return _index_in_slice(two[1], one[1], one[2])
+    if one[0] == "s" and two[0] == "s":
+        return one[1] == two[1]  # two ranges with one beginning
+    # "*" is an index that runs over the whole (a loop's own variable, a mask).
+    return "*" in (one[0], two[0])
+
+
+def _index_in_slice(index: str, low: str, high: str) -> bool:
+    if low in ("", "0") and high == "":
+        return True
+    return index == (low or "0")
+
+
+def joined_memory(first: Memory, second: Memory) -> Memory:
+    """The memory of a value that is one of two."""
+    return first if first is second else Memory.UNKNOWN
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value is true, where it is known."""
+    from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Table
+
+    if isinstance(value, Const):
+        try:
+            return bool(value.value)
+        except Exception:
+            return None
+    if isinstance(value, Series):
+        return bool(value.items) if value.items is not None else None
+    if isinstance(value, Table):
+        return True if value.items else (False if value.complete else None)
+    if isinstance(value, Opaque | Buffer):
+        return None
+    return True

@@ -1,0 +1,408 @@
+"""What code holds while a path runs: buffers and their storages, streams, events, functions, objects, plain and unknown values.
+
+A path is executed from its start with values of its own, so values are mutable and compare by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from streamlint.cuda_model import Clock, Stamp
+from streamlint.findings import Span, Step
+from streamlint.operations import Evidence, Memory, Operation
+from streamlint.program import Class, Expression, Function, Type
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.index import File
+    from streamlint.models import Row
+
+Part = tuple[Any, ...]  # () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("?", n)
+
+
+class Value:
+    """Anything a name can hold. ``term`` identifies the value in conditions and indices; equal terms are equal values."""
+
+    __slots__ = ()
+
+    @property
+    def term(self) -> str:
+        return f"{type(self).__name__}#{id(self):x}"
+
+
+@dataclass(eq=False, slots=True)
+class Const(Value):
+    """``origin`` is the call that chose the value, where a caller did (a default left out, a literal argument)."""
+
+    value: object
+    origin: Span | None = None
+
+    @property
+    def term(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(eq=False, slots=True)
+class Opaque(Value):
+    """A value about which only its origin is known. ``reach`` are values that it may hold. ``type`` is its C++ or annotated type."""
+
+    name: str
+    reach: tuple[Value, ...] = ()
+    type: str = ""
+    attrs: dict[str, Value] = field(default_factory=dict)
+    evidence: Evidence = Evidence.NONE
+    buffer: Buffer | None = None  # made when it turns out to be memory
+    default: Value | None = None  # a parameter's default: not its value, but evidence
+    parameter: bool = False
+    cpp_type: Type | None = None
+
+    @property
+    def term(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class Access:
+    """A device-side access to a storage that may still be in flight."""
+
+    operation: Operation
+    stamp: Stamp
+    part: Part
+
+
+@dataclass(eq=False, slots=True)
+class Storage:
+    """A block of memory. ``trail`` says where its facts came from."""
+
+    memory: Memory
+    name: str = ""
+    nbytes: int | None = None
+    small: bool = False
+    evidence: Evidence = Evidence.NONE
+    trail: tuple[Step, ...] = ()
+    library: str = ""
+    raw: bool = False  # allocated by the driver, not by a pool
+    allocated: Operation | None = None
+    freed: bool = False
+    stream: Stream | None = None  # allocating stream
+    writes: list[Access] = field(default_factory=list)
+    reads: list[Access] = field(default_factory=list)
+    owner: str = ""  # "caller" for a root's parameters
+    uncertain: bool = False  # memory kind is "pinned when possible"
+
+    @property
+    def on_device(self) -> bool:
+        return self.memory is Memory.DEVICE
+
+    @property
+    def on_host(self) -> bool:
+        return self.memory in (Memory.PINNED, Memory.PAGEABLE)
+
+
+@dataclass(eq=False, slots=True)
+class Buffer(Value):
+    """A view of a storage: a tensor, an array, a pointer. ``type`` is the library's type. ``leaves`` marks a batch of unknown structure."""
+
+    storage: Storage
+    part: Part = ()
+    type: str = "pointer"
+    gapped: bool = False
+    strided: bool = False
+    leaves: dict[str, Value] | None = None
+    access: Operation | None = None  # the call that announced a host access (Tensor.numpy())
+    attrs: dict[str, Value] = field(default_factory=dict)
+    element: Type | None = None
+
+    @property
+    def term(self) -> str:
+        return f"buffer#{id(self.storage):x}{self.part}"
+
+
+@dataclass(eq=False, slots=True)
+class Stream(Value):
+    """``kind``: null, ptds, ambient, created, parameter, foreign. ``key`` names its clock. ``blocking`` is None where it is not known.
+
+    ``chosen`` is the place where null was chosen: a literal, or a call that left the stream out.
+    """
+
+    key: str
+    kind: str
+    blocking: bool | None = None
+    library: str = ""
+    type: str = ""
+    trail: tuple[Step, ...] = ()
+    chosen: Span | None = None
+    how: str = ""  # how null was chosen: omitted, literal, handle, policy, default
+
+    @property
+    def term(self) -> str:
+        return f"stream:{self.key}"
+
+
+@dataclass(eq=False, slots=True)
+class Event(Value):
+    """``snapshot`` is None before the first record in view. ``unknown`` events order everything."""
+
+    key: str
+    snapshot: Clock | None = None
+    unknown: bool = False
+    type: str = ""
+    recorded: Operation | None = None
+    trail: tuple[Step, ...] = ()
+
+    @property
+    def term(self) -> str:
+        return f"event:{self.key}"
+
+
+@dataclass(eq=False, slots=True)
+class Handle(Value):
+    """A library handle, or another modelled object. ``stream`` is what it is bound to."""
+
+    type: str
+    key: str
+    stream: Stream | None = None
+    args: dict[str, Value] = field(default_factory=dict)
+    created: Operation | None = None
+    attrs: dict[str, Value] = field(default_factory=dict)
+    unknown: bool = False  # from outside: may be bound to any stream
+    trail: tuple[Step, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Loader(Value):
+    """A batch source. ``pinned`` is True, False, or None where it is not known."""
+
+    pinned: bool | None
+    trail: tuple[Step, ...] = ()
+    type: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Device(Value):
+    """``space``: device, host, other, or unknown (then ``evidence`` says why it may be CUDA)."""
+
+    space: str
+    evidence: Evidence = Evidence.NONE
+    text: str = ""
+    trail: tuple[Step, ...] = ()
+
+    @property
+    def term(self) -> str:
+        return f"device:{self.text or self.space}"
+
+
+@dataclass(eq=False, slots=True)
+class Series(Value):
+    """A list, tuple or set. ``items`` is None where its elements are not known; then ``made`` holds one element an index term."""
+
+    items: list[Value] | None
+    made: dict[str, Value] = field(default_factory=dict)
+    element: Value | None = None
+    name: str = ""
+    kind: str = "list"
+
+    def all(self) -> Iterator[Value]:
+        yield from self.items or ()
+        yield from self.made.values()
+
+
+@dataclass(eq=False, slots=True)
+class Table(Value):
+    """A dict. ``complete`` is False where it may hold keys that were not seen."""
+
+    items: dict[str, Value] = field(default_factory=dict)
+    keys: dict[str, Value] = field(default_factory=dict)
+    complete: bool = True
+    element: Value | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Instance(Value):
+    """An object of a class at hand. ``foreign`` objects were made by code not in view: their constructor was run with unknowns."""
+
+    definition: Class
+    file: File
+    attrs: dict[str, Value] = field(default_factory=dict)
+    foreign: bool = False
+    name: str = ""
+    destroyed: bool = False
+    shared: bool = False  # reached through a pointer: leaving a scope does not destroy it
+
+    @property
+    def term(self) -> str:
+        return self.name or f"object#{id(self):x}"
+
+
+@dataclass(eq=False, slots=True)
+class FunctionValue(Value):
+    """A function with its surroundings: closure, receiver, bound arguments."""
+
+    function: Function
+    file: File
+    closure: Environment | None = None
+    receiver: Value | None = None
+    bound: tuple[Value, ...] = ()
+    keywords: dict[str, Value] = field(default_factory=dict)
+    owner: Class | None = None
+
+    @property
+    def term(self) -> str:
+        return f"function:{self.function.qualname}"
+
+
+@dataclass(eq=False, slots=True)
+class ClassValue(Value):
+    definition: Class
+    file: File
+
+    @property
+    def term(self) -> str:
+        return f"class:{self.definition.qualname}"
+
+
+@dataclass(eq=False, slots=True)
+class LibraryName(Value):
+    """A dotted name outside the program: a module, a function, a class of a library."""
+
+    name: str
+
+    @property
+    def term(self) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True)
+class Method(Value):
+    """A method of a modelled type, or any attribute of an unknown value, before it is called."""
+
+    receiver: Value
+    name: str
+    row: Row | None = None
+
+
+@dataclass(eq=False, slots=True)
+class KernelConfig(Value):
+    """A numba kernel with its launch configuration: ``kernel[grid, block, stream]``."""
+
+    kernel: FunctionValue | Value
+    config: tuple[Value, ...]
+    span: Span
+
+
+@dataclass(eq=False, slots=True)
+class GeneratorCall(Value):
+    """A call of a generator function whose body has not run yet: it runs with its consumer."""
+
+    function: FunctionValue
+    environment: Environment
+
+
+@dataclass(eq=False, slots=True)
+class ScopeValue(Value):
+    """A context manager of the library: enters ``stream`` (None: no change) or registers ``buffer`` while it is open."""
+
+    stream: Stream | None = None
+    library: str = ""
+    buffer: Buffer | None = None
+    value: Value | None = None
+    kind: str = "stream"
+
+
+@dataclass(eq=False, slots=True)
+class Reference(Value):
+    """The address of a place that can be assigned (C++ ``&x``)."""
+
+    target: Expression
+    environment: Environment
+
+
+@dataclass(eq=False, slots=True)
+class Environment:
+    """Names of a scope. ``addressed`` holds the memory of C++ variables whose address was taken as a buffer."""
+
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Environment | None = None
+    types: dict[str, Type] = field(default_factory=dict)
+    addressed: dict[str, Buffer] = field(default_factory=dict)
+    # Objects that die with this scope, in order of declaration (C++).
+    owned: list[Value] = field(default_factory=list)
+
+    def find(self, name: str) -> Environment | None:
+        scope: Environment | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope
+            scope = scope.parent
+        return None
+
+    def type_of(self, name: str) -> Type | None:
+        scope: Environment | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.types[name]
+            scope = scope.parent
+        return None
+
+
+def contents(value: Value) -> Iterator[Value]:
+    """The values directly inside ``value``, whatever holds them."""
+    if isinstance(value, Series):
+        yield from value.all()
+    elif isinstance(value, Table):
+        yield from value.items.values()
+    elif isinstance(value, Instance):
+        yield from value.attrs.values()
+    elif isinstance(value, Opaque):
+        yield from value.reach
+        yield from value.attrs.values()
+        if value.buffer is not None:
+            yield value.buffer
+    elif isinstance(value, FunctionValue):
+        yield from value.bound
+        yield from value.keywords.values()
+        if value.receiver is not None:
+            yield value.receiver
+        if value.closure is not None:
+            yield from _closure(value)
+    elif isinstance(value, Buffer):
+        yield from (value.leaves or {}).values()
+        yield from value.attrs.values()
+    elif isinstance(value, Handle):
+        yield from value.args.values()
+        yield from value.attrs.values()
+        if value.stream is not None:
+            yield value.stream
+    elif isinstance(value, Method):
+        yield value.receiver
+    elif isinstance(value, ScopeValue):
+        for inner in (value.stream, value.buffer, value.value):
+            if inner is not None:
+                yield inner
+    elif isinstance(value, GeneratorCall):
+        yield from value.environment.names.values()
+        yield value.function
+
+
+def _closure(value: FunctionValue) -> Iterator[Value]:
+    # Only what the body names can be reached through a closure.
+    from streamlint.interpreter.index import names_in
+
+    for name in names_in(value.function):
+        scope = value.closure.find(name) if value.closure else None
+        if scope is not None:
+            yield scope.names[name]
+
+
+def reachable(values: Iterator[Value] | tuple[Value, ...] | list[Value], limit: int = 400) -> Iterator[Value]:
+    """Everything that can be reached from ``values``, themselves included, at most ``limit`` values."""
+    seen: set[int] = set()
+    stack = list(values)
+    while stack and len(seen) < limit:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield value
+        stack.extend(contents(value))

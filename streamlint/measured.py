@@ -1,0 +1,55 @@
+"""What ``verify`` has measured about a rule, for those who show rules. Nothing, where nothing was kept."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+VERDICTS = ("INCONCLUSIVE", "NOT OBSERVED", "CONFIRMED", "REFUTED")  # the later say more
+
+
+@functools.cache
+def records(code: str) -> tuple[Mapping[str, Any], ...]:
+    """All kept records of a rule, as ``streamlint.verify.evidence`` stores them."""
+    try:
+        module = importlib.import_module("streamlint.verify.evidence")
+        return tuple(module.load(code))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return ()
+
+
+def summary(code: str) -> dict[str, Any] | None:
+    """What is best known about a rule, in the keys of a finding's ``evidence``: a decided verdict before an open one, then the newest."""
+    judged = [record for record in records(code) if record.get("verdict") in VERDICTS]
+    if not judged:
+        return None
+    newest = max(judged, key=lambda record: (VERDICTS.index(record["verdict"]), str(record.get("date", ""))))
+    return {
+        "verdict": newest["verdict"],
+        "level": newest.get("level", "rule"),
+        "platform": platform_text(newest.get("platform")),
+        "date": newest.get("date"),
+        "summary": newest.get("summary") or newest.get("prediction", ""),
+    }
+
+
+def platform_text(platform: object) -> str:
+    """A platform in one line: ``NVIDIA H200 · driver 580.159 · CUDA 13.0``."""
+    if not isinstance(platform, Mapping):
+        return str(platform or "")
+    parts = [platform.get("gpu"), platform.get("driver") and f"driver {platform['driver']}"]
+    parts.append(platform.get("cuda_runtime") and f"CUDA {platform['cuda_runtime']}")
+    return " · ".join(str(part) for part in parts if part)
+
+
+def figures(side: object) -> str:
+    """The figures of one side of a case in one line."""
+    if not isinstance(side, Mapping):
+        return str(side or "")
+    return ", ".join(f"{key} {_figure(value)}" for key, value in side.items())
+
+
+def _figure(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,203 @@
+"""API models: TOML files, one a library, and the table that the interpreter asks."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamlint.models.vocabulary import CONSTANTS, EFFECTS, TYPE_FIELDS, VERSION, ModelError, Row, nearest, parse_field
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["ModelError", "Models", "Row", "TypeRow", "builtin", "load", "load_file"]
+
+HEAD = {"library", "triggers", "version", "type", "call", "attribute", "constant"}
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRow:
+    """A type of a library: its kind decides what the interpreter makes of its values."""
+
+    name: str
+    kind: str
+    library: str
+    base: str | None = None
+    space: str = "unknown"
+    memory: str = "unknown"
+    raw: bool = False
+
+
+@dataclass(slots=True)
+class Models:
+    """All rows of a language, by name."""
+
+    calls: dict[str, Row] = field(default_factory=dict)
+    attributes: dict[str, Row] = field(default_factory=dict)
+    types: dict[str, TypeRow] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    triggers: set[str] = field(default_factory=set)
+    libraries: set[str] = field(default_factory=set)
+    _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
+    _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
+
+    def call(self, name: str) -> Row | None:
+        """The row of a call, by its full name; exact names win over patterns."""
+        return self.calls.get(name) or self._pattern(name, "")
+
+    def attribute(self, name: str) -> Row | None:
+        """The row of an attribute that is read."""
+        return self.attributes.get(name)
+
+    def method(self, type_name: str, method: str, separator: str = ".") -> Row | None:
+        """The row of a method: exact rows along the bases of its type first, then patterns of these types."""
+        line = self.lineage(type_name)
+        for seen in line:
+            if row := self.calls.get(f"{seen}{separator}{method}"):
+                return row
+        for seen in line:
+            row = self._pattern(f"{seen}{separator}{method}", f"{seen}{separator}")
+            if row is not None:
+                return row
+        return None
+
+    def lineage(self, type_name: str) -> list[str]:
+        """A type and its bases, nearest first."""
+        found: list[str] = []
+        seen: str | None = type_name
+        while seen and seen not in found:
+            found.append(seen)
+            known = self.types.get(seen)
+            seen = known.base if known else None
+        return found
+
+    def member(self, type_name: str, name: str, separator: str = ".") -> Row | None:
+        """The row of an attribute, looked up along the bases of its type."""
+        seen: str | None = type_name
+        while seen:
+            if row := self.attributes.get(f"{seen}{separator}{name}"):
+                return row
+            known = self.types.get(seen)
+            seen = known.base if known else None
+        return None
+
+    def _pattern(self, name: str, prefix: str) -> Row | None:
+        """The longest pattern that matches a name, among those that begin with ``prefix``."""
+        key = (name, prefix)
+        if key not in self._cache:
+            self._cache[key] = next((row for text, pattern, row in self._patterns if text.startswith(prefix) and pattern.fullmatch(name)), None)
+        return self._cache[key]
+
+    def add(self, data: dict[str, Any], source: str) -> None:
+        """Add the rows of one model file.
+
+        Raises ModelError for a word outside the vocabulary.
+        """
+        for key in data:
+            if key not in HEAD:
+                raise ModelError(f"{source}: unknown key '{key}'; {nearest(key, sorted(HEAD))}")
+        if data.get("version", VERSION) != VERSION:
+            raise ModelError(f"{source}: version {data['version']} is not known; this streamlint reads version {VERSION}")
+        library = data.get("library", "user")
+        self.libraries.add(library)
+        self.triggers.update(data.get("triggers", ()))
+        for table in data.get("type", ()):
+            self._add_type(table, library, source)
+        for table in data.get("call", ()):
+            row = _row(table, library, source)
+            for name in row.names:
+                if "*" in name:
+                    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+                    self._patterns.append((name, pattern, row))
+                else:
+                    self.calls[name] = row
+        for table in data.get("attribute", ()):
+            row = _row(table, library, source)
+            self.attributes.update(dict.fromkeys(row.names, row))
+        for table in data.get("constant", ()):
+            names, value = _names(table, source), table.get("value")
+            if value not in CONSTANTS:
+                raise ModelError(f"{source}: constant {names[0]}: '{value}' is unknown; {nearest(str(value), CONSTANTS)}")
+            self.constants.update(dict.fromkeys(names, value))
+        self._patterns.sort(key=lambda item: -len(item[0]))
+        self._cache.clear()
+
+    def _add_type(self, table: dict[str, Any], library: str, source: str) -> None:
+        names = _names(table, source)
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            if key == "names":
+                continue
+            if key not in TYPE_FIELDS:
+                raise ModelError(f"{source}: type {names[0]}: unknown key '{key}'; {nearest(key, list(TYPE_FIELDS))}")
+            try:
+                values[key] = parse_field(TYPE_FIELDS[key], value)
+            except ModelError as error:
+                raise ModelError(f"{source}: type {names[0]}: {key}: {error}") from None
+        if "kind" not in values:
+            raise ModelError(f"{source}: type {names[0]}: 'kind' is missing")
+        for name in names:
+            self.types[name] = TypeRow(name=name, library=library, **values)
+
+
+def _names(table: dict[str, Any], source: str) -> tuple[str, ...]:
+    names = table.get("names")
+    if isinstance(names, str):
+        names = [names]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ModelError(f"{source}: a row without 'names': {table}")
+    return tuple(names)
+
+
+def _row(table: dict[str, Any], library: str, source: str) -> Row:
+    names = _names(table, source)
+    effect = table.get("effect")
+    if effect not in EFFECTS:
+        raise ModelError(f"{source}: {names[0]}: effect '{effect}' is unknown; {nearest(str(effect), list(EFFECTS))}")
+    allowed = EFFECTS[effect][1]
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        if key in ("names", "effect"):
+            continue
+        if key not in allowed:
+            raise ModelError(f"{source}: {names[0]}: effect '{effect}' has no '{key}'; {nearest(key, list(allowed))}")
+        try:
+            values[key] = parse_field(allowed[key], value)
+        except ModelError as error:
+            raise ModelError(f"{source}: {names[0]}: {key}: {error}") from None
+    return Row(names, effect, values, library, source)
+
+
+def load_file(path: Path) -> dict[str, Any]:
+    """A model file as TOML.
+
+    Raises ModelError if it is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{path.name}: {error}") from None
+
+
+@functools.cache
+def builtin(language: str) -> Models:
+    """The rows that streamlint ships for ``python`` or ``cuda``."""
+    return load(language, ())
+
+
+def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
+    """The shipped rows of a language, then the user's (source, data), which win."""
+    models = Models()
+    for path in sorted(Path(__file__).parent.glob("*.toml")):
+        data = load_file(path)
+        if data.get("language") == language:
+            models.add({key: value for key, value in data.items() if key != "language"}, path.name)
+    for source, data in user_rows:
+        models.add(data, source)
+    return models

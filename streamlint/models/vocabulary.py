@@ -1,0 +1,295 @@
+"""The closed vocabulary of model rows: what a call, an attribute, a type or a constant of a library means.
+
+A model file is TOML. Its head says ``library`` (a short name), ``language`` (``python`` or ``cuda``), ``triggers`` (byte strings, 5 bytes or
+more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version`` (1). Then come
+tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``.
+
+**Names.** ``names`` is one name or a list. Python: the dotted path at its public home (``torch.cuda.Stream``), methods as ``Type.method``
+(``torch.Tensor.copy_``). C++: as qualified in source (``cudaMemcpyAsync``, ``at::cuda::getCurrentCUDAStream``, ``thrust::sort``), methods as
+``Type::method`` (``thrust::device_vector::resize``). ``*`` matches any run of characters; exact names win over patterns, longer patterns over shorter.
+
+**Selectors** say where a value is found in a call:
+
+========== =========================================================================================================
+``self``   the receiver of a method, or the object whose attribute is read
+``2``      the argument at position 2 (self not counted, from 0)
+``2:kw``   the same, or the keyword ``kw``
+``:kw``    the keyword only
+``&0``     what the pointer at position 0 points to (C++ out-parameters, ``cudaMalloc(&p, n)``)
+``*``      all arguments
+``result`` what the call returns
+========== =========================================================================================================
+
+``selector=word`` gives the value when the argument is left out: ``true``, ``false``, ``none``, ``null`` (the null stream), ``current``
+(the library's current stream), ``own`` (the stream that the receiver was made with: numba arrays), or a number. A field that is a list
+takes several selectors. In a switch, ``!selector`` is the opposite of the flag found there (``blocking = "!1:non_blocking=false"``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field, replace
+
+VERSION = 1
+
+
+class ModelError(ValueError):
+    """A model row that does not fit the vocabulary; the message names the file, the row and the nearest right word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Where a value stands in a call: see the table above."""
+
+    kind: str  # "self", "argument", "pointee", "all", "result"
+    position: int | None = None
+    keyword: str | None = None
+    default: str | None = None
+    negated: bool = False  # in a switch: the opposite of the flag
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One validated row. ``values`` holds its fields, selectors parsed."""
+
+    names: tuple[str, ...]
+    effect: str
+    values: dict[str, object] = field(hash=False)
+    library: str = ""
+    source: str = ""
+
+    def get(self, name: str, default: object = None) -> object:
+        return self.values.get(name, default)
+
+
+# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "switch" (bool or selector), "word a|b|c", "words or selector a|b".
+# A stream selector: `*` is the argument that is a stream (its default only where none can be one: CUB overloads); one that meets a struct
+# (cudaLaunchConfig_t, CUlaunchConfig) means the struct's field `stream` or `hStream`.
+STREAM = "words or selector null|current|handle|ptds|none"
+
+EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
+    # --- values that hold data -------------------------------------------------------------------------------------------------
+    "factory": (
+        "a new buffer from the library's own (caching) allocator",
+        {
+            "space": "word host|device|managed|like|argument",  # like: the space of `like`; argument: from `device`
+            "like": "selector",
+            "device": "selector",  # absent argument: host for torch
+            "pin": "switch",  # pinned if true; a value that is not known counts as "pinned when possible"
+            "memory": "word pageable|pinned|managed|unknown",  # of a host buffer
+            "shape": "selectors",  # sizes, to know small buffers
+            "data": "selector",  # host data or a literal that is copied in; on a device: a blocking upload unless `asynchronous`
+            "alias": "bool",  # the result shares memory with `data` (torch.from_numpy, as_tensor on the same device)
+            "dtype": "selector",
+            "raw": "bool",  # no pool: each call is cudaMalloc/cudaHostAlloc, each drop a free (numba)
+            "type": "text",
+        },
+    ),
+    "view": (
+        "a view of the same memory",
+        {
+            "of": "selector",
+            "part": "word whole|strided|some|elements|contiguous",  # strided: transposed, keeps pinning; some: a part, maybe gapped; elements: a sequence of parts; contiguous: itself, or a new pageable copy if gapped
+            "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
+            "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
+        },
+    ),
+    "compute": (
+        "work on its buffer arguments, where they are: a launch on the current stream for device buffers, a host read for host ones",
+        {
+            "reads": "selectors",  # default: self and all arguments
+            "writes": "selectors",  # written in place (self for add_)
+            "out": "selectors",  # written and returned if given
+            "stream": STREAM,
+            "host": "bool",  # always on the host (numpy functions)
+            "result": "word buffer|sequence|scalar|none|self",
+            "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
+            "type": "text",
+        },
+    ),
+    "read": (
+        "the host reads a buffer; for a device buffer it first waits for the current stream (Tensor.item, tolist, print)",
+        {"of": "selectors", "stream": STREAM, "result": "word scalar|sequence|none"},
+    ),
+    "write": ("the host writes a buffer (numpy.copyto, memcpy, std::fill)", {"of": "selector", "reads": "selectors"}),
+    "transfer": (
+        "moves a value to another memory and returns it there (Tensor.to, cupy.asnumpy, cuda.to_device); no copy if it is there already",
+        {
+            "of": "selector",
+            "to": "words or selector device|host|argument",  # argument: decide by `device` among the arguments (Tensor.to overloads)
+            "device": "selectors",
+            "dtype": "selectors",
+            "asynchronous": "switch",
+            "stream": STREAM,
+            "out": "selector",  # destination given by the caller
+            "host_memory": "word pinned|pageable|pinned-if-asynchronous",  # what a new host destination is made of
+            "staged": "bool",  # pageable sources go through the library's own pinned memory (cupy.asarray)
+            "raw": "bool",  # a new device destination is a plain cudaMalloc (numba)
+            "type": "text",
+        },
+    ),
+    "copy": (
+        "copies between two buffers or pointers at hand",
+        {
+            "dst": "selector",
+            "src": "selector",
+            "bytes": "selector",
+            "direction": "words or selector h2d|d2h|d2d|h2h|peer|infer",
+            "asynchronous": "switch",  # asked to be asynchronous; false: host-synchronous as CUDA documents for the direction
+            "stream": STREAM,
+        },
+    ),
+    "memset": ("fills device memory", {"dst": "selector", "bytes": "selector", "asynchronous": "switch", "stream": STREAM}),
+    "pin": ("a pinned copy of a host buffer (Tensor.pin_memory); itself if pinned", {"of": "selector", "type": "text"}),
+    "register": ("page-locks memory at hand (cudaHostRegister)", {"of": "selector", "bytes": "selector"}),
+    "unregister": ("undoes it", {"of": "selector"}),
+    # --- raw allocation: what SL003 is about -------------------------------------------------------------------------------------
+    "alloc": (
+        "an allocation that goes to the driver (memory device, pinned, managed), or plain host memory (pageable)",
+        {
+            "memory": "word device|pinned|managed|pageable",
+            "into": "selector",  # result, or &0
+            "bytes": "selector",
+            "stream": STREAM,  # stream-ordered (cudaMallocAsync): no SL003
+        },
+    ),
+    "free": ("its counterpart", {"of": "selector", "memory": "word device|pinned|managed|pageable", "stream": STREAM}),
+    "trim": ("gives cached memory back to the driver (torch.cuda.empty_cache, free_all_blocks)", {}),
+    # --- work --------------------------------------------------------------------------------------------------------------------
+    "launch": (
+        "a kernel or a library's device work",
+        {
+            "stream": STREAM,  # "handle": the stream bound to the library handle in `handle`
+            "handle": "selector",
+            "reads": "selectors",
+            "writes": "selectors",
+            "size_query": "selector",  # no work where this argument is null (CUB)
+            "waits": "bool",  # the host waits for it (thrust)
+            "policy": "bool",  # thrust: the stream is in the policy, if the first argument is one
+        },
+    ),
+    "callback": (
+        "a host function that runs in stream order on a driver thread",
+        {"stream": STREAM, "function": "selector", "arguments": "selectors", "style": "word data|cupy-add|numba|params"},
+    ),
+    # --- streams and events --------------------------------------------------------------------------------------------------------
+    "stream": (
+        "creates a stream",
+        {
+            "into": "selector",
+            "blocking": "switch",  # ordered with the null stream
+            "flags": "selector",  # C++ and runtime APIs: cudaStreamNonBlocking in it means not blocking
+        },
+    ),
+    "stream_of": (
+        "a stream that exists already",
+        {"which": "word current|default|null|ptds|external|attribute|pool", "from": "selector", "library": "text", "into": "selector"},
+    ),
+    "set_stream": ("makes it the current stream of the thread", {"stream": STREAM, "library": "text"}),
+    "scope": ("a context manager in which a stream is current (torch.cuda.stream(s)); None is no change", {"stream": "selector", "library": "text"}),
+    "event": ("creates an event", {"into": "selector", "timing": "switch"}),
+    "record": ("records an event; makes one if `event` is absent, and returns it", {"event": "selector", "stream": STREAM, "creates": "bool"}),
+    "wait": ("a stream waits for an event or a stream; the host does not", {"stream": STREAM, "on": "selector"}),
+    "synchronize": ("the host waits", {"of": "words or selector device|current|null"}),
+    "query": ("asks without waiting; a loop until true is a wait", {"of": "selector"}),
+    "capture": (
+        "stream capture (CUDA graphs) begins or ends; scope: a context manager; without `stream`: the current one",
+        {"part": "word begin|end|scope", "stream": STREAM, "graph": "selector"},
+    ),
+    "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
+    # --- objects -----------------------------------------------------------------------------------------------------------------
+    "object": ("a new object of `type` that remembers its arguments", {"type": "text", "into": "selector"}),
+    "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
+    "loader": (
+        "a loader of batches whose leaves are pinned if `pin`",
+        {"pin": "switch", "dataset": "selector", "collate": "selector", "workers": "selector"},
+    ),
+    "module_to": (
+        "moves a module's parameters and returns it",
+        {"of": "selector", "to": "word device|host|argument", "device": "selectors", "asynchronous": "switch"},
+    ),
+    "device": ("a device value (torch.device, cupy.cuda.Device)", {"from": "selector"}),
+    "same": (
+        "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`",
+        {"of": "selector", "into": "selector"},
+    ),
+    "swap": ("exchanges what two variables hold (std::swap)", {"first": "selector", "second": "selector"}),
+    "none": ("no effect on memory, streams or order; the result is a plain value", {"result": "word scalar|none|sequence"}),
+    "setting": ("changes how later calls behave", {"what": "word allocator|start-method|ptds|no-cache|peer-access", "value": "selector"}),
+    "thread": ("runs a function on another thread", {"function": "selector", "arguments": "selectors"}),
+    "exit": ("does not return", {}),
+    "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),
+}
+
+TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")
+
+# [[type]]: names, kind, base, and for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves)
+TYPE_FIELDS = {
+    "kind": "word " + "|".join(TYPE_KINDS),
+    "base": "text",
+    "space": "word host|device|managed|unknown",
+    "memory": "word pageable|pinned|managed|unknown",
+    "raw": "bool",
+}
+
+# [[constant]]: names, value
+CONSTANTS = (
+    *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread", "policy"),
+    *("cuda-device", "cpu-device"),  # torch::kCUDA, torch::kCPU
+    "other",
+)
+
+_SELECTOR = re.compile(r"^(?:(self|result|\*)|(&)(\d+)|(\d+)?(?::(\w+))?)(?:=([\w-]+))?$")
+
+
+def parse_selector(text: str) -> Selector:
+    """``"2:kw=null"`` as a Selector.
+
+    Raises ModelError if the text is no selector.
+    """
+    found = _SELECTOR.match(text)
+    if not found or not text or text.startswith("="):
+        raise ModelError(f"'{text}' is no selector: write self, result, *, &0, 2, 2:kw or :kw, with =default if wanted")
+    word, pointee, pointer, position, keyword, default = found.groups()
+    if word:
+        kind = {"self": "self", "result": "result", "*": "all"}[word]
+        return Selector(kind, default=default)
+    if pointee:
+        return Selector("pointee", int(pointer), default=default)
+    return Selector("argument", int(position) if position else None, keyword, default)
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """A hint that names the nearest known word, or all of them where there are few."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
+
+
+def parse_field(kind: str, value: object) -> object:
+    """A raw TOML value as the field kind wants it.
+
+    Raises ModelError with the reason.
+    """
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise ModelError(f"{value!r} must be true or false")
+        return value
+    if kind == "switch":
+        if isinstance(value, bool):
+            return value
+        text = str(value)
+        return replace(parse_selector(text[1:]), negated=True) if text.startswith("!") else parse_selector(text)
+    if kind == "text":
+        return str(value)
+    if kind == "selector":
+        return parse_selector(str(value))
+    if kind == "selectors":
+        values = value if isinstance(value, list) else [value]
+        return tuple(parse_selector(str(item)) for item in values)
+    words = kind.rsplit(" ", 1)[1].split("|")
+    if str(value) in words:
+        return str(value)
+    if kind.startswith("words or selector") and re.match(r"^[\d:&*]|^self|^result", str(value)):
+        return parse_selector(str(value))
+    raise ModelError(f"'{value}' is unknown; {nearest(str(value), words)}")

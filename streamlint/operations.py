@@ -1,0 +1,221 @@
+"""CUDA operations as they happen on one path, and what a path found out about their order.
+
+The interpreter (or a test, by hand) issues operations to a ``Machine`` (``interpreter/machine.py``); each is kept with everything that a
+check may ask of it. Checks read operations, never source.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streamlint.findings import Span, Step
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.values import Buffer, Event, Stream
+
+
+class Memory(enum.Enum):
+    """What a block of memory is made of. UNKNOWN is neither pageable nor pinned for any rule."""
+
+    DEVICE = "device"
+    PINNED = "pinned"
+    PAGEABLE = "pageable"
+    MANAGED = "managed"
+    UNKNOWN = "unknown"
+
+
+class Direction(enum.Enum):
+    H2D = "h2d"
+    D2H = "d2h"
+    D2D = "d2d"
+    H2H = "h2h"
+    PEER = "peer"
+    UNKNOWN = "unknown"
+
+
+class Evidence(enum.IntEnum):
+    """Why we think that a value is on a CUDA device (``interpreter.md`` section 8); smaller is stronger."""
+
+    LITERAL = 1
+    DERIVED = 2
+    DEFAULT = 3
+    SCOPE = 4
+    NONE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A branch that an operation stands under. ``kind``: growth, first, rare, error, device, size, plain."""
+
+    kind: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFrame:
+    """A loop that an operation stands in. ``kind``: data, count, devices, setup, retry, teardown, tuning, endless.
+
+    ``length`` is the number of rounds where it is known. ``depth`` is the number of call frames outside of it.
+    """
+
+    kind: str
+    span: Span
+    length: int | None = None
+    key: int = 0
+    hot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The surroundings of an operation, from the root inwards."""
+
+    function: str = ""
+    loops: tuple[LoopFrame, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    # Outermost call first: the spans of the calls that led here.
+    calls: tuple[Span, ...] = ()
+    callback: Step | None = None  # the registration, when the operation runs in a host callback
+    capture: Step | None = None
+    functions: tuple[str, ...] = ()  # the functions entered, outermost first
+    setup: bool = False  # in a constructor, or in code that runs once before any work
+    teardown: bool = False
+    handles_error: bool = False  # in an except/catch block
+
+
+@dataclass(eq=False, slots=True)
+class Operation:
+    """Something that a path did. ``index`` is its place on the path; ``span`` the API's own name; ``api`` the library."""
+
+    span: Span
+    api: str = ""
+    name: str = ""  # the API's name as modelled, e.g. torch.Tensor.to
+    context: Context = field(default_factory=Context)
+    index: int = -1
+    trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to tell them
+    guesses: tuple[str, ...] = ()  # atoms that were decided without evidence before it, in order
+
+
+@dataclass(eq=False, slots=True)
+class Copy(Operation):
+    dst: Buffer | None = None
+    src: Buffer | None = None
+    stream: Stream | None = None
+    direction: Direction = Direction.UNKNOWN
+    asked_async: bool = False
+    nbytes: int | None = None
+    known_small: bool = False
+    evidence: Evidence = Evidence.NONE
+    host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
+    host_gapped: bool = False
+    beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
+
+
+@dataclass(eq=False, slots=True)
+class Launch(Operation):
+    """Device work: a kernel, or a library call that works on the device."""
+
+    stream: Stream | None = None
+    reads: tuple[Buffer, ...] = ()
+    writes: tuple[Buffer, ...] = ()
+    kind: str = "kernel"  # kernel, memset, library, compute, thrust
+    host_waits: bool = False
+    beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
+
+
+@dataclass(eq=False, slots=True)
+class HostRead(Operation):
+    buffer: Buffer | None = None
+
+
+@dataclass(eq=False, slots=True)
+class HostWrite(Operation):
+    buffer: Buffer | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Alloc(Operation):
+    """``cached`` allocations come from a pool and never reach the driver on the hot path."""
+
+    memory: Memory = Memory.UNKNOWN
+    nbytes: int | None = None
+    cached: bool = False
+    stream: Stream | None = None
+    buffer: Buffer | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Free(Operation):
+    memory: Memory = Memory.UNKNOWN
+    cached: bool = False
+    stream: Stream | None = None
+    buffer: Buffer | None = None
+    kind: str = "free"  # free, unregister, trim
+
+
+@dataclass(eq=False, slots=True)
+class Register(Operation):
+    buffer: Buffer | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Record(Operation):
+    event: Event | None = None
+    stream: Stream | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Wait(Operation):
+    """A stream waits on an event or on another stream."""
+
+    stream: Stream | None = None
+    on: Event | Stream | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Synchronize(Operation):
+    """The host waits: on a stream, an event, or (None) the device."""
+
+    of: Event | Stream | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Query(Operation):
+    of: Event | Stream | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Callback(Operation):
+    """The registration of a host function. ``body_known`` is False where its body is not at hand."""
+
+    stream: Stream | None = None
+    body_known: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Create(Operation):
+    """A stream or an event is created, or a handle."""
+
+    value: Stream | Event | None = None
+    what: str = "stream"
+
+
+@dataclass(eq=False, slots=True)
+class Opaque(Operation):
+    """A call whose body is not at hand."""
+
+    callee: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
+
+    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``.
+    """
+
+    first: Operation
+    second: Operation
+    missing: str
+    guesses: int = 0

@@ -1,0 +1,564 @@
+"""The small language that every front end lowers to: expressions, statements, functions, classes, modules.
+
+It is a plain syntax tree that keeps only what the interpreter needs, the same for Python and C++. Nothing in it knows CUDA: what a call
+does is said by the rows of ``streamlint/models``, and what happens on the machine by ``cuda_model``. Lowering happens once; the
+interpreter then runs a body again in each caller's context.
+
+Positions are ``(row, column, end_row, end_column)``: rows and columns count from 1, columns in code points, ends exclusive.
+Nodes compare by identity, so they can be keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+Position = tuple[int, int, int, int]
+NOWHERE: Position = (0, 0, 0, 0)
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A piece of code and where it stands."""
+
+    at: Position = field(default=NOWHERE, kw_only=True)
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------------------
+
+
+class Expression(Node):
+    """Anything that has a value."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True)
+class Const(Expression):
+    """A literal: number, str, bytes, bool, None, Ellipsis. C++: ``nullptr`` and ``NULL`` are None, ``true`` is True."""
+
+    value: object
+
+
+@dataclass(eq=False, slots=True)
+class Name(Expression):
+    """A plain name. C++: qualified names are one Name with ``::`` kept (``at::cuda::getCurrentCUDAStream``), template arguments cut."""
+
+    id: str
+
+
+@dataclass(eq=False, slots=True)
+class Attr(Expression):
+    """``value.name``; in C++ also ``value->name`` (``arrow`` is True then)."""
+
+    value: Expression
+    name: str
+    arrow: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Slice(Expression):
+    lower: Expression | None = None
+    upper: Expression | None = None
+    step: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Index(Expression):
+    """``value[a, b:c]``: one index an axis."""
+
+    value: Expression
+    indices: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Arg:
+    """One argument of a call. ``stars`` is 1 for ``*args`` and C++ pack expansions, 2 for ``**kwargs``."""
+
+    value: Expression
+    keyword: str | None = None
+    stars: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Call(Expression):
+    """``function(args)``. ``name_at`` is the API's own name (the last part of a dotted name): findings point there.
+
+    ``template`` holds the template arguments of a C++ call as text (``f<float, 4>(x)`` gives ``("float", "4")``).
+    """
+
+    function: Expression
+    args: tuple[Arg, ...] = ()
+    name_at: Position = NOWHERE
+    template: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Launch(Expression):
+    """``kernel<<<config>>>(args)``; ``name_at`` is the kernel's name. ``config`` has two to four expressions as written."""
+
+    kernel: Expression
+    config: tuple[Expression, ...]
+    args: tuple[Arg, ...] = ()
+    name_at: Position = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Unary(Expression):
+    """``-x``, ``+x``, ``~x``, ``not x`` (C++ ``!x`` is ``not``). ``++x`` and ``x++`` are AssignExpr."""
+
+    op: str
+    operand: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Binary(Expression):
+    """Arithmetic and bits: ``+ - * / // % ** @ & | ^ << >>`` (C++ ``/`` stays ``/``), and ``,`` (value of the right)."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Compare(Expression):
+    """``== != < <= > >= is 'is not' in 'not in'``; a chain of comparisons is a Bool of Compares."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Bool(Expression):
+    op: Literal["and", "or"]
+    values: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Conditional(Expression):
+    test: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Lambda(Expression):
+    """A Python lambda (its body is one Return) or a C++ lambda (its captures are the whole scope)."""
+
+    function: Function
+
+
+@dataclass(eq=False, slots=True)
+class Collection(Expression):
+    """``list``, ``tuple``, ``set`` displays; C++ brace initialisers without a type are ``list``. ``*x`` items are Starred."""
+
+    kind: Literal["list", "tuple", "set"]
+    items: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Starred(Expression):
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Mapping(Expression):
+    """A dict display. A key of None marks ``**value``."""
+
+    items: tuple[tuple[Expression | None, Expression], ...]
+
+
+@dataclass(eq=False, slots=True)
+class Clause:
+    """``for target in iterable if test …`` of a comprehension."""
+
+    target: Expression
+    iterable: Expression
+    tests: tuple[Expression, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Comprehension(Expression):
+    """``element`` is a Mapping of one item for dict comprehensions."""
+
+    kind: Literal["list", "set", "dict", "generator"]
+    element: Expression
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Format(Expression):
+    """An f-string: the values that are formatted. Plain concatenated strings are Const."""
+
+    values: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Await(Expression):
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Yield(Expression):
+    value: Expression | None
+    delegate: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class AssignExpr(Expression):
+    """An assignment with a value: ``:=``, every C++ ``=``, ``+=`` (``op`` is ``+``), ``++x`` (``op`` is ``+``, value Const(1))."""
+
+    target: Expression
+    value: Expression
+    op: str | None = None
+
+
+@dataclass(eq=False, slots=True)
+class AddressOf(Expression):
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Deref(Expression):
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Cast(Expression):
+    """Any C++ cast to ``type`` (C style, static, reinterpret, const, dynamic)."""
+
+    type: Type
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class New(Expression):
+    """``new T(args)``, or ``new T[count]``; malloc and friends are ordinary calls."""
+
+    type: Type
+    args: tuple[Arg, ...] = ()
+    count: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class DeleteExpr(Expression):
+    """C++ ``delete p`` and ``delete[] p``."""
+
+    value: Expression
+    array: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Construct(Expression):
+    """C++ ``T{a, b}`` or ``T(a, b)`` where T is known to be a type from its spelling (braces, or template arguments)."""
+
+    type: Type
+    args: tuple[Arg, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Unknown(Expression):
+    """What the front end could not lower (a C++ ERROR node, an exotic construct); ``parts`` are sub-expressions that it could."""
+
+    parts: tuple[Expression, ...] = ()
+
+
+# --- types (C++; Python annotations stay expressions) ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A C++ type: ``const std::vector<cudaStream_t>&`` is ``Type("std::vector", (Type("cudaStream_t"),), reference=True)``.
+
+    ``name`` keeps its qualification and loses cv, ``struct``, ``typename`` and template arguments. ``pointers`` counts ``*``.
+    ``array`` is the element count of ``T x[4]`` when it is a literal, 0 when it is not, None for no array.
+    """
+
+    name: str
+    args: tuple[Type, ...] = ()
+    pointers: int = 0
+    reference: bool = False
+    array: int | None = None
+
+
+# --- statements -----------------------------------------------------------------------------------------------------------------
+
+
+class Statement(Node):
+    """Anything that stands on its own."""
+
+    __slots__ = ()
+
+
+Body = list[Statement]
+
+
+@dataclass(eq=False, slots=True)
+class ExprStatement(Statement):
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Assign(Statement):
+    """``targets`` are assigned from left to right; ``op`` is set for augmented assignment. Annotated: ``annotation``."""
+
+    targets: tuple[Expression, ...]
+    value: Expression | None
+    op: str | None = None
+    annotation: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Declare(Statement):
+    """A C++ variable. ``args`` is set for ``T x(a, b)`` and ``T x{a, b}`` (empty for ``T x{}``), ``value`` for ``T x = e``.
+
+    ``auto`` is Type("auto"). Structured bindings have their names in ``names`` (then ``name`` is "").
+    """
+
+    name: str
+    type: Type
+    value: Expression | None = None
+    args: tuple[Arg, ...] | None = None
+    static: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class If(Statement):
+    test: Expression
+    then: Body
+    otherwise: Body = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Loop(Statement):
+    """``for``: target and iterable (Python ``for``, C++ range-for). ``while``/``do``: test. C++ ``for(;;)`` is ``c-for`` with init, test, update.
+
+    ``head_at`` is the loop's keyword.
+    """
+
+    kind: Literal["for", "while", "do", "c-for"]
+    body: Body
+    target: Expression | None = None
+    iterable: Expression | None = None
+    test: Expression | None = None
+    init: Body = field(default_factory=list)
+    update: Expression | None = None
+    otherwise: Body = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class With(Statement):
+    """``items`` are (expression, target or None)."""
+
+    items: tuple[tuple[Expression, Expression | None], ...]
+    body: Body
+
+
+@dataclass(eq=False, slots=True)
+class Handler:
+    type: Expression | None
+    name: str | None
+    body: Body
+
+
+@dataclass(eq=False, slots=True)
+class Try(Statement):
+    body: Body
+    handlers: list[Handler]
+    otherwise: Body = field(default_factory=list)
+    final: Body = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Switch(Statement):
+    """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out by the front end."""
+
+    subject: Expression
+    cases: list[tuple[tuple[Expression, ...], Body]]
+
+
+@dataclass(eq=False, slots=True)
+class Return(Statement):
+    value: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Raise(Statement):
+    """``raise`` and ``throw``; also calls that do not return (``abort``, ``exit``) may be lowered so."""
+
+    value: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Break(Statement):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Continue(Statement):
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Delete(Statement):
+    """Python ``del``."""
+
+    targets: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Assert(Statement):
+    test: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Block(Statement):
+    """A C++ scope of its own: objects declared in it die at its end."""
+
+    body: Body
+
+
+@dataclass(eq=False, slots=True)
+class Scope(Statement):
+    """Python ``global`` or ``nonlocal``."""
+
+    names: tuple[str, ...]
+    outermost: bool
+
+
+@dataclass(eq=False, slots=True)
+class Import(Statement):
+    """``import a.b as c`` is ``[("c", "a.b", None)]``; ``from a import b as c`` is ``[("c", "a", "b")]``; ``from a import *`` has name "*".
+
+    Relative imports keep their leading dots in the module.
+    """
+
+    names: list[tuple[str, str, str | None]]
+
+
+@dataclass(eq=False, slots=True)
+class FunctionDef(Statement):
+    function: Function
+
+
+@dataclass(eq=False, slots=True)
+class ClassDef(Statement):
+    definition: Class
+
+
+# --- definitions ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Param:
+    """``kind``: ``plain``, ``star`` (``*args``), ``double`` (``**kwargs``), ``keyword`` (keyword-only)."""
+
+    name: str
+    default: Expression | None = None
+    annotation: Expression | None = None
+    type: Type | None = None
+    kind: Literal["plain", "star", "double", "keyword"] = "plain"
+
+
+@dataclass(eq=False, slots=True)
+class Function(Node):
+    """A body with parameters. ``qualname`` is dotted in Python (``Class.method``), ``::``-joined in C++."""
+
+    name: str
+    qualname: str
+    params: list[Param]
+    body: Body
+    decorators: tuple[Expression, ...] = ()
+    is_async: bool = False
+    is_generator: bool = False
+    is_lambda: bool = False
+    # C++ only
+    returns: Type | None = None
+    annotation: Expression | None = None  # Python return annotation
+    space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
+    static: bool = False
+    kind: Literal["function", "constructor", "destructor"] = "function"
+    initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases
+    class_name: str = ""  # qualified name of the class that a method belongs to, also when it is defined outside of it
+    template: tuple[str, ...] = ()  # names of template parameters
+    line_text: str = ""  # text of the definition's first line
+
+
+@dataclass(eq=False, slots=True)
+class Field:
+    """A C++ data member, or an annotated name in a Python class body (``value`` is its default)."""
+
+    name: str
+    type: Type | None = None
+    value: Expression | None = None
+    args: tuple[Arg, ...] | None = None
+    static: bool = False
+    annotation: Expression | None = None
+    at: Position = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Class(Node):
+    """``bases`` are expressions in Python and Names in C++. ``body`` holds a Python class's other statements."""
+
+    name: str
+    qualname: str
+    bases: tuple[Expression, ...]
+    methods: dict[str, list[Function]]  # overloads share a name; the constructor is "__init__", the destructor "__del__", both languages
+    fields: list[Field] = field(default_factory=list)
+    body: Body = field(default_factory=list)
+    decorators: tuple[Expression, ...] = ()
+    classes: dict[str, Class] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """One file. ``body`` holds everything in order, FunctionDef and ClassDef included (C++: namespaces are dissolved into qualnames)."""
+
+    path: str
+    language: Literal["python", "cuda"]
+    body: Body
+    text: str
+    functions: dict[str, list[Function]] = field(default_factory=dict)  # by qualname; top level and, for C++, methods defined outside
+    classes: dict[str, Class] = field(default_factory=dict)  # by qualname
+    imports: dict[str, str] = field(default_factory=dict)  # Python: local name -> dotted name ("np" -> "numpy", "DataLoader" -> "torch.utils.data.DataLoader")
+    includes: tuple[str, ...] = ()  # C++: as written, without <> or ""
+    aliases: dict[str, Type] = field(default_factory=dict)  # C++: typedef and using
+    namespaces: dict[str, str] = field(default_factory=dict)  # C++: namespace aliases ("py" -> "pybind11")
+    using: tuple[str, ...] = ()  # C++: using namespace X
+    macros: dict[str, str] = field(default_factory=dict)  # C++: object-like and function-like macros by name -> body text
+    globals: list[Declare] = field(default_factory=list)  # C++: variables of file or namespace scope
+    problems: list[tuple[Position, str]] = field(default_factory=list)  # what could not be read, with its place
+    inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
+
+
+def children(node: object) -> Iterator[object]:
+    """The nodes directly below ``node``, in source order where the fields stand so."""
+    for item in fields(node):  # type: ignore[arg-type]
+        value = getattr(node, item.name)
+        if isinstance(value, Node | Arg | Clause | Handler | Param):
+            yield value
+        elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            yield from _inside(value)
+
+
+def _inside(values: Sequence[object]) -> Iterator[object]:
+    for value in values:
+        if isinstance(value, Node | Arg | Clause | Handler | Param):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _inside(value)
+
+
+def walk(node: object) -> Iterator[object]:
+    """``node`` and everything below it, nested functions and classes included."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if isinstance(current, Class):
+            stack.extend(method for overloads in current.methods.values() for method in overloads)
+        stack.extend(reversed(list(children(current))))

@@ -1,0 +1,68 @@
+"""Bytes to text: languages by suffix, encodings, and what cannot be read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+LANGUAGES = {
+    **dict.fromkeys((".py", ".pyw"), "python"),
+    **dict.fromkeys((".pyx", ".pxd", ".pxi"), "cython"),
+    **dict.fromkeys((".cu", ".cuh", ".hu"), "cuda"),
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".c++"), "cuda"),
+    **dict.fromkeys((".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"), "cuda"),
+}
+CODING = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
+BOM = b"\xef\xbb\xbf"
+
+
+class Unreadable(Exception):
+    """A file that cannot be read; the message is the reason."""
+
+
+def language_of(path: str) -> str | None:
+    """The language of a file by its suffix; None if it is nothing that streamlint reads."""
+    return LANGUAGES.get(os.path.splitext(path)[1].lower())
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a regular file.
+
+    Raises Unreadable for broken links, pipes, devices and whatever the system refuses.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
+            raise Unreadable("not a regular file")
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        reason = "broken symbolic link" if os.path.islink(path) and not os.path.exists(path) else error.strerror or str(error)
+        raise Unreadable(reason) from None
+
+
+def decode(data: bytes, language: str) -> tuple[str, str]:
+    """The text without its byte order mark, line ends kept, and a warning (or "").
+
+    Raises Unreadable if the bytes are no text of the language. C++ compilers take any bytes in comments, so C++ falls back to Latin-1.
+    """
+    encoding = "utf-8"
+    body = data.removeprefix(BOM)
+    if language != "cuda" and (declared := CODING.match(body)):
+        encoding = declared[1].decode("ascii")
+    try:
+        text = body.decode(encoding)
+    except LookupError:
+        raise Unreadable(f"unknown encoding '{encoding}'") from None
+    except UnicodeDecodeError as error:
+        if language != "cuda" or b"\0" in data:
+            raise Unreadable(f"not {encoding.upper()}: {error.reason} at byte {error.start}") from None
+        return body.decode("latin-1"), "not UTF-8, read as Latin-1"
+    if "\0" in text:
+        raise Unreadable("holds null bytes")
+    return text, ""
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines without their ends, split as compilers do: form feeds and Unicode separators end no line."""
+    return re.split(r"\r\n|\r|\n", text)

@@ -1,0 +1,17 @@
+"""One line a finding."""
+
+from __future__ import annotations
+
+from streamlint.report import View
+from streamlint.report.terminal import Paint, plain
+
+
+def render(view: View) -> str:
+    """``path:row:column: name [CODE] message``."""
+    paint = Paint(view.color)
+    lines = []
+    for finding in view.report.findings:
+        span = finding.span
+        rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"
+        lines.append(f"{paint(plain(span.file), 'strong')}:{span.row}:{span.column}: {rule} {plain(finding.message)}\n")
+    return "".join(lines)

@@ -1,0 +1,74 @@
+"""Findings as the plain data that machine formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamlint.findings import Finding, Fix, Problem, Report, Span
+from streamlint.fingerprint import fingerprints
+from streamlint.report import View
+
+PAGES = "https://streamlint.readthedocs.io/rules/"
+EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
+
+
+def entries(view: View) -> list[dict[str, Any]]:
+    """Findings and unreadable files in the shape of the JSON format, in order."""
+    report = view.report
+    marks = fingerprints(report.findings, report.texts)
+    rows = [_finding(finding, mark, view) for finding, mark in zip(report.findings, marks, strict=True)]
+    rows += [_problem(problem) for problem in report.problems]
+    return sorted(rows, key=lambda row: (row["filename"], row["location"]["row"], row["location"]["column"], row["code"]))
+
+
+def page(name: str) -> str:
+    """The address of a rule's page."""
+    return f"{PAGES}{name}/"
+
+
+def evidence_of(finding: Finding, evidence: Mapping[str, Mapping[str, object]] | None) -> dict[str, object] | None:
+    """What `verify` found out about the finding's rule, cut to the published keys."""
+    record = (evidence or {}).get(finding.code)
+    return {key: record.get(key) for key in EVIDENCE_KEYS} if record else None
+
+
+def _finding(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "category": finding.category.value,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "filename": finding.span.file,
+        **_places(finding.span),
+        "trail": [{"message": step.message, "filename": step.span.file, **_places(step.span)} for step in finding.trail],
+        "help": finding.help,
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "facts": dict(finding.facts),
+        "related": list(finding.related),
+        "evidence": evidence_of(finding, view.evidence),
+        "url": page(finding.name),
+        "fingerprint": fingerprint,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    from streamlint.rules import UNREADABLE, UnreadableSource
+
+    span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
+    finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)
+    (mark,) = fingerprints([finding], {})
+    return {**_finding(finding, mark, View(Report())), "severity": "warning"}
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    edits = [{"content": edit.content, "filename": edit.span.file, **_places(edit.span)} for edit in fix.edits]
+    return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
+
+
+def _places(span: Span) -> dict[str, dict[str, int]]:
+    return {
+        "location": {"row": span.row, "column": span.column},
+        "end_location": {"row": span.end_row, "column": span.end_column},
+    }

@@ -1,0 +1,160 @@
+"""The format for people: source lines, the place underlined, the trail as further labels, and help."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from streamlint.findings import Finding, Span
+from streamlint.reading import split_lines
+from streamlint.report import View
+from streamlint.report.entries import evidence_of, page
+from streamlint.report.terminal import Paint, link, plain, width
+
+TAB = "    "
+ELLIPSIS = "..."
+LABEL_WIDTH = 50  # what a label that goes over several lines may take
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    span: Span
+    text: str
+    primary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A source line as it is shown: tabs widened, and cut on both sides where it is too long."""
+
+    cells: tuple[str, ...]  # what each code point becomes
+    start: int  # the code points cut before and after
+    stop: int
+
+    @classmethod
+    def around(cls, raw: str, column: int, room: int) -> _Line:
+        """The line, cut so that a column is in view with what follows it."""
+        cells = tuple(TAB if sign == "\t" else sign for sign in raw)
+        ends = list(itertools.accumulate(map(width, cells), initial=0))
+        start, stop = 0, len(cells)
+        if ends[-1] > room:
+            free = room - 2 * len(ELLIPSIS)
+            wanted = ends[min(column - 1, len(cells))]
+            if wanted > free // 2:
+                start = bisect.bisect_left(ends, wanted - free // 3)
+            stop = bisect.bisect_right(ends, ends[start] + free) - 1
+        return cls(cells, start, stop)
+
+    @property
+    def shown(self) -> str:
+        body = "".join(self.cells[self.start : self.stop])
+        return ELLIPSIS * (self.start > 0) + body + ELLIPSIS * (self.stop < len(self.cells))
+
+    def place(self, column: int) -> int:
+        """How far right a column stands in the shown line."""
+        index = min(max(column - 1, self.start), self.stop)
+        return len(ELLIPSIS) * (self.start > 0) + width("".join(self.cells[self.start : index]))
+
+
+def render(view: View) -> str:
+    """A block a finding, with a blank line after each."""
+    lines = {file: split_lines(text) for file, text in view.report.texts.items()}
+    return "".join(_Block(finding, lines, view).render() + "\n" for finding in view.report.findings)
+
+
+class _Block:
+    """One finding."""
+
+    def __init__(self, finding: Finding, lines: Mapping[str, list[str]], view: View) -> None:
+        self._finding, self._lines, self._view = finding, lines, view
+        self._paint = Paint(view.color)
+        self._labels = [_Label(finding.span, "", True)]
+        for number, step in enumerate(finding.trail, 1):
+            mark = f"{number}: " if len(finding.trail) > 1 else ""
+            self._labels.append(_Label(step.span, mark + plain(step.message), False))
+        self._gutter = max(len(str(label.span.row)) for label in self._labels)
+        self._room = view.width - self._gutter - 3
+
+    def render(self) -> str:
+        parts = [*self._head(), *self._sources(), *self._notes()]
+        return "".join(part.rstrip() + "\n" for part in parts)
+
+    def _head(self) -> Iterator[str]:
+        finding = self._finding
+        severity = finding.severity.value
+        shown = f"{severity}: {finding.name} [{finding.code}] "
+        first, *rest = textwrap.wrap(
+            shown.replace(" ", "\0").removesuffix("\0") + " " + plain(finding.message), self._view.width, subsequent_indent="    "
+        )
+        name = link(finding.name, page(finding.name)) if self._view.links else finding.name
+        painted = f"{self._paint(severity, severity)}: {self._paint(name, 'strong')} [{finding.code}]"
+        yield painted + first[len(shown) - 1 :]
+        yield from rest
+
+    def _sources(self) -> Iterator[str]:
+        files = list(dict.fromkeys(label.span.file for label in self._labels))
+        for file in files:
+            labels = [label for label in self._labels if label.span.file == file]
+            first = next((label for label in labels if label.primary), labels[0])
+            arrow = "-->" if first.primary else ":::"
+            place = f"{plain(file)}:{first.span.row}:{first.span.column}"
+            yield f"{' ' * self._gutter}{self._paint(arrow, 'frame')} {place}"
+            yield self._bar()
+            yield from self._rows(labels)
+            yield self._bar()
+
+    def _rows(self, labels: list[_Label]) -> Iterator[str]:
+        before = None
+        for row in sorted({label.span.row for label in labels}):
+            here = sorted((label for label in labels if label.span.row == row), key=lambda label: not label.primary)
+            if before is not None and row > before + 1:
+                single = self._line(here[0].span.file, row - 1)
+                yield self._numbered(row - 1, single) if row == before + 2 else self._paint(ELLIPSIS, "frame")
+            line = self._line(here[0].span.file, row, min(label.span.column for label in here))
+            yield self._numbered(row, line)
+            for label in here:
+                yield from self._underline(label, line)
+            before = row
+
+    def _line(self, file: str, row: int, column: int = 1) -> _Line:
+        lines = self._lines.get(file, [])
+        return _Line.around(plain(lines[row - 1]) if row <= len(lines) else "", column, self._room)
+
+    def _numbered(self, row: int, line: _Line) -> str:
+        return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.shown}"
+
+    def _underline(self, label: _Label, line: _Line) -> Iterator[str]:
+        span = label.span
+        before, after = line.place(span.column), line.place(span.end_column if span.end_row == span.row else len(line.cells) + 1)
+        length = max(after - before, 1)
+        marks = self._paint(("^" if label.primary else "-") * length, self._finding.severity.value if label.primary else "label")
+        if before + length + 1 + width(label.text) <= self._room:
+            yield f"{self._bar()} {' ' * before}{marks} {self._paint(label.text, 'label')}"
+            return
+        yield f"{self._bar()} {' ' * before}{marks}"
+        indent = min(before, max(self._room - LABEL_WIDTH, 0))
+        for part in textwrap.wrap(label.text, self._room - indent):
+            yield f"{self._bar()} {' ' * indent}{self._paint(part, 'label')}"
+
+    def _notes(self) -> Iterator[str]:
+        if self._finding.help:
+            yield from self._note("help", self._finding.help)
+        if evidence := evidence_of(self._finding, self._view.evidence):
+            yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}: {evidence['summary']}")
+        if self._finding.related:
+            yield from self._note("related", ", ".join(self._finding.related))
+
+    def _note(self, word: str, text: str) -> Iterator[str]:
+        start = " " * self._gutter + " = "
+        room = self._view.width - len(start) - len(word) - 2
+        lines = [line for part in plain(text).split("\n") for line in (textwrap.wrap(part, room) or [""])]
+        for number, line in enumerate(lines):
+            head = self._paint(word, "help") + ": " if number == 0 else " " * (len(word) + 2)
+            lead = start if number == 0 else " " * len(start)
+            yield f"{lead}{head}{line}"
+
+    def _bar(self) -> str:
+        return self._paint(f"{' ' * self._gutter} |", "frame")

@@ -1,0 +1,37 @@
+"""Annotations of GitHub Actions: workflow commands, errors first, because GitHub shows ten a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamlint.report import View
+from streamlint.report.entries import entries
+
+COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(view: View) -> str:
+    """One workflow command a finding, the trail in its message."""
+    rank = list(COMMANDS)
+    rows = sorted(entries(view), key=lambda entry: rank.index(entry["severity"]))
+    return "".join(_command(entry) + "\n" for entry in rows)
+
+
+def _command(entry: dict[str, Any]) -> str:
+    start, end = entry["location"], entry["end_location"]
+    properties = {"title": f"streamlint: {entry['name']} ({entry['code']})", "file": entry["filename"], "line": start["row"]}
+    if end["row"] == start["row"]:  # GitHub takes columns on one line only
+        properties |= {"col": start["column"], "endLine": end["row"], "endColumn": end["column"]}
+    else:
+        properties |= {"endLine": end["row"]}
+    lines = [f"{entry['filename']}:{start['row']}:{start['column']}: {entry['name']} [{entry['code']}] {entry['message']}"]
+    lines += [f"  {step['filename']}:{step['location']['row']}: {step['message']}" for step in entry["trail"]]
+    lines += [f"help: {entry['help']}"] if entry["help"] else []
+    shown = ",".join(f"{key}={_escape(str(value), ':,')}" for key, value in properties.items())
+    return f"::{COMMANDS[entry['severity']]} {shown}::{_escape(chr(10).join(lines))}"
+
+
+def _escape(text: str, more: str = "") -> str:
+    for sign in "%\r\n" + more:
+        text = text.replace(sign, f"%{ord(sign):02X}")
+    return text

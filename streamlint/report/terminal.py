@@ -1,0 +1,58 @@
+"""Colours, and text that is safe to print."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import TextIO
+
+STYLES = {
+    "error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "frame": "34", "strong": "1", "label": "36", "dim": "2",
+}  # fmt: skip
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Paint:
+    """Wraps text in ANSI styles, or leaves it alone."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def __call__(self, text: str, style: str) -> str:
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.on and text else text
+
+
+def wants_color(choice: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether to colour: ``always`` and ``never`` are obeyed, ``auto`` asks the environment, then the stream."""
+    env = os.environ if environ is None else environ
+    if choice != "auto":
+        return choice == "always"
+    if env.get("NO_COLOR"):
+        return False
+    if env.get("FORCE_COLOR", "0") not in ("", "0") or env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and env.get("TERM") != "dumb"
+
+
+def plain(text: str) -> str:
+    """The text without anything that a terminal would obey."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}" if _speaks_unicode() else "?", text)
+
+
+def width(text: str) -> int:
+    """The columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def link(text: str, address: str) -> str:
+    """A terminal hyperlink."""
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def _speaks_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") == "utf8"

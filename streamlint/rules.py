@@ -1,0 +1,65 @@
+"""All rules that a user can name: the checks, and the two that the linter itself reports."""
+
+from __future__ import annotations
+
+import functools
+
+from streamlint.checks.base import Check, registry
+from streamlint.findings import Category
+
+UNREADABLE = "SL000"
+UNUSED = "SL900"
+
+
+class UnreadableSource(Check):
+    """A file, or a part of it, could not be read or parsed.
+
+    ## What it does
+
+    Names the file, the place and the reason. In `full` and `concise` output it is a warning on stderr; in machine formats it is a
+    finding of its own, so that nothing is lost there.
+
+    ## Why is this bad
+
+    What was not read was not checked: no finding there says nothing about the code.
+
+    ## When it is fine
+
+    Files that are no code of yours, such as templates with placeholders. Exclude them.
+    """
+
+    code, name, category, default = UNREADABLE, "unreadable-source", Category.PORTABILITY, "off"
+
+
+class UnusedSuppression(Check):
+    """A suppression comment hides nothing.
+
+    ## What it does
+
+    Reports the codes of `streamlint: ignore[…]`, `streamlint: ignore-file[…]` and `noqa: SL…` comments that hid no finding in this run.
+    Only rules that ran are judged. Off unless it is selected by name or code.
+
+    ## Why is this bad
+
+    The comment tells the reader of a hazard that is gone, and it would hide the next one in the same statement.
+
+    ## When it is fine
+
+    Where another configuration of the same code still needs the comment.
+    """
+
+    code, name, category, default = UNUSED, "unused-suppression", Category.PORTABILITY, "off"
+
+
+@functools.cache
+def all_rules() -> dict[str, type[Check]]:
+    """Every rule by code, in the order of codes."""
+    return dict(sorted({**registry(), UNREADABLE: UnreadableSource, UNUSED: UnusedSuppression}.items()))
+
+
+@functools.cache
+def code_of() -> dict[str, str]:
+    """Codes by every word that a user may write for a rule: its code and its name."""
+    words = {code: code for code in all_rules()}
+    words.update({rule.name: code for code, rule in all_rules().items()})
+    return words

@@ -1,0 +1,52 @@
+"""Which files can hold a finding at all: those with a trigger, a distinctive literal of a model file's head."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Relevant = Callable[[bytes], bool]
+MODELS = Path(__file__).parent / "models"
+
+
+def relevant(language: str, user_models: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Relevant:
+    """The test whether a file's bytes mention CUDA, for a language and the user's own models."""
+    return _matcher(builtin(language) | frozenset(word for _, table in user_models for word in _user_words(table)))
+
+
+@functools.cache
+def builtin(language: str) -> frozenset[str]:
+    """The triggers of the shipped models. Python and Cython see those of C++ as well: C++ stands in strings, and is called by name."""
+    from streamlint.config import parse_toml
+
+    words: set[str] = set()
+    for path in sorted(MODELS.glob("*.toml")):
+        head = parse_toml(path.read_bytes().partition(b"\n[")[0], path.name)  # the head ends where the first table begins
+        if language != "cuda" or head.get("language") == "cuda":
+            words.update(head.get("triggers", ()))
+    return frozenset(words)
+
+
+def _user_words(table: Mapping[str, Any]) -> list[str]:
+    """A user's triggers, and the last parts of the names in the rows: a file may reach CUDA through a wrapper alone."""
+    words = list(table.get("triggers", ()))
+    for row in table.get("call", ()):
+        names = row.get("names", ())
+        words += [name.replace("::", ".").rpartition(".")[2].strip("*") for name in ([names] if isinstance(names, str) else names)]
+    return [word for word in words if word]
+
+
+@functools.cache
+def _matcher(words: frozenset[str]) -> Relevant:
+    if not words:
+        return lambda data: True
+    from ahocorasick_rs import BytesAhoCorasick
+
+    automaton = BytesAhoCorasick([word.encode() for word in sorted(words)])
+
+    def mentions(data: bytes) -> bool:
+        return bool(automaton.find_matches_as_indexes(data))
+
+    return mentions

@@ -1,0 +1,177 @@
+"""From figures to verdicts. Pure functions, fed with numbers, so that they are tested without a GPU.
+
+A criterion answers one question about one program: *did it show what was predicted?* ``True``, ``False``, or ``None`` where the
+figures do not decide. :func:`verdict` then sets the misuse beside its remedy.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Figures = Mapping[str, Any]
+
+# A call that waits for the gate gains 1 ms of host time for each ms that the gate is shut; one that does not gains none. What lies
+# between is noise or something unknown, and is not decided.
+WAITS = (0.8, 1.2)
+DOES_NOT_WAIT = 0.2
+
+
+class Verdict(str, enum.Enum):
+    """What a case showed on this GPU and driver. Spelled so everywhere."""
+
+    CONFIRMED = "CONFIRMED"
+    REFUTED = "REFUTED"
+    NOT_OBSERVED = "NOT OBSERVED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    UNSUPPORTED = "UNSUPPORTED"
+
+
+class Experiment(str, enum.Enum):
+    """The kinds of experiment. The value names it in requests to the child process."""
+
+    HOST_WAITS = "host-waits"
+    THREAD_HELD = "thread-held"
+    STREAMS_SERIALISE = "streams-serialise"
+    DATA_RACE = "data-race"
+    DEADLOCK = "deadlock"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether one program showed the prediction (``None``: not decided), and one sentence with the figures."""
+
+    shown: bool | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+def slope(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """Least-squares slope of ``ys`` on ``xs``; ``None`` with fewer than two different ``xs``."""
+    if len(xs) != len(ys) or len(xs) < 2:
+        return None
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    spread = sum((x - mean_x) ** 2 for x in xs)
+    if spread == 0:
+        return None
+    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+
+
+def host_waits(figures: Figures) -> Outcome:
+    """The host waits. Figures: ``gate_ms`` (when the gate opened) and ``host_ms`` (when the call returned), both from the call's start."""
+    gate, host = list(figures.get("gate_ms", ())), list(figures.get("host_ms", ()))
+    found = slope(gate, host)
+    if found is None or len(set(gate)) < 3:
+        return Outcome(None, "fewer than three gate times")
+    early = sum(h < g for g, h in zip(gate, host, strict=True))
+    text = f"slope of host time on gate time {found:.2f} over gates of {min(gate):.0f} to {max(gate):.0f} ms"
+    if WAITS[0] <= found <= WAITS[1] and early == 0:
+        return Outcome(True, f"waits: {text}")
+    if abs(found) <= DOES_NOT_WAIT:
+        return Outcome(False, f"does not wait: {text}, call {sorted(host)[len(host) // 2]:.1f} ms")
+    return Outcome(None, f"neither waits nor does not: {text}, {early} of {len(gate)} calls returned before the gate opened")
+
+
+def thread_held(figures: Figures) -> Outcome:
+    """Another thread is held. Figures: ``returned_before``, ``runs``: how often its call returned while the gate was shut."""
+    runs, free = int(figures.get("runs", 0)), int(figures.get("returned_before", 0))
+    if runs == 0:
+        return Outcome(None, "no run")
+    if free == 0:
+        return Outcome(True, f"the other thread's launch was held in {runs} of {runs} runs")
+    if free == runs:
+        return Outcome(False, f"the other thread's launch returned in {runs} of {runs} runs while the gate was shut")
+    return Outcome(None, f"the other thread's launch was held in {runs - free} of {runs} runs")
+
+
+def streams_serialise(figures: Figures) -> Outcome:
+    """Streams serialise. Figures: ``runs``, ``started_before`` (B's work done while A was shut), ``finished_after`` (once A opened)."""
+    runs, before, after = (int(figures.get(key, 0)) for key in ("runs", "started_before", "finished_after"))
+    if runs == 0:
+        return Outcome(None, "no run")
+    if after != runs:
+        return Outcome(None, f"stream B finished in {after} of {runs} runs even with stream A open")
+    if figures.get("host_waited"):
+        return Outcome(None, "the call itself waited for the gate, so B was not issued while A was shut")
+    if before == 0:
+        return Outcome(True, f"stream B did not start while stream A was shut, {runs} of {runs} runs")
+    if before == runs:
+        return Outcome(False, f"stream B ran while stream A was shut, {runs} of {runs} runs")
+    return Outcome(None, f"stream B ran while stream A was shut in {before} of {runs} runs")
+
+
+def data_race(figures: Figures) -> Outcome:
+    """Data race. Figures: ``runs``, ``wrong``. One wrong value is enough; none in fewer than 20 runs says nothing."""
+    runs, wrong = int(figures.get("runs", 0)), int(figures.get("wrong", 0))
+    if wrong > 0:
+        return Outcome(True, f"{wrong} of {runs} wrong")
+    if runs < 20:
+        return Outcome(None, f"only {runs} runs, none wrong")
+    return Outcome(False, f"0 of {runs} wrong")
+
+
+def deadlock(figures: Figures) -> Outcome:
+    """Deadlock. Figures: ``ended`` (the child came back), ``waited_s`` (seconds that it was given after it armed itself)."""
+    if "ended" not in figures:
+        return Outcome(None, "the child never reached the call")
+    waited = float(figures.get("waited_s", 0.0))
+    if figures["ended"]:
+        return Outcome(False, f"ended after {waited:.1f} s")
+    return Outcome(True, f"did not end within {waited:.1f} s, killed")
+
+
+def error(figures: Figures) -> Outcome:
+    """Error. Figures: ``status`` (what the call returned, 0 is success), ``expected`` (the predicted status)."""
+    status, expected = figures.get("status"), figures.get("expected")
+    if status is None:
+        return Outcome(None, "the call reported no status")
+    if status == expected:
+        return Outcome(True, f"status {status}")
+    if status == 0:
+        return Outcome(False, "status 0, no error")
+    return Outcome(None, f"status {status}, predicted {expected}")
+
+
+CRITERIA = {
+    Experiment.HOST_WAITS: host_waits,
+    Experiment.THREAD_HELD: thread_held,
+    Experiment.STREAMS_SERIALISE: streams_serialise,
+    Experiment.DATA_RACE: data_race,
+    Experiment.DEADLOCK: deadlock,
+    Experiment.ERROR: error,
+}
+
+
+def outcome(experiment: Experiment, figures: Figures) -> Outcome:
+    """Apply the experiment's criterion. Figures with a ``failure`` (a gate gave up, a crash, a deadline) decide nothing."""
+    if "failure" in figures:
+        return Outcome(None, str(figures["failure"]))
+    return CRITERIA[experiment](figures)
+
+
+def verdict(experiment: Experiment, misuse: Figures, remedy: Figures) -> Judgement:
+    """Set the misuse beside its control. CONFIRMED only if the misuse shows the prediction and the remedy does not.
+
+    A race that shows no wrong value is NOT OBSERVED, never REFUTED: the program relies on an order that nobody guarantees.
+    """
+    bad, good = outcome(experiment, misuse), outcome(experiment, remedy)
+    if bad.shown is None:
+        return Judgement(Verdict.INCONCLUSIVE, f"misuse: {bad.reason}")
+    if not bad.shown:
+        luck = experiment is Experiment.DATA_RACE
+        return Judgement(Verdict.NOT_OBSERVED if luck else Verdict.REFUTED, f"misuse: {bad.reason}")
+    if good.shown is None:
+        return Judgement(Verdict.INCONCLUSIVE, f"remedy: {good.reason}")
+    if good.shown:
+        return Judgement(Verdict.INCONCLUSIVE, f"the remedy shows it too, so the marked line is not shown to be the cause ({good.reason})")
+    return Judgement(Verdict.CONFIRMED, f"misuse: {bad.reason}; remedy: {good.reason}")

@@ -1,0 +1,164 @@
+"""The experiments. Each runs one program behind gates and returns figures; ``criteria`` says what they mean."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from streamlint.verify.cases import Trial
+from streamlint.verify.criteria import Experiment
+from streamlint.verify.lab import Lab
+
+GATES_MS = (20.0, 60.0, 120.0)
+ROUNDS = 2  # of all gate times
+RACES = 20  # repetitions of a race
+RACE_GATE_MS = 15.0
+GRACE_MS = 40.0  # how long work on another stream or thread may take to show that it is free
+HELD_ROUNDS = 5
+CATCH_UP_S = 5.0
+
+
+def _warm(lab: Lab, trial: Trial) -> None:
+    """Two runs with no gate: kernels are loaded, allocators filled and given back to once."""
+    for _ in range(2):
+        trial.reset(0)
+        lab.settle()
+        trial.call()
+        lab.settle()
+
+
+def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """Time the call behind gates of three lengths. ``gate_ms`` and ``host_ms`` count from the call's start."""
+    _warm(lab, trial)
+    gates: list[float] = []
+    hosts: list[float] = []
+    for milliseconds in GATES_MS * ROUNDS:
+        trial.reset(len(gates) + 1)
+        lab.settle()
+        with lab.gate(trial.gate) as gate:
+            gate.open_after(milliseconds)
+            start = time.perf_counter()
+            kept = trial.call()
+            end = time.perf_counter()
+            opened = gate.await_open()
+        del kept  # only now: a destructor may wait for the device
+        gates.append(round((opened - start) * 1e3, 3))
+        hosts.append(round((end - start) * 1e3, 3))
+    return {"gate_ms": gates, "host_ms": hosts}
+
+
+class _Worker:
+    """A thread that has met the device before any gate shuts, and then runs what it is given."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._work: queue.SimpleQueue[tuple[Callable[[], object], threading.Event]] = queue.SimpleQueue()
+        self.failures: list[str] = []
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def submit(self, work: Callable[[], object]) -> threading.Event:
+        """Run it in the thread; the event is set when it came back, with or without an exception."""
+        done = threading.Event()
+        self._work.put((work, done))
+        return done
+
+    def _run(self) -> None:
+        self._lab.runtime.setDevice(0)
+        while True:
+            work, done = self._work.get()
+            try:
+                self._lab.keep(work())
+            except Exception as problem:  # lost otherwise, and the round would look as if it were held
+                self.failures.append(f"{type(problem).__name__}: {problem}")
+            done.set()
+
+
+def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """While one thread is in the call, another launches on a non-blocking stream of its own: does that launch return?"""
+    _warm(lab, trial)
+    other = lab.stream(blocking=False)
+    first, second = _Worker(lab), _Worker(lab)
+    first.submit(trial.call).wait(CATCH_UP_S)
+    second.submit(lambda: lab.mark(other.ptr)).wait(CATCH_UP_S)
+    before = after = inside = 0
+    for number in range(HELD_ROUNDS):
+        trial.reset(number + 1)
+        lab.settle()
+        with lab.gate(trial.gate) as gate:
+            call = first.submit(trial.call)
+            inside += not call.wait(GRACE_MS / 1e3)
+            launch = second.submit(lambda: lab.mark(other.ptr))
+            before += launch.wait(GRACE_MS / 1e3)
+            gate.open()
+            after += launch.wait(CATCH_UP_S) and call.wait(CATCH_UP_S)
+    failures = first.failures + second.failures
+    if failures or after != HELD_ROUNDS:
+        return {"failure": failures[0] if failures else f"both threads came back in {after} of {HELD_ROUNDS} runs only"}
+    return {"runs": HELD_ROUNDS, "returned_before": before, "first_inside": inside}
+
+
+def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """Shut stream A, run the call, mark stream B: is the mark there before A opens?"""
+    _warm(lab, trial)
+    lab.await_mark(lab.mark(trial.watch), CATCH_UP_S)
+    before = after = 0
+    waited = False
+    for number in range(HELD_ROUNDS):
+        trial.reset(number + 1)
+        lab.settle()
+        with lab.gate(trial.gate) as gate:
+            gate.open_after(3 * GRACE_MS)
+            kept = trial.call()
+            token = lab.mark(trial.watch)
+            waited = waited or gate.opened_at is not None
+            done = lab.await_mark(token, GRACE_MS / 1e3)
+            before += done and gate.opened_at is None
+            gate.open()
+            after += lab.await_mark(token, CATCH_UP_S)
+        del kept
+    return {"runs": HELD_ROUNDS, "started_before": before, "finished_after": after, "host_waited": waited}
+
+
+def data_race(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """Hold the producer, let the program read: how often is the value wrong? ``first_wrong`` is the value and the right one."""
+    _warm(lab, trial)
+    wrong = early = 0
+    first: list[object] | None = None
+    for number in range(1, RACES + 1):
+        expected = trial.reset(number)
+        lab.settle()
+        with lab.gate(trial.gate) as gate:
+            gate.open_after(RACE_GATE_MS)
+            value = trial.call()
+            early += gate.opened_at is None
+        if value != expected:
+            wrong += 1
+            first = first or [value, expected]
+    return {"runs": RACES, "wrong": wrong, "first_wrong": first, "returned_before_gate": early}
+
+
+def deadlock(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """Just call it. The parent process watches the clock and kills."""
+    started = time.perf_counter()
+    trial.call()
+    return {"ended": True, "waited_s": round(time.perf_counter() - started, 3)}
+
+
+def error(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """The call's own status code; 0 is success, 800 ``cudaErrorNotPermitted``."""
+    trial.reset(1)
+    lab.settle()
+    return {"status": trial.call(), "expected": trial.expected}
+
+
+EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
+    Experiment.HOST_WAITS: host_waits,
+    Experiment.THREAD_HELD: thread_held,
+    Experiment.STREAMS_SERIALISE: streams_serialise,
+    Experiment.DATA_RACE: data_race,
+    Experiment.DEADLOCK: deadlock,
+    Experiment.ERROR: error,
+}

@@ -1,0 +1,46 @@
+"""Verify's output formats, made from results alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamlint.verify.criteria import Verdict
+from streamlint.verify.runner import Result
+
+
+def as_json(platform: Mapping[str, Any], results: Sequence[Result]) -> str:
+    """The JSON of the published shape: ``platform`` and ``cases``."""
+    return json.dumps({"platform": dict(platform), "cases": [result.as_json() for result in results]}, indent=2, ensure_ascii=False)
+
+
+def counts(results: Sequence[Result]) -> str:
+    """``12 cases: 10 CONFIRMED, 2 NOT OBSERVED``."""
+    found = Counter(result.judgement.verdict for result in results)
+    parts = [f"{found[verdict]} {verdict.value}" for verdict in Verdict if found[verdict]]
+    return f"{len(results)} case{'' if len(results) == 1 else 's'}: " + (", ".join(parts) or "none ran")
+
+
+def full(name: str, results: Sequence[Result]) -> str:
+    """A table with one line a case, and the counts."""
+    rows = [(r.case.rule, r.case.name, r.case.api, r.judgement.verdict.value, f"{r.seconds:.1f} s", r.judgement.reason) for r in results]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
+    lines = [name, ""]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column == 4 else cell.ljust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        lines.append("  ".join([*cells, row[5]]).rstrip())
+    return "\n".join([*lines, "", counts(results)])
+
+
+def markdown(name: str, results: Sequence[Result]) -> str:
+    """A table for a page or a pull request."""
+    lines = [f"**{name}**", "", "| rule | case | API | prediction | verdict | figures | seconds |", "|---|---|---|---|---|---|---|"]
+    for result in results:
+        case = result.case
+        cells = (case.rule, case.name, case.api, case.prediction, result.judgement.verdict.value, result.judgement.reason)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + f" | {result.seconds:.1f} |")
+    return "\n".join([*lines, "", counts(results)])

@@ -1,0 +1,87 @@
+"""SL005: the host reads the destination of an asynchronous D2H copy before anything has synchronized.
+
+With a pinned destination the read is stale, with no error: measured on an H200 in 20 of 20 runs. With a pageable one the copy happened to
+wait for the stream from the first byte, so no wrong value is seen; NVIDIA documents only that it *may* ("API synchronization behavior"),
+and the verdict is NOT OBSERVED.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from streamlint.verify.cases import Case, Trial
+from streamlint.verify.criteria import Experiment
+from streamlint.verify.lab import Lab, handle_of
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, numba_cuda, torch_module
+
+RULE, NAME = "SL005", "d2h-read-before-sync"
+_STALE = "data race: the host reads before the copy has arrived"
+_COUNT = 1024
+_PINNED: dict[str, Any] = {"bytes": 4 * _COUNT, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
+_PAGEABLE: dict[str, Any] = {**_PINNED, "memory": "pageable"}
+
+
+def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    torch = torch_module()
+    stream = lab.keep(torch.cuda.Stream())
+    loss = lab.keep(torch.zeros(1, device="cuda"))
+
+    def reset(number: int) -> object:
+        # torch's pinned blocks are reused: the poison is the last round's value, so each round needs another.
+        loss.fill_(float(number))
+        return float(number)
+
+    return Trial(lambda: snippet.read_loss(loss, stream), gate=handle_of(stream), reset=reset)
+
+
+def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    stream = lab.stream(blocking=False)
+    losses, host = floats(lab, _COUNT), host_floats(lab, _COUNT, parameters["memory"])
+
+    def reset(number: int) -> object:
+        host[:] = -1.0
+        losses.fill(float(number))
+        return float(number * _COUNT)
+
+    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=stream.ptr, reset=reset)
+
+
+def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    cuda, numpy = numba_cuda(), importlib.import_module("numpy")
+    raw = lab.stream(blocking=False)
+    stream = lab.keep(cuda.external_stream(raw.ptr))
+    losses, host = lab.keep(snippet.make_losses(_COUNT)), host_floats(lab, _COUNT, parameters["memory"])
+
+    def reset(number: int) -> object:
+        host[:] = -1.0
+        losses.copy_to_device(numpy.full(_COUNT, number, dtype=numpy.float32))
+        return float(number * _COUNT)
+
+    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=raw.ptr, reset=reset)
+
+
+def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
+    stream = lab.stream(blocking=False)
+    losses, host = floats(lab, _COUNT), host_floats(lab, _COUNT, parameters["memory"])
+    read = function(library, "read_loss", ctypes.c_float, POINTER, POINTER, SIZE, POINTER)
+
+    def reset(number: int) -> object:
+        host[:] = -1.0
+        losses.fill(float(number))
+        return float(number)
+
+    return Trial(lambda: read(losses.data.ptr, host.ctypes.data, _COUNT, stream.ptr), gate=stream.ptr, reset=reset)
+
+
+CASES = (
+    Case(RULE, "loss_to_cpu", "torch", Experiment.DATA_RACE, _STALE, "sl005_torch", _torch, {**_PINNED, "bytes": 4}),
+    Case(RULE, "pinned_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PINNED),
+    Case(RULE, "pageable_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PAGEABLE),
+    Case(RULE, "pinned_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PINNED),
+    Case(RULE, "pageable_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PAGEABLE),
+    Case(RULE, "pinned_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PINNED),
+    Case(RULE, "pageable_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PAGEABLE),
+)

@@ -1,0 +1,10 @@
+#include <cuda_runtime.h>
+
+#include <cstdlib>
+
+// Starts the download of the scores. The caller synchronizes the stream before it reads them.
+extern "C" float* download(const float* device, size_t count, cudaStream_t stream) {
+  float* scores = static_cast<float*>(malloc(count * sizeof(float)));
+  cudaMemcpyAsync(scores, device, count * sizeof(float), cudaMemcpyDeviceToHost, stream);  // misuse: SL001
+  return scores;
+}

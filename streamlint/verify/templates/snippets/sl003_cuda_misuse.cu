@@ -1,0 +1,10 @@
+#include <cuda_runtime.h>
+
+extern "C" void process(int rounds, size_t nbytes, cudaStream_t stream) {
+  for (int round = 0; round < rounds; ++round) {
+    void* scratch = nullptr;
+    cudaMalloc(&scratch, nbytes);
+    cudaMemsetAsync(scratch, 0, nbytes, stream);
+    cudaFree(scratch);  // misuse: SL003
+  }
+}

@@ -1,0 +1,7 @@
+import torch
+
+
+def evaluate(rounds, count):
+    for _ in range(rounds):
+        scores = torch.ones(count, device="cuda")
+        del scores

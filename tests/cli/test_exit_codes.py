@@ -1,0 +1,140 @@
+"""0 clean, 1 findings, 2 the linter could not do its work: through the installed command where the engine is not needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from streamlint import cli, engine
+
+PLAIN = "print(1)\n"
+MISUSE = "import torch.cuda\nmisuse = torch.cuda.Stream()\n"
+
+
+def test_version(run):
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "streamlint 0.1.0\n", "")
+
+
+def test_clean_says_what_it_did(run, tmp_path):
+    (tmp_path / "a.py").write_text(PLAIN)
+    done = run("check", "a.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "1 file, 0 mention CUDA, 0 findings\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check", "missing.py"], "streamlint: missing.py: no such file or folder"),
+        (["check", "."], "streamlint: no lintable file in ."),
+        (["check", "--exit-zero"], "streamlint: no lintable file in ."),
+        (["check", "--show-files"], "streamlint: no lintable file in ."),
+        (["check", "--selct", "SL001"], "streamlint check: unknown option '--selct'; did you mean '--select'?"),
+        (["check", "--select", "SL9000"], "unknown rule 'SL9000'; did you mean 'SL900'?"),
+        (["check", "--ignore", "unused-supression"], "did you mean 'unused-suppression'?"),
+        (["check", "--output-format", "jsn"], "unknown output format 'jsn'; did you mean 'json'?"),
+        (["check", "--output-format", "json", "--output-format", "full"], "two output formats for one place"),
+        (["check", "--color", "green"], "invalid choice: 'green'"),
+        (["check", "--jobs", "0"], "'0' is no positive number"),
+        (["check", "--config", "missing.toml"], "missing.toml: No such file or directory"),
+        (["check", "--config", "selct = []"], "unknown key 'selct'; did you mean 'select'?"),
+        (["check", "--per-file-ignores", "tests"], "expected PATTERN:RULE, not 'tests'"),
+        (["check", "-", "a.py"], "'-' reads standard input and takes no other path"),
+        (["chek"], "streamlint: unknown command 'chek'; did you mean 'check'?"),
+        (["--vrsion"], "streamlint: unknown option '--vrsion'; did you mean '--version'?"),
+        (["rule", "SL9000"], "streamlint: unknown rule 'SL9000'; did you mean 'SL900'?"),
+        (["rule"], "name a rule, or --all"),
+        ([], "usage: streamlint COMMAND"),
+    ],
+    ids=" ".join,
+)
+def test_the_linter_could_not_do_its_work(run, words, message):
+    done = run(*words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_path_instead_of_a_command(run, tmp_path):
+    (tmp_path / "a.py").write_text(PLAIN)
+    assert "to lint it, run 'streamlint check a.py'" in run("a.py").stderr
+
+
+def test_a_wrong_configuration(run, tmp_path):
+    (tmp_path / "a.py").write_text(PLAIN)
+    (tmp_path / "streamlint.toml").write_text("ignor = []\n")
+    done = run("check")
+    assert done.returncode == 2
+    assert done.stderr == f"streamlint: {tmp_path}/streamlint.toml: unknown key 'ignor'; did you mean 'ignore'?\n"
+
+
+def test_force_exclude_may_empty_the_list(run, tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a.py").write_text(PLAIN)
+    assert run("check", "tests/a.py").stderr.startswith("1 file")
+    done = run("check", "--force-exclude", "tests/a.py")
+    assert (done.returncode, done.stderr) == (0, "0 files, 0 mention CUDA, 0 findings\n")
+
+
+def test_findings(fake_engine, capsys):
+    Path("a.py").write_text(MISUSE)
+    assert cli.main(["check"]) == 1
+    out, err = capsys.readouterr()
+    assert "unpinned-non-blocking [SL001] made up" in out
+    assert err == "1 file, 1 mentions CUDA, 1 finding\n"
+
+
+@pytest.mark.parametrize("format", ["full", "concise", "json", "json-lines", "github"])
+def test_findings_are_1_in_every_format(fake_engine, capsys, format):
+    Path("a.py").write_text(MISUSE)
+    assert cli.main(["check", "--output-format", format]) == 1
+    assert "SL001" in capsys.readouterr().out
+    assert cli.main(["check", "--output-format", format, "--exit-zero"]) == 0
+
+
+def test_unreadable_files_alone_are_no_findings(run, tmp_path):
+    (tmp_path / "a.py").write_bytes(b"# \xff\xfe\n")
+    done = run("check", "--output-format", "json")
+    assert done.returncode == 0
+    (entry,) = json.loads(done.stdout)
+    assert (entry["code"], entry["severity"], entry["filename"]) == ("SL000", "warning", "a.py")
+    assert "warning: a.py:1:1: not UTF-8" in done.stderr
+    assert run("check", "--select", "SL000").returncode == 1
+    assert run("check", "--extend-select", "unreadable-source").returncode == 1
+    assert run("check", "--select", "ALL").returncode == 0
+
+
+def test_a_crash_is_2_and_not_1(monkeypatch, tmp_path, capsys):
+    def analyse(sources, options):
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr(engine, "analyse", analyse)
+    (tmp_path / "a.py").write_text(MISUSE)
+    assert cli.main(["check", str(tmp_path)]) == 2
+    assert "internal error" in capsys.readouterr().err
+
+
+def test_interrupt_is_quiet(monkeypatch, tmp_path, capsys):
+    def analyse(sources, options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "analyse", analyse)
+    (tmp_path / "a.py").write_text(MISUSE)
+    assert cli.main(["check", str(tmp_path)]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_broken_pipe_is_quiet(run, tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run("rule", "--all", capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

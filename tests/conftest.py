@@ -1,0 +1,32 @@
+"""Fixtures for tests that must not depend on the live rule set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from streamlint import rules, selection
+from streamlint.checks.base import Category, Check
+
+
+def _rule(code: str, name: str, category: Category, default: str) -> type[Check]:
+    return type(name, (Check,), {"__doc__": f"Made up {name}.", "code": code, "name": name, "category": category, "default": default})
+
+
+@pytest.fixture
+def made_up_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Four rules: two that are on, one in preview, one that is off."""
+    made = [
+        _rule("SL001", "unpinned-non-blocking", Category.STALL, "on"),
+        _rule("SL005", "d2h-read-before-sync", Category.RACE, "on"),
+        _rule("SL007", "missing-record-stream", Category.RACE, "preview"),
+        _rule("SL015", "blocking-stream", Category.STALL, "off"),
+    ]
+    caches = (rules.all_rules, rules.code_of, selection.selected)
+    monkeypatch.setattr(rules, "registry", lambda: {rule.code: rule for rule in made})
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()

@@ -1,0 +1,355 @@
+"""The rows of the CUDA files against the contract and against the headers of the toolkit, where there is one."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from streamlint.models import Models, Row, load, load_file
+from streamlint.models.vocabulary import Selector
+
+FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "host_cpp")
+FOLDER = Path(__file__).parents[2] / "streamlint" / "models"
+
+# In the rows but in no CUDA header: HIP functions under the name that the interpreter looks up, and what CUDA 12 and 13 removed.
+HIP = {
+    *("cudaHostMalloc", "cudaHostFree", "cudaMemcpyWithStream", "cudaLaunchKernelGGL", "cudaModuleLaunchKernel"),
+    *("cudaMemcpyHtoD", "cudaMemcpyDtoH", "cudaMemcpyDtoD", "cudaMemcpyHtoDAsync", "cudaMemcpyDtoHAsync", "cudaMemcpyDtoDAsync"),
+}
+REMOVED = {
+    *("cudaThreadSynchronize", "cudaThreadExit", "cudaMemAdvise_v2", "cudaMemPrefetchAsync_v2", "cudaGraphAddNode_v2"),
+    *("cudaUnbindTexture", "cudaGetTextureReference", "cudaBindSurfaceToArray"),
+}
+
+# Functions that WORK catches and that no row models.
+UNMODELLED = {
+    # They freeze and thaw another process, outside of any stream.
+    *("cuCheckpointProcessCheckpoint", "cuCheckpointProcessGetRestoreThreadId", "cuCheckpointProcessGetState"),
+    *("cuCheckpointProcessLock", "cuCheckpointProcessRestore", "cuCheckpointProcessUnlock"),
+    "cuFlushGPUDirectRDMAWrites",  # orders writes of other devices, not streams
+}
+
+# The stream is a parameter, but the rows leave it out: the signature differs between CUDA 12 and 13.
+STREAM_OPEN = {"cudaMemPrefetchAsync", "cudaMemPrefetchAsync_v2", "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2"}
+# Rows whose stream parameter is what they are about, not where they work.
+ABOUT_STREAMS = {"none", "stream", "destroy", "synchronize", "query", "unknown"}
+
+WORK = re.compile(
+    r"[Cc]py|Copy|Alloc|Free|Launch|Record|Wait|Synchronize|Memset|AddCallback|HostRegister|Query|BeginCapture|EndCapture|Async|Signal|Prefetch"
+    r"|StreamCreate|EventCreate|StreamDestroy|EventDestroy|Checkpoint|Flush|Upload|Trim|Value(32|64)|BatchMemOp|HostFunc|HostNode|Instantiate"
+)
+
+
+def toolkit() -> Path | None:
+    """The include folder of a CUDA toolkit."""
+    places = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    if compiler := shutil.which("nvcc"):
+        places.append(str(Path(compiler).resolve().parents[1]))
+    folders = [Path(place) for place in places if place] + sorted(Path("/usr/local").glob("cuda-*"), reverse=True)
+    return next((folder / "include" for folder in folders if (folder / "include" / "cuda_runtime_api.h").exists()), None)
+
+
+INCLUDE = toolkit()
+needs_headers = pytest.mark.skipif(INCLUDE is None, reason="no cuda_runtime_api.h under CUDA_HOME, /usr/local/cuda* or beside nvcc")
+
+
+def split_parameters(text: str) -> list[str]:
+    """The parameters of a prototype, split at top-level commas."""
+    depth, parts, start = 0, [], 0
+    for index, letter in enumerate(text):
+        depth += (letter in "(<{[") - (letter in ")>}]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts]
+
+
+def closing(text: str, start: int) -> int:
+    """Where the bracket closes that opened just before ``start``."""
+    depth, index = 1, start
+    while depth and index < len(text):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        index += 1
+    return index - 1
+
+
+def plain(path: Path) -> str:
+    """A header without comments and preprocessor lines."""
+    text = path.read_text(errors="replace").replace("\\\n", " ")
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    return re.sub(r"^\s*#.*$", "", re.sub(r"//[^\n]*", "", text), flags=re.MULTILINE)
+
+
+@functools.cache
+def prototypes() -> dict[str, list[list[str]]]:
+    """Each function of the runtime and driver headers with the parameters of all its forms."""
+    assert INCLUDE is not None
+    found: dict[str, list[list[str]]] = defaultdict(list)
+    for header in ("cuda_runtime_api.h", "cuda_runtime.h", "cuda_profiler_api.h", "cuda.h"):
+        text = plain(INCLUDE / header)
+        # After a return type or a calling convention: prototypes and definitions, no calls.
+        for match in re.finditer(r"(?:cudaError_t|CUresult|CUDARTAPI|CUDAAPI|cudaStream_t|char\s*\*)\s+(cu(?:da)?[A-Z]\w+)\s*\(", text):
+            parameters = text[match.end() : closing(text, match.end())]
+            found[match[1]].append(split_parameters(parameters))
+    return found
+
+
+@functools.cache
+def words() -> frozenset[str]:
+    """Every cu* word of the headers, comments and macros left in: removed spellings like cuMemAlloc (now a macro) count."""
+    assert INCLUDE is not None
+    headers = [*INCLUDE.glob("cuda*.h"), *INCLUDE.glob("crt/*.h"), INCLUDE / "driver_functions.h"]
+    return frozenset(word for header in headers for word in re.findall(r"\b_{0,2}(?:cu|make_cu)\w+", header.read_text(errors="replace")))
+
+
+def forms_of(name: str) -> list[list[str]]:
+    """The forms of a function; cuX_v2 stands in cuda.h as cuX, renamed by a macro."""
+    return prototypes().get(name) or prototypes().get(re.sub(r"_v\d$", "", name), [])
+
+
+def stream_positions(name: str) -> set[int]:
+    return {
+        index
+        for parameters in forms_of(name)
+        for index, parameter in enumerate(parameters)
+        if re.match(r"(?:cudaStream_t|CUstream)\s+\w", parameter)
+    }
+
+
+@functools.cache
+def models() -> Models:
+    return load("cuda", ())
+
+
+def own_rows() -> list[tuple[str, Row]]:
+    """(name, row) of the exact names of the runtime and driver files."""
+    rows = models().calls.items()
+    return [(name, row) for name, row in rows if row.library in ("cuda-runtime", "cuda-driver") and name in row.names]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_file_loads(name: str) -> None:
+    data = load_file(FOLDER / f"{name}.toml")
+    assert data.pop("language") == "cuda"
+    table = Models()
+    table.add(data, name)
+    assert table.calls
+    assert table.types
+
+
+def test_triggers() -> None:
+    triggers = models().triggers
+    assert all(len(trigger) >= 5 or trigger in ("<<<", "<< <", "hipM") for trigger in triggers)
+    assert len(triggers) <= 30
+
+
+def test_no_name_twice() -> None:
+    """A second row of a name would win silently."""
+    seen: dict[str, str] = {}
+    twice = []
+    for file in FILES:
+        data = load_file(FOLDER / f"{file}.toml")
+        for kind in ("call", "attribute", "type", "constant"):
+            for table in data.get(kind, ()):
+                for name in [table["names"]] if isinstance(table["names"], str) else table["names"]:
+                    key = f"{kind} {name}"
+                    if key in seen:
+                        twice.append((key, seen[key], file))
+                    seen[key] = file
+    assert not twice
+
+
+def test_async_says_so() -> None:
+    wrong = []
+    for name, row in own_rows():
+        if row.effect in ("copy", "memset") and row.get("asynchronous") is not bool(re.search(r"Async", name)):
+            wrong.append(name)
+        if row.effect == "copy" and row.get("asynchronous") is False and name != "cudaMemcpyWithStream" and row.get("stream") != "null":
+            wrong.append(name)
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [
+        ("cudaMemcpyAsync", "copy"),
+        ("cuMemcpyHtoDAsync_v2", "copy"),
+        ("cublasSgemm_v2", "launch"),
+        ("cublasSsyrk_v2", "launch"),
+        ("cublasSetMathMode", "none"),
+        ("cublasSetMatrixAsync", "copy"),
+        ("cudnnConvolutionForward", "launch"),
+        ("cudnnGetConvolutionForwardAlgorithm_v7", "none"),
+        ("cudnnGetConvolutionForwardWorkspaceSize", "none"),
+        ("cudnnCreateTensorDescriptor", "none"),
+        ("cusparseSpMV", "launch"),
+        ("cusparseSpMV_bufferSize", "none"),
+        ("cusolverDnSgetrf", "launch"),
+        ("cusolverDnSgetrf_bufferSize", "none"),
+        ("cufftExecC2C", "launch"),
+        ("curandGenerateUniform", "launch"),
+        ("ncclAllReduce", "launch"),
+        ("thrust::sort_by_key", "launch"),
+        ("cub::DeviceReduce::Sum", "launch"),
+        ("cub::DeviceSomething::New", "launch"),
+        ("cudaGraphAddKernelNode", "none"),
+        ("cudaGraphAddHostNode", "callback"),
+        ("at::cuda::getCurrentCUDAStream", "stream_of"),
+        ("std::move", "same"),
+    ],
+)
+def test_lookup(name: str, effect: str) -> None:
+    row = models().call(name)
+    assert row is not None
+    assert row.effect == effect
+
+
+def test_methods_follow_bases() -> None:
+    row = models().method("torch::Tensor", "copy_", "::")
+    assert row is not None
+    assert row.effect == "copy"
+
+
+@needs_headers
+def test_names_exist() -> None:
+    known = words()
+    missing = sorted(name for name, _ in own_rows() if name not in known and name not in HIP and name not in REMOVED)
+    assert not missing
+
+
+@needs_headers
+def test_patterns_match_something() -> None:
+    known = words()
+    rows = [(name, pattern) for name, pattern, row in models()._patterns if row.library in ("cuda-runtime", "cuda-driver")]
+    idle = [name for name, pattern in rows if not any(pattern.fullmatch(word) for word in known)]
+    # Gone with CUDA 12: texture references, and the settings of cudaThread*.
+    assert set(idle) <= {"cudaBindTexture*", "cudaThreadGet*", "cudaThreadSet*"}
+
+
+@needs_headers
+def test_stream_positions() -> None:
+    wrong = []
+    for name, row in own_rows():
+        stream = row.get("stream")
+        places = stream_positions(name)
+        if isinstance(stream, Selector) and stream.kind == "argument" and forms_of(name) and stream.position not in places:
+            wrong.append(f"{name}: row {stream.position}, header {sorted(places)}")
+        if not isinstance(stream, Selector) and places and row.effect not in ABOUT_STREAMS and name not in STREAM_OPEN:
+            wrong.append(f"{name}: row none, header {sorted(places)}")
+    assert not wrong
+
+
+@needs_headers
+def test_defaulted_streams() -> None:
+    """A stream that the header gives a default has `=null`, and no other has (but the templates of cudaLaunchKernel)."""
+    wrong = []
+    for name, row in own_rows():
+        stream = row.get("stream")
+        if not isinstance(stream, Selector) or stream.kind != "argument" or stream.position is None or not forms_of(name):
+            continue
+        defaulted = any(
+            stream.position < len(form) and re.search(r"__dv\(0\)|=\s*0|=\s*nullptr", form[stream.position]) for form in forms_of(name)
+        )
+        if defaulted != (stream.default == "null"):
+            wrong.append(f"{name}: row {stream.default}, header {defaulted}")
+    assert not wrong
+
+
+@needs_headers
+def test_direction_positions() -> None:
+    wrong = []
+    for name, row in own_rows():
+        direction = row.get("direction")
+        if isinstance(direction, Selector) and forms_of(name):
+            kinds = {index for form in forms_of(name) for index, parameter in enumerate(form) if "cudaMemcpyKind" in parameter}
+            if direction.position not in kinds:
+                wrong.append(f"{name}: row {direction.position}, header {sorted(kinds)}")
+    assert not wrong
+
+
+@needs_headers
+def test_buffer_positions() -> None:
+    """What a row calls a destination, source or size is named so in the header."""
+    wrong = []
+    # (in the runtime headers; devPtr and symbol are the other spellings, dptr and srcHost the driver's)
+    spelling = {
+        "dst": r"\b(dst\w*|symbol|devPtr|pitchedDevPtr)$",
+        "src": r"\b(src\w*|symbol)$",
+        "bytes": r"\b(count|size|bytesize|ByteCount|byteCount)$",
+        "of": r"\b(ptr|p|devPtr|dptr|pHost|array|\w*Array|stream|hStream|event|hEvent|graph\w*|hGraph\w*|\w*[pP]ool|ctx|hMipmappedArray)$",
+    }
+    for name, row in own_rows():
+        for key, pattern in spelling.items():
+            selector = row.get(key)
+            if not isinstance(selector, Selector) or selector.position is None or not forms_of(name):
+                continue
+            forms = [form[selector.position].split("=")[0].strip() for form in forms_of(name) if selector.position < len(form)]
+            if not any(re.search(pattern, re.sub(r"__dv\(.*\)", "", form).strip()) for form in forms):
+                wrong.append(f"{name}: {key} at {selector.position} is {forms}")
+    assert not wrong
+
+
+@needs_headers
+def test_nothing_forgotten() -> None:
+    """Each function that copies, allocates, frees, launches, records, waits or synchronizes has a row or stands in UNMODELLED."""
+    names = {name for name in prototypes() if WORK.search(name) and not re.search(r"_pt[sd][sz]?$", name)}
+    forgotten = sorted(name for name in names if models().call(name) is None and name not in UNMODELLED)
+    assert not forgotten
+    modelled = sorted(name for name in UNMODELLED if models().call(name) is not None)
+    assert not modelled
+
+
+@needs_headers
+def test_stream_takers_have_rows() -> None:
+    """Each function with a stream parameter has a row, whatever it is called."""
+    names = {name for name in prototypes() if stream_positions(name) and not re.search(r"_pt[sd][sz]?$", name)}
+    assert not sorted(name for name in names if models().call(name) is None and name not in UNMODELLED)
+
+
+def cub_forms() -> dict[str, list[list[str]]]:
+    """The host functions of cub::Device* with their parameters."""
+    assert INCLUDE is not None
+    folder = next((path for path in (INCLUDE / "cccl" / "cub" / "device", INCLUDE / "cub" / "device") if path.is_dir()), None)
+    if folder is None:
+        pytest.skip("no CUB headers in the toolkit")
+    found: dict[str, list[list[str]]] = defaultdict(list)
+    for path in sorted(folder.glob("*.cuh")):
+        text, owner = plain(path), ""
+        for match in re.finditer(r"\bstruct\s+(Device\w+)\s*\{|\bcudaError_t\s+(\w+)\s*\(", text):
+            if match[1]:
+                owner = match[1]
+                continue
+            parameters = split_parameters(text[match.end() : closing(text, match.end())])
+            if any("cudaStream_t" in parameter for parameter in parameters):
+                found[f"cub::{owner}::{match[2]}"].append(parameters)
+    return found
+
+
+@needs_headers
+def test_cub_positions() -> None:
+    forms = cub_forms()
+    wrong = []
+    for name, row in models().calls.items():
+        if not name.startswith("cub::Device") or name.endswith("::*"):
+            continue
+        if name not in forms:
+            wrong.append(f"{name}: not in the headers")
+            continue
+        stream = row.get("stream")
+        places = {next(i for i, parameter in enumerate(form) if "cudaStream_t" in parameter) for form in forms[name]}
+        if isinstance(stream, Selector) and stream.kind == "argument" and places != {stream.position}:
+            wrong.append(f"{name}: row {stream.position}, header {sorted(places)}")
+        for key, pattern in (("reads", r"\bd_|in\b|keys|input|begin|values"), ("writes", r"\bd_|out|count|num_runs|keys|values")):
+            selectors = row.get(key, ())
+            assert isinstance(selectors, tuple)
+            for at in (selector.position for selector in selectors):
+                if not any(at < len(form) and re.search(pattern, form[at].split("=")[0]) for form in forms[name]):
+                    wrong.append(f"{name}: {key} {at}")
+    assert not wrong

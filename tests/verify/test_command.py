@@ -1,0 +1,232 @@
+"""The command with a made-up machine: exit codes, formats, self-test, evidence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamlint.verify import command, templates
+from streamlint.verify.cases import Case
+from streamlint.verify.criteria import Experiment
+from streamlint.verify.runner import Job
+from streamlint.verify.watchdog import Message
+
+SHOWN: dict[Experiment, dict[str, Any]] = {
+    Experiment.HOST_WAITS: {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [20.1, 60.1, 120.1]},
+    Experiment.THREAD_HELD: {"runs": 5, "returned_before": 0},
+    Experiment.STREAMS_SERIALISE: {"runs": 5, "started_before": 0, "finished_after": 5, "host_waited": False},
+    Experiment.DATA_RACE: {"runs": 20, "wrong": 20},
+    Experiment.DEADLOCK: {"ended": False, "waited_s": 3.0},
+    Experiment.ERROR: {"status": 800, "expected": 800},
+}
+NOT_SHOWN: dict[Experiment, dict[str, Any]] = {
+    Experiment.HOST_WAITS: {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [0.1, 0.1, 0.1]},
+    Experiment.THREAD_HELD: {"runs": 5, "returned_before": 5},
+    Experiment.STREAMS_SERIALISE: {"runs": 5, "started_before": 5, "finished_after": 5, "host_waited": False},
+    Experiment.DATA_RACE: {"runs": 20, "wrong": 0},
+    Experiment.DEADLOCK: {"ended": True, "waited_s": 0.1},
+    Experiment.ERROR: {"status": 0, "expected": 800},
+}
+Answers = Callable[[Job], dict[str, Any]]
+
+
+def as_predicted(job: Job) -> dict[str, Any]:
+    """Misuse shows the prediction, the remedy does not, but a pageable destination shows no race."""
+    lucky = job.case.parameters.get("memory") == "pageable"
+    return (SHOWN if job.variant == "misuse" and not lucky else NOT_SHOWN)[job.case.experiment]
+
+
+class FakeChild:
+    def __init__(self, jobs: Sequence[Job], answers: Answers) -> None:
+        self.messages: list[Message] = []
+        for number, job in enumerate(jobs):
+            self.messages += [{"event": "start", "job": number}, {"event": "figures", "job": number, "figures": answers(job)}]
+
+    def read(self, seconds: float) -> Message | None:
+        return self.messages.pop(0) if self.messages else None
+
+    def kill(self) -> None:
+        pass
+
+    def epitaph(self) -> str:
+        return "gone"
+
+
+class FakeMachine:
+    def __init__(self, answers: Answers = as_predicted, lacks: dict[str, str] | None = None) -> None:
+        self.answers, self.lacks = answers, lacks or {}
+        self.failures: dict[str, str] = {}
+
+    def probe(self) -> dict[str, Any]:
+        return {"gpu": "NVIDIA Fake", "cuda_runtime": "13.0", "cuda_driver": "13.0", "arch": "9.0"}
+
+    def missing(self, case: Case) -> str | None:
+        return self.lacks.get(case.api)
+
+    def build(self, cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]:
+        return {}, self.failures
+
+    def spawn(self, jobs: Sequence[Job]) -> FakeChild:
+        return FakeChild(jobs, self.answers)
+
+
+class NoGpu(FakeMachine):
+    def probe(self) -> dict[str, Any]:
+        return {"reason": "no CUDA device"}
+
+
+def _options(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args([*arguments])
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str, machine: FakeMachine | None = None) -> tuple[int, dict[str, Any]]:
+    code = command.run(_options("--output-format", "json", "--no-save", *arguments), machine or FakeMachine())
+    return code, json.loads(capsys.readouterr().out)
+
+
+def _verdicts(report: dict[str, Any]) -> dict[tuple[str, str], str]:
+    return {(case["case"], case["api"]): case["verdict"] for case in report["cases"]}
+
+
+def test_no_cupy_is_one_message_with_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert command.run(_options()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "pip install 'streamlint[cuda13]'" in captured.err
+
+
+def test_no_gpu_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(_options(), NoGpu()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "no CUDA device" in captured.err
+
+
+def test_unknown_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(_options("--rule", "SL999"), FakeMachine()) == 2
+    assert "SL999" in capsys.readouterr().err
+
+
+def test_json_shape(capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = _json(capsys, "--rule", "SL003")
+    assert code == 0
+    assert set(report) == {"platform", "cases"}
+    assert set(report["platform"]) == {"gpu", "driver", "cuda_runtime", "python", "streamlint", "packages"}
+    for case in report["cases"]:
+        assert list(case) == ["rule", "case", "api", "prediction", "verdict", "reason", "misuse", "remedy", "seconds"]
+        assert case["rule"] == "SL003"
+    assert _verdicts(report)["cuda_free_in_loop", "cupy"] == "CONFIRMED"
+
+
+def test_rules_by_name_and_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    _, report = _json(capsys, "--rule", "alloc-in-loop", "--rule", "sl005")
+    assert {case["rule"] for case in report["cases"]} == {"SL003", "SL005"}
+
+
+def test_all_rules_as_predicted(capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = _json(capsys)
+    assert code == 0
+    unlucky = {key for key, verdict in _verdicts(report).items() if verdict != "CONFIRMED"}
+    assert unlucky == {("pageable_destination", api) for api in ("cupy", "numba", "cuda")}
+    assert {case["verdict"] for case in report["cases"]} == {"CONFIRMED", "NOT OBSERVED"}
+
+
+def test_refuted_is_1(capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = _json(capsys, "--rule", "SL003", machine=FakeMachine(lambda job: NOT_SHOWN[job.case.experiment]))
+    assert code == 1
+    assert set(_verdicts(report).values()) == {"REFUTED"}
+
+
+def test_a_race_not_seen_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = _json(capsys, "--rule", "SL005", machine=FakeMachine(lambda job: NOT_SHOWN[job.case.experiment]))
+    assert code == 0
+    assert set(_verdicts(report).values()) == {"NOT OBSERVED"}
+
+
+def test_missing_libraries_are_unsupported_and_strict_minds(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = FakeMachine(lacks={"torch": "torch is not installed"})
+    code, report = _json(capsys, "--rule", "SL003", machine=machine)
+    assert code == 0
+    (torch,) = [case for case in report["cases"] if case["api"] == "torch"]
+    assert (torch["verdict"], torch["reason"]) == ("UNSUPPORTED", "torch is not installed")
+    assert _json(capsys, "--rule", "SL003", "--strict", machine=machine)[0] == 1
+
+
+def test_nothing_that_could_run_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    lacks = dict.fromkeys(("torch", "numba", "cuda", "cupy"), "not here")
+    assert _json(capsys, machine=FakeMachine(lacks=lacks))[0] == 2
+
+
+def test_a_snippet_that_does_not_compile_is_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = FakeMachine()
+    case = next(case for case in templates.load()["SL003"].cases if case.api == "cuda")
+    machine.failures = {str(case.path("remedy")): "nvcc: error"}
+    _, report = _json(capsys, "--rule", "SL003", machine=machine)
+    assert _verdicts(report)[case.name, "cuda"] == "INCONCLUSIVE"
+
+
+def test_self_test_confirms_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = _json(capsys, "--self-test")
+    assert code == 0
+    assert set(_verdicts(report).values()) == {"REFUTED", "NOT OBSERVED"}
+
+
+def test_self_test_fails_where_a_remedy_shows_the_prediction(capsys: pytest.CaptureFixture[str]) -> None:
+    def backwards(job: Job) -> dict[str, Any]:
+        return (SHOWN if job.variant == "remedy" else NOT_SHOWN)[job.case.experiment]
+
+    assert _json(capsys, "--self-test", machine=FakeMachine(backwards))[0] == 1
+
+
+def test_a_program_that_always_shows_it_is_not_confirmed_either_way(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ((), ("--self-test",)):
+        _, report = _json(capsys, *arguments, machine=FakeMachine(lambda job: SHOWN[job.case.experiment]))
+        assert set(_verdicts(report).values()) == {"INCONCLUSIVE"}
+
+
+def test_full_has_a_line_a_case_and_the_counts_last(capsys: pytest.CaptureFixture[str]) -> None:
+    command.run(_options("--rule", "SL005", "--no-save"), FakeMachine())
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("d2h" in line or "SL005" in line for line in lines) == 7
+    assert lines[-1] == "7 cases: 4 CONFIRMED, 3 NOT OBSERVED"
+
+
+def test_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    command.run(_options("--rule", "SL005", "--no-save", "--output-format", "markdown"), FakeMachine())
+    assert capsys.readouterr().out.count("\n| SL005 |") == 7
+
+
+def test_output_file_and_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target, folder = tmp_path / "out.json", tmp_path / "evidence"
+    arguments = ("--rule", "SL003", "--output-format", "json", "--output-file", str(target), "--evidence", str(folder))
+    assert command.run(_options(*arguments), FakeMachine()) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads(target.read_text(encoding="utf-8"))["cases"]
+    assert len(list(folder.glob("*.json"))) == 1
+
+
+def test_self_test_is_no_evidence(tmp_path: Path) -> None:
+    command.run(_options("--rule", "SL003", "--self-test", "--evidence", str(tmp_path)), FakeMachine())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_needs_no_front_end_and_no_cuda_library_to_start() -> None:
+    code = (
+        "import sys; from streamlint.verify import command, child, device, templates, lab, experiments; templates.load();"
+        "print([m for m in ('libcst', 'tree_sitter', 'cupy', 'torch', 'numba', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,52 @@
+"""The house: every case has its two snippets, one marked line, and a control that differs."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from streamlint.verify import templates
+from streamlint.verify.cases import SNIPPETS, VARIANTS, Case
+
+CASES = [case for template in templates.load().values() for case in template.cases]
+
+
+def _name(case: Case) -> str:
+    return "-".join(case.key)
+
+
+def test_keys_are_unique() -> None:
+    assert len({case.key for case in CASES}) == len(CASES)
+
+
+def test_every_snippet_is_used() -> None:
+    used = {case.path(variant) for case in CASES for variant in VARIANTS}
+    assert used == {path for path in SNIPPETS.iterdir() if path.suffix in (".py", ".cu")}
+
+
+@pytest.mark.parametrize(
+    ("rule", "apis"),
+    [
+        ("SL001", {"torch", "cupy", "numba", "cuda"}),
+        ("SL002", {"torch", "cupy", "numba", "cuda"}),
+        ("SL003", {"torch", "cupy", "numba", "cuda"}),
+        ("SL004", {"cupy", "numba", "cuda"}),
+        ("SL005", {"torch", "cupy", "numba", "cuda"}),
+    ],
+)
+def test_apis(rule: str, apis: set[str]) -> None:
+    assert {case.api for case in CASES if case.rule == rule} == apis
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_one_marked_line_in_the_misuse_and_none_in_the_remedy(case: Case) -> None:
+    assert [rule for rule, _ in case.marked("misuse")] == [case.rule]
+    assert case.marked("remedy") == []
+    assert case.source("misuse") != case.source("remedy")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.suffix == ".py"], ids=_name)
+def test_python_snippets_parse(case: Case) -> None:
+    for variant in VARIANTS:
+        ast.parse(case.source(variant), feature_version=(3, 10))
