@@ -117,6 +117,13 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
             holder.items[key.value] = value
         else:
             holder.made[key.term] = value
+    elif isinstance(holder, Opaque) and isinstance(value, Buffer) and _is_region(target):
+        # Elements of an array that is not known: it is written where the value is.
+        from streamlint.interpreter.effects import buffer_of
+        from streamlint.interpreter.effects.work import compute
+
+        whole = buffer_of(run, holder, value.type)
+        compute(run, (value,), run.node_span(target), "indexing", writes=(whole,) if whole is not None else ())
     elif isinstance(holder, Opaque):
         holder.attrs[f"[{', '.join(i.term for i in indices)}]"] = value
     elif isinstance(holder, Instance):
@@ -126,6 +133,11 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
             holder.attrs[f"[{key.term}]"] = value
         else:
             call_method(run, holder, "__setitem__", [key, value], run.node_span(statement))
+
+
+def _is_region(target: p.Index) -> bool:
+    """``a[...]``, ``a[:]``, ``a[i, j]``: only arrays are assigned so."""
+    return len(target.indices) > 1 or any(isinstance(i, p.Slice) or (isinstance(i, p.Const) and i.value is Ellipsis) for i in target.indices)
 
 
 def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value, statement: p.Node) -> None:

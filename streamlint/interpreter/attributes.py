@@ -72,6 +72,12 @@ def _of_library(run: Run, value: LibraryName, name: str) -> Value:
     row = run.file.models.attribute(dotted)
     if row is not None:
         return modelled_attribute(run, value, row, dotted)
+    if dotted.startswith(("cuda.", "cupy.")):
+        from streamlint.interpreter.names import constant
+
+        found = constant(run, dotted) or constant(run, name)
+        if found is not None:
+            return found
     return LibraryName(dotted)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.queries import asked, told
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, Device, Opaque, Value
@@ -23,35 +26,103 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 _NEGATED = {"!=": "==", ">=": "<", ">": "<=", "is not": "is", "not in": "in"}
 
 
+@dataclass(slots=True)
+class Atom:
+    """A condition that is not known. ``learn`` are told how it came out; ``parts`` are those of a conjunction or a disjunction."""
+
+    key: str
+    negated: bool
+    default: bool
+    span: Span
+    learn: list[Callable[[bool], None]] = field(default_factory=list)
+    parts: tuple[Atom, ...] = ()
+    joined: str = ""  # "and", "or"
+
+
 def test(run: Run, node: p.Expression, default: bool = True) -> bool:
     """Whether a condition holds on this path."""
+    found = probe(run, node, default)
+    return found if isinstance(found, bool) else _settle(run, found)
+
+
+def _settle(run: Run, atom: Atom) -> bool:
+    """Decide an atom and let all who depend on it know."""
+    key = f"not {atom.key}" if atom.negated else atom.key
+    answer = run.decide(key, atom.default, atom.span)
+    _tell(run, atom, answer)
+    return answer
+
+
+def _tell(run: Run, atom: Atom, answer: bool) -> None:
+    for listener in atom.learn:
+        listener(answer)
+    # All parts of a conjunction that holds hold; of a disjunction that does not, none does.
+    if atom.parts and answer == ((atom.joined == "and") != atom.negated):
+        for part in atom.parts:
+            inner = answer != atom.negated
+            run.atoms.setdefault(part.key, inner != part.negated)
+            _tell(run, part, inner)
+
+
+def probe(run: Run, node: p.Expression, default: bool = True) -> bool | Atom:
+    """A condition's truth where it is known, else the atom that it stands for. Evaluates it once."""
     run.step()
     if isinstance(node, p.Bool):
-        # `and`: all must hold; a default of true is wanted of each part.
-        for part in node.values:
-            if test(run, part, default) != (node.op == "and"):
-                return node.op == "or"
-        return node.op == "and"
+        return _probe_joined(run, node, default)
     if isinstance(node, p.Unary) and node.op == "not":
-        return not test(run, node.operand, not default)
+        found = probe(run, node.operand, not default)
+        if isinstance(found, bool):
+            return not found
+        return _opposite(found)
     if isinstance(node, p.Compare):
-        return _test_comparison(run, node, default)
-    if isinstance(node, p.AssignExpr | p.Cast) or not isinstance(node, p.Attr):
-        return _decide_value(run, node, run.evaluate(node), default)
-    return _test_attribute(run, node, default)
+        return _probe_comparison(run, node, default)
+    if isinstance(node, p.Attr):
+        return _probe_attribute(run, node, default)
+    return _probe_value(run, node, run.evaluate(node), default)
 
 
-def _decide_value(run: Run, node: p.Expression, value: Value, default: bool) -> bool:
+def _opposite(atom: Atom) -> Atom:
+    listeners: list[Callable[[bool], None]] = [lambda answer, told=told: told(not answer) for told in atom.learn]
+    return Atom(atom.key, not atom.negated, not atom.default, atom.span, listeners, atom.parts, atom.joined)
+
+
+def _probe_joined(run: Run, node: p.Bool, default: bool) -> bool | Atom:
+    """One decision for the whole of `a and b`, as far as its parts are not known."""
+    wanted = node.op == "and"
+    parts: list[Atom] = []
+    for part in node.values:
+        found = probe(run, part, default)
+        if isinstance(found, Atom) and found.key in run.atoms:
+            found = _settle(run, found)
+        if isinstance(found, bool):
+            if found != wanted:
+                return found
+        else:
+            parts.append(found)
+    if not parts:
+        return wanted
+    if len(parts) == 1:
+        return parts[0]
+    key = f" {node.op} ".join(f"not {a.key}" if a.negated else a.key for a in parts)
+    return Atom(f"({key})", False, default, run.node_span(node), parts=tuple(parts), joined=node.op)
+
+
+def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> bool | Atom:
     known = truth(value)
     if known is not None:
         return known
-    if isinstance(value, Buffer) and not run.file.is_cuda:
+    if isinstance(value, Buffer):
+        if run.file.is_cuda:
+            return True  # a pointer that was allocated
         from streamlint.interpreter.effects.host import read_values
 
         read_values(run, (value,), run.node_span(node), "bool()")
-    if isinstance(value, Buffer) and run.file.is_cuda:
-        return True  # a pointer that was allocated
-    return run.decide(_canonical(value.term), default, run.node_span(node))
+    key = _canonical(value.term)
+    negated = key.startswith("not ")
+    learn: list[Callable[[bool], None]] = []
+    if asked(value) is not None:
+        learn.append(lambda answer: told(run, value, answer))
+    return Atom(key[4:] if negated else key, negated, default, run.node_span(node), learn)
 
 
 def _canonical(term: str) -> str:
@@ -60,21 +131,25 @@ def _canonical(term: str) -> str:
     return term
 
 
-def _test_attribute(run: Run, node: p.Attr, default: bool) -> bool:
-    from streamlint.interpreter.attributes import get_attribute
+def _probe_attribute(run: Run, node: p.Attr, default: bool) -> bool | Atom:
+    from streamlint.interpreter.attributes import get_attribute, settle_method
 
     holder = run.evaluate(node.value)
-    value = get_attribute(run, holder, node.name, node)
-    if node.name == "is_cuda" and isinstance(holder, Buffer | Opaque) and truth(value) is None:
-        answer = run.decide(value.term, True, run.node_span(node))
-        if isinstance(holder, Buffer) and answer:
-            holder.storage.memory = Memory.DEVICE
-            holder.storage.evidence = Evidence.LITERAL
-        return answer
-    return _decide_value(run, node, value, default)
+    value = settle_method(run, get_attribute(run, holder, node.name, node))
+    found = _probe_value(run, node, value, default)
+    if isinstance(found, Atom) and node.name == "is_cuda" and isinstance(holder, Buffer):
+        found.learn.append(lambda answer: _on_device(holder, answer))
+    return found
 
 
-def _test_comparison(run: Run, node: p.Compare, default: bool) -> bool:
+def _on_device(buffer: Buffer, answer: bool) -> None:
+    if answer:
+        buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.LITERAL
+    else:
+        buffer.storage.host = True
+
+
+def _probe_comparison(run: Run, node: p.Compare, default: bool) -> bool | Atom:
     left, right = run.evaluate(node.left), run.evaluate(node.right)
     known = compare(node.op, left, right)
     if known is not None:
@@ -85,26 +160,30 @@ def _test_comparison(run: Run, node: p.Compare, default: bool) -> bool:
 
         read_values(run, tensors, run.node_span(node), "comparison")
     op, negated = (_NEGATED[node.op], True) if node.op in _NEGATED else (node.op, False)
-    atom = f"{left.term} {op} {right.term}"
-    if node.op in ("is", "is not", "==", "!=") and isinstance(right, Const) and right.value is None:
-        # An unknown is not None unless shown: its None arm is the less likely one.
-        answer = run.decide(atom, False, run.node_span(node))
-    else:
-        answer = run.decide(atom, default != negated, run.node_span(node))
-    _refine(node, left, right, answer != negated)
-    return answer != negated
+    if isinstance(right, Const) and right.value is None:
+        default = negated  # an unknown is not None unless shown
+    learn: list[Callable[[bool], None]] = [lambda answer: _refine(run, node, left, right, answer)]
+    return Atom(f"{left.term} {op} {right.term}", negated, default, run.node_span(node), learn)
 
 
-def _refine(node: p.Compare, left: Value, right: Value, holds: bool) -> None:
-    """`x.device.type == "cuda"` on the arm where it holds: the device is CUDA."""
+def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -> None:
+    """What a comparison that came out so says of its sides: a device is CUDA, a query succeeded."""
     equal = holds == (node.op in ("==", "is"))
-    for device, other in ((left, right), (right, left)):
-        if isinstance(device, Opaque) and device.reach and isinstance(device.reach[0], Device) and isinstance(other, Const):
-            owner = device.reach[0]
-            if equal and str(other.value).startswith("cuda"):
-                owner.space, owner.evidence = "device", Evidence.LITERAL
-            elif equal and other.value == "cpu":
-                owner.space = "host"
+    for side, other in ((left, right), (right, left)):
+        if not isinstance(other, Const):
+            continue
+        if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):
+            _refine_device(side.reach[0], str(other.value), equal)
+        elif asked(side) is not None and equal == (other.value in (0, True)):
+            # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not.
+            told(run, side, True)
+
+
+def _refine_device(device: Device, text: str, equal: bool) -> None:
+    if equal and text.startswith("cuda"):
+        device.space, device.evidence = "device", Evidence.LITERAL
+    elif equal and text == "cpu":
+        device.space = "host"
 
 
 def compare(op: str, left: Value, right: Value) -> bool | None:

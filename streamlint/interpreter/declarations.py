@@ -130,6 +130,8 @@ def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
         return default_value(run, kind, name, None)
     if isinstance(value, Series) and (class_of(run, kind) is not None) and not kind.pointers:
         return construct(run, kind, [(None, v) for v in value.items or []], Span(run.file.path, 0, 0, 0, 0), name)
+    if isinstance(value, Series) and not value.items and kind.array is None and kind.name not in (*_SEQUENCES, *_TABLES):
+        return default_value(run, kind, name, None)
     if isinstance(value, Opaque) and not value.type:
         return cast_to(run, value, kind)
     return value

@@ -29,6 +29,11 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
         return _moved(run, receiver, name, arguments)
     if not isinstance(receiver, Opaque) or receiver.type:
         return None
+    if name in ("item", "tolist", "cpu", "numpy") and _imports(run, "torch") and not arguments.positional:
+        from streamlint.interpreter.effects.host import maybe_device_read
+
+        if name != "numpy":
+            maybe_device_read(run)
     if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
         buffer = buffer_of(run, receiver)
         row = run.file.models.method("torch.Tensor", name)

@@ -10,7 +10,7 @@ from streamlint.interpreter import items
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.conditions import test
 from streamlint.interpreter.guards import loop_kind
-from streamlint.interpreter.queries import assume
+from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
@@ -164,7 +164,7 @@ def _while(run: Run, node: p.Loop) -> None:
                 run.evaluate(node.update)
             number += 1
     if node.test is not None:
-        assume(run, node.test, False)
+        leave_loop(run, node.test)
     execute(run, node.otherwise)
 
 

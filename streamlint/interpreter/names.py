@@ -108,7 +108,30 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
         value = _cpp_global(run, file, name)
         if value is not None:
             return value
-    return LibraryName(expanded(frame.file, name))
+    full = expanded(frame.file, name)
+    return constant(run, full) or LibraryName(full)
+
+
+def constant(run: Run, name: str) -> Value | None:
+    """An enumerator or a macro of CUDA: success is 0, the null stream is a stream, a direction is its word."""
+    from streamlint.interpreter.values import Device, Stream
+    from streamlint.operations import Evidence
+
+    constants = run.file.models.constants
+    word = constants.get(name) or constants.get(name.rpartition("::")[2]) or (constants.get(f"cuda{name[3:]}") if name.startswith("hip") else None)
+    if word == "success":
+        return Const(0)
+    if word == "null-stream":
+        return Stream("null", "null", None, "cuda_runtime", how="literal")
+    if word == "ptds-stream":
+        return Stream("ptds", "ptds", True, "cuda_runtime")
+    if word == "cuda-device":
+        return Device("device", Evidence.LITERAL, name)
+    if word == "cpu-device":
+        return Device("host", Evidence.LITERAL, name)
+    if word in ("h2d", "d2h", "d2d", "h2h", "infer", "non-blocking", "blocking"):
+        return Const(word)
+    return None
 
 
 def _cpp_global(run: Run, file: File, name: str) -> Value | None:

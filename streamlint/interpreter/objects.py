@@ -211,7 +211,34 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
         return value
     with run.within(setup=True, loops=(), guards=()):
         construct(run, value, arguments, site)
+    _widen(run, value)
     return value
+
+
+def _widen(run: Run, value: Instance) -> None:
+    """Other methods may have filled the containers that the constructor left empty."""
+    for name, held in list(value.attrs.items()):
+        if isinstance(held, Series) and held.items == []:
+            value.attrs[name] = Series(None, element=_element(run, value, name), name=f"{value.term}.{name}", kind=held.kind)
+        elif isinstance(held, Table) and held.complete and not held.items:
+            value.attrs[name] = Table(complete=False)
+
+
+def _element(run: Run, value: Instance, name: str) -> Value | None:
+    """C++: what a member container holds, by its type."""
+    from streamlint.interpreter.declarations import typed_value
+
+    declared = next((f for f in value.definition.fields if f.name == name), None)
+    if declared is None or declared.type is None or len(run.frames) > 4:
+        return None
+    kind = value.file.resolve_type(declared.type)
+    if not kind.args:
+        return None
+    with run.entered(Frame(None, value.file, Environment(), value, qualname=value.definition.qualname), None):
+        made = typed_value(run, kind.args[0], f"{value.term}.{name}[]")
+    if isinstance(made, Instance):
+        made.shared = False
+    return made
 
 
 def _foreign_fields(run: Run, value: Instance) -> None:

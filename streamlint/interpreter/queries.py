@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Const, Event, Opaque, Stream, Value
+from streamlint.interpreter.values import Event, Opaque, Stream, Value
 
 
 def asked(value: Value) -> Event | Stream | None:
@@ -16,43 +16,17 @@ def asked(value: Value) -> Event | Stream | None:
     return None
 
 
-def assume(run: Run, node: p.Expression, holds: bool) -> None:
-    """A condition is known to have come out so: if it says that a query succeeded, the host has seen that work end."""
-    if isinstance(node, p.Unary) and node.op == "not":
-        assume(run, node.operand, not holds)
-    elif isinstance(node, p.Bool):
-        for part in node.values:
-            if len(node.values) == 1 or (node.op == "and") == holds:
-                assume(run, part, holds)
-            elif _mentions_query(part):
-                assume(run, part, holds)
-    elif isinstance(node, p.Compare):
-        _assume_comparison(run, node, holds)
-    elif isinstance(node, p.Call | p.Attr | p.Name):
-        target = asked(run.evaluate(node))
-        if target is not None and holds:
-            run.machine.host_waits(target)
-
-
-def _mentions_query(node: p.Expression) -> bool:
-    return any(isinstance(item, p.Call | p.Attr) and "uery" in str(getattr(item, "name", "") or getattr(getattr(item, "function", None), "id", "")) for item in p.walk(node))
-
-
-def _assume_comparison(run: Run, node: p.Compare, holds: bool) -> None:
-    left, right = run.evaluate(node.left), run.evaluate(node.right)
-    for one, two in ((left, right), (right, left)):
-        target = asked(one)
-        if target is None:
-            continue
-        succeeded = isinstance(two, Const) and two.value in (0, True)
-        equal = holds == (node.op in ("==", "is"))
-        # `!= cudaSuccess` came out false, or `== cudaErrorNotReady` did.
-        if equal == succeeded:
-            run.machine.host_waits(target)
-
-
-def learn(run: Run, value: Value, holds: bool) -> None:
-    """A query's own result was tested."""
+def told(run: Run, value: Value, succeeded: bool) -> None:
+    """A query's own result was tested and came out so."""
     target = asked(value)
-    if target is not None and holds:
+    if target is not None and succeeded:
         run.machine.host_waits(target)
+
+
+def leave_loop(run: Run, node: p.Expression) -> None:
+    """A loop's condition came out false: what that says about the queries in it."""
+    from streamlint.interpreter.conditions import Atom, _tell, probe
+
+    found = probe(run, node)
+    if isinstance(found, Atom):
+        _tell(run, found, False)

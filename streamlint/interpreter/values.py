@@ -89,7 +89,7 @@ class Storage:
     writes: list[Access] = field(default_factory=list)
     reads: list[Access] = field(default_factory=list)
     owner: str = ""  # "caller" for a root's parameters
-    uncertain: bool = False  # memory kind is "pinned when possible"
+    host: bool = False  # on the host for sure, pinned or not
 
     @property
     def on_device(self) -> bool:
@@ -97,7 +97,7 @@ class Storage:
 
     @property
     def on_host(self) -> bool:
-        return self.memory in (Memory.PINNED, Memory.PAGEABLE)
+        return self.host or self.memory in (Memory.PINNED, Memory.PAGEABLE)
 
 
 @dataclass(eq=False, slots=True)

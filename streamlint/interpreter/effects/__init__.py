@@ -160,7 +160,8 @@ def _as_switch(value: Value) -> bool | None:
 
 def own_stream(call: Call) -> Stream | None:
     """The stream that the receiver was made with, if it was made with one."""
-    return call.receiver.storage.stream if isinstance(call.receiver, Buffer) else None
+    made_with = call.receiver.storage.stream if isinstance(call.receiver, Buffer) else None
+    return made_with if made_with is not None and made_with.kind != "null" else None
 
 
 @functools.cache

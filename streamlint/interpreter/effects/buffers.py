@@ -197,16 +197,14 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
     data = call.value("data")
     if isinstance(data, Opaque) and memory is not Memory.DEVICE:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
-        return Buffer(Storage(_foreign_memory(call, data), data.term, trail=(_made_here(call, Memory.UNKNOWN),)), type=call.text("type", "torch.Tensor"))
+        storage = Storage(Memory.UNKNOWN, data.term, trail=(_made_here(call, Memory.UNKNOWN),), library=call.library)
+        storage.host = call.text("space") == "host"
+        return Buffer(storage, type=call.text("type", "torch.Tensor"))
     if not isinstance(data, Buffer):
         return None
     if memory is Memory.DEVICE and not data.storage.on_device:
         return None
     return Buffer(data.storage, data.part, call.text("type", data.type), data.gapped, data.strided)
-
-
-def _foreign_memory(call: Call, data: Opaque) -> Memory:
-    return Memory.UNKNOWN
 
 
 def _size(call: Call, storage: Storage) -> None:

@@ -37,8 +37,9 @@ def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: 
             if buffer.storage.on_device:
                 if wait:
                     device_read(run, buffer, span, name)
-            elif buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.writes:
-                continue
+            elif buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.host and not buffer.storage.writes:
+                if wait and not run.file.is_cuda:
+                    maybe_device_read(run)
             else:
                 host_read(run, buffer, span, name)
 
@@ -75,6 +76,11 @@ def device_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
         host_memory=Memory.PINNED,
     )
     run.machine.copy(copy)
+
+
+def maybe_device_read(run: Run) -> None:
+    """The host fetches a value that may be on a device: if it is, the current stream was waited for."""
+    run.machine.host_waits(run.stream_of("torch"))
 
 
 def in_place(run: Run, target: Buffer, value: Value, span: Span, name: str) -> None:
