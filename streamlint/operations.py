@@ -202,10 +202,24 @@ class Create(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Destroy(Operation):
+    """A stream, an event, a handle or a graph is destroyed."""
+
+
+@dataclass(eq=False, slots=True)
+class Block(Operation):
+    """The host blocks until another thread lets it go. ``what``: join, result, condition, queue, lock; ``on`` names a lock."""
+
+    what: str = "join"
+    on: str = ""
+
+
+@dataclass(eq=False, slots=True)
 class Opaque(Operation):
     """A call whose body is not at hand."""
 
     callee: str = ""
+    on_device: bool = False  # it was given device memory: it works there
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_in_loop
-from streamlint.operations import Alloc, Free, Launch, LoopFrame, Memory, Operation
+from streamlint.operations import Alloc, Copy, Free, Launch, LoopFrame, Memory, Opaque, Operation, Register
 
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
@@ -74,7 +74,7 @@ class AllocInLoop(Check):
         assert free.buffer is not None
         allocated = free.buffer.storage.allocated
         if free.kind == "unregister":
-            self_made = next((o for o in path.before(free) if getattr(o, "buffer", None) is free.buffer and type(o).__name__ == "Register"), None)
+            self_made = next((o for o in path.before(free) if isinstance(o, Register) and o.buffer is not None and o.buffer.storage is free.buffer.storage), None)
             allocated = self_made or allocated
         if allocated is None or free.memory is Memory.PAGEABLE or (isinstance(allocated, Alloc) and allocated.cached):
             return
@@ -119,8 +119,10 @@ class AllocInLoop(Check):
         loop = trim.context.loops[-1] if trim.context.loops else None
         if loop is None or not self._every_round(trim, loop):
             return
-        works = any(isinstance(o, Launch) and o.context.loops and o.context.loops[-1].key == loop.key for o in path.operations)
-        nested = any(len(o.context.loops) > len(trim.context.loops) and loop.key in {f.key for f in o.context.loops} for o in path.operations)
+        inside = [o for o in path.operations if any(f.key == loop.key for f in o.context.loops)]
+        works = any(isinstance(o, Launch | Copy) or (isinstance(o, Opaque) and o.on_device) for o in inside)
+        # Behind an inner loop it is called once an epoch.
+        nested = any(f.key != loop.key and self._within(f.span, loop) for o in inside for f in o.context.loops)
         if not works or nested:
             return
         yield self.finding(

@@ -11,6 +11,7 @@ from streamlint.operations import (
     Alloc,
     Copy,
     Create,
+    Destroy,
     Free,
     Launch,
     Memory,
@@ -22,7 +23,7 @@ from streamlint.operations import (
     Wait,
 )
 
-_CUDA = (Alloc, Copy, Create, Free, Launch, Query, Record, Register, Synchronize, Wait)
+_CUDA = (Alloc, Copy, Create, Destroy, Free, Launch, Query, Record, Register, Synchronize, Wait)
 
 
 class CudaCallInHostCallback(Check):

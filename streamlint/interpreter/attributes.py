@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint import program as p
+from streamlint.interpreter import pointers
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -38,6 +39,8 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
         return _of_opaque(run, value, name, node)
     if isinstance(value, ClassValue):
         return _of_class(run, value, name)
+    if pointers.is_smart(value):
+        return _of_smart(run, value, name, node)
     if isinstance(value, Stream | Event | Handle | Loader):
         return _of_modelled(run, value, name)
     if isinstance(value, Device):
@@ -170,6 +173,14 @@ def settle_method(run: Run, value: Value) -> Value:
             holder.attrs[name] = made
         return holder.attrs[name]
     return value
+
+
+def _of_smart(run: Run, value: Value, name: str, node: p.Attr) -> Value:
+    """``p->x`` is a member of what the pointer points to; ``p.get()`` a method of the pointer."""
+    target = pointers.pointee(value)
+    if node.arrow and target is not None:
+        return get_attribute(run, target, name, node)
+    return Method(value, name)
 
 
 def _of_class(run: Run, value: ClassValue, name: str) -> Value:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter import pointers
 from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.run import Frame, RaiseSignal, ReturnSignal, Run
@@ -134,6 +135,8 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
     from streamlint.interpreter.effects import apply
 
     name = library_name(run, callee.name)
+    if run.file.is_cuda and name.rpartition("::")[2] in ("make_unique", "make_shared"):
+        return _make_smart(run, name, arguments, site)
     if not run.file.is_cuda and (builtin := BUILTINS.get(name)) is not None:
         found = builtin(run, arguments, site)
         if found is not None:
@@ -150,6 +153,24 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
 
         return library_object(run, known, name, arguments, site)
     return opaque_call(run, name, None, arguments, site)
+
+
+def _make_smart(run: Run, name: str, arguments: Arguments, site: CallSite) -> Value:
+    """``std::make_unique<T>(args)``."""
+    from streamlint.interpreter import pointers
+    from streamlint.interpreter.declarations import construct
+    from streamlint.program import Type
+
+    text = site.template[0] if site.template else ""
+    kind = Type(text.removesuffix("[]").strip())
+    if text.endswith("[]"):
+        from streamlint.interpreter.effects import apply
+
+        row = run.file.models.call("malloc")
+        assert row is not None
+        return apply(run, row, "malloc", None, Arguments(), site)
+    value = construct(run, kind, [(None, v) for v in arguments.positional], site.span, f"{name}{run.visit_key(site.node)}")
+    return pointers.make(run, Type("std::unique_ptr" if "unique" in name else "std::shared_ptr", (kind,)), [value])
 
 
 def library_name(run: Run, name: str) -> str:
@@ -173,6 +194,8 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
         found = call_container_method(run, receiver, callee.name, arguments, site)
         if found is not None:
             return found
+    if pointers.is_smart(receiver) and callee.name in ("get", "release", "reset"):
+        return _smart_method(run, receiver, callee.name, arguments, site)
     row = callee.row
     if row is not None:
         return apply(run, row, row_name(row, callee.name), receiver, arguments, site)
@@ -180,6 +203,19 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
     if assumed is not None:
         return assumed
     return opaque_call(run, f"{receiver.term if isinstance(receiver, Opaque) else type(receiver).__name__}.{callee.name}", receiver, arguments, site)
+
+
+def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value:
+    target = pointers.pointee(receiver) or Const(None)
+    assert isinstance(receiver, Handle)
+    if name == "reset":
+        pointers.end(run, receiver, site.span)
+        if arguments.positional:
+            receiver.attrs["(pointee)"] = arguments.positional[0]
+        return Const(None)
+    if name == "release":
+        receiver.attrs.pop("(pointee)", None)
+    return target
 
 
 def row_name(row: object, method: str) -> str:
@@ -229,7 +265,9 @@ def is_kernel(run: Run, value: Value) -> bool:
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
     """Run a body at hand in place, or make the call opaque where that is not possible."""
     function = callee.function
-    if function.space != "host" or is_declaration(function) or is_kernel(run, callee):
+    if is_declaration(function) and callee.file.is_cuda:
+        return _declared_only(run, callee, arguments, site)
+    if function.space != "host" or is_kernel(run, callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
@@ -241,6 +279,15 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     if callee.file.is_cuda:
         _copy_out(run, function, environment, arguments, site)
     return result
+
+
+def _declared_only(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
+    """A function whose body is out of view but that takes a stream: it works there."""
+    from streamlint.interpreter.effects.work import work_of_declared
+
+    environment = bind(run, callee, arguments, site)
+    work_of_declared(run, callee.function, environment, site)
+    return opaque_call(run, callee.function.name, callee.receiver, arguments, site)
 
 
 def run_body(
@@ -370,10 +417,10 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if receiver is not None:
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
-    run.machine.opaque(ops.Opaque(site.span, callee=name), values)
+    on_device = _device_argument(values)
+    run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=on_device is not None), values)
     for value in arguments.positional:
         _written_through(run, value, site)
-    on_device = _device_argument(values)
     if on_device is not None and not run.file.is_cuda:
         return derived(run, on_device, f"result{run.visit_key(site.node)}")
     return run.opaque(f"result{run.visit_key(site.node)}", *values)

@@ -170,6 +170,8 @@ def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -
     """What a comparison that came out so says of its sides: a device is CUDA, a query succeeded."""
     equal = holds == (node.op in ("==", "is"))
     for side, other in ((left, right), (right, left)):
+        if asked(side) is not None and not isinstance(other, Const):
+            told(run, side, not equal)  # `== cudaErrorNotReady` came out false
         if not isinstance(other, Const):
             continue
         if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):

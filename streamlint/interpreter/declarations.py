@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span, Step
+from streamlint.interpreter import pointers
 from streamlint.interpreter.calls import Arguments, CallSite, evaluate_arguments
 from streamlint.interpreter.index import File
 from streamlint.interpreter.run import Run
@@ -34,7 +35,7 @@ _SIZES = {
     "int": 4, "unsigned": 4, "unsigned int": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "long": 8, "unsigned long": 8, "double": 8,
     "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "float2": 8, "float4": 16,
 }  # fmt: skip
-_SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr")
+_SMART = pointers.SMART
 _SEQUENCES = ("std::vector", "std::deque", "std::list", "std::array", "std::queue", "vector", "std::set")
 _TABLES = ("std::map", "std::unordered_map", "map", "unordered_map")
 
@@ -121,6 +122,8 @@ def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
     """A value given to a variable of a type."""
     if kind.name == "auto":
         return value
+    if kind.name in _SMART and not isinstance(value, Const | Opaque):
+        return pointers.make(run, kind, [value])
     row = type_row(run, kind)
     if row is not None and row.kind == "stream" and not kind.pointers:
         if isinstance(value, Const) and value.value in (None, 0):
@@ -215,6 +218,8 @@ def construct(run: Run, kind: Type, given: list[tuple[str | None, Value]], span:
     kind = run.file.resolve_type(kind)
     values = [v for _, v in given]
     row = type_row(run, kind)
+    if kind.name in _SMART:
+        return pointers.make(run, kind, values)
     if row is not None and not kind.pointers:
         return _library_value(run, kind, row, values, span, name)
     if kind.name in _SEQUENCES or kind.name in _TABLES:
@@ -224,7 +229,7 @@ def construct(run: Run, kind: Type, given: list[tuple[str | None, Value]], span:
             return values[0]
         return _object(run, found, values, span, name)
     if kind.name in _SMART:
-        return values[0] if values else run.opaque(f"empty:{name}")
+        return pointers.make(run, kind, values)
     call = run.file.models.call(kind.name)
     if call is not None:
         from streamlint.interpreter.effects import apply
@@ -245,9 +250,23 @@ def _library_value(run: Run, kind: Type, row: TypeRow, values: list[Value], span
         return _container(run, kind, row, name, span, values)
     if row.kind in ("stream", "event") and len(values) == 1:
         return values[0]
+    if row.kind == "pointer" and values:
+        return _device_pointer(run, row, values[0])
     if row.kind == "event":
         return run.new_event(row.name)
     return library_object(run, row, kind.name, Arguments(values), CallSite(p.Unknown(), span, kind.name))
+
+
+def _device_pointer(run: Run, row: TypeRow, value: Value) -> Value:
+    """``thrust::device_ptr<T>(p)``: the same memory, on the device for sure."""
+    from streamlint.interpreter.effects import buffer_of
+
+    buffer = buffer_of(run, value)
+    if buffer is None:
+        return value
+    if row.space == "device" and buffer.storage.memory is Memory.UNKNOWN:
+        buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.LITERAL
+    return buffer
 
 
 def library_object(run: Run, row: TypeRow, name: str, arguments: Arguments, site: CallSite) -> Value:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.calls import Arguments, CallSite
 
 # Methods that only torch tensors (and modules) have, under a file that imports torch.
-_TENSOR_METHODS = frozenset({"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind"})
+_TENSOR_METHODS = frozenset({"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"})
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
@@ -72,7 +72,7 @@ def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
         ) or any(isinstance(v, Opaque) and "device" in v.term for v in given)
     if name == "copy_":
         return True
-    if name in ("cuda", "cpu", "pin_memory", "record_stream", "detach"):
+    if name in ("cuda", "cpu", "pin_memory", "record_stream", "detach", "data_ptr"):
         return True
     return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint import program as p
+from streamlint.interpreter import pointers
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -247,6 +248,8 @@ def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> V
         return run.remembered(f"*{value.term}", lambda: run.opaque(f"*{value.term}"))
     if isinstance(value, Instance):
         return value
+    if (target := pointers.pointee(value)) is not None:
+        return target
     if isinstance(value, Opaque):
         return element_of(run, value, "0")
     return value

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable
 
 from streamlint import cuda_model
-from streamlint.cuda_model import Clocks, Stamp, Strength
+from streamlint.cuda_model import NULL, Clocks, Stamp, Strength
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value, reachable
 from streamlint.operations import (
@@ -44,6 +44,8 @@ class Machine:
         self.pending: dict[int, Storage] = {}  # storages with device writes that the host may not have seen
         self._keys = itertools.count(1)
         self.context = Context()
+        # Python: the current stream at a root may be any stream of its caller's.
+        self.ambient = False
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
 
@@ -160,6 +162,8 @@ class Machine:
             return
         self.know(operation.stream)
         event.snapshot = self.clocks.record(operation.stream.key)
+        if self.ambient and operation.stream.kind in ("parameter", "foreign"):
+            event.snapshot = {**self.clocks.of(NULL), **event.snapshot}
         event.recorded = operation
 
     def wait(self, operation: Wait) -> None:
@@ -187,6 +191,8 @@ class Machine:
         if isinstance(on, Stream):
             self.know(on)
             self.clocks.synchronize_stream(on.key)
+            if self.ambient and on.kind in ("parameter", "foreign"):
+                self.clocks.synchronize(self.clocks.of(NULL))
         elif isinstance(on, Event) and not on.unknown:
             if on.snapshot is not None:
                 self.clocks.synchronize(on.snapshot)

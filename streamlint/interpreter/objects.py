@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter import pointers
 from streamlint.interpreter.index import File, accepts, assigned_attributes, is_declaration
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
@@ -23,7 +24,6 @@ from streamlint.interpreter.values import (
     Series,
     Table,
     Value,
-    contents,
     reachable,
 )
 from streamlint.operations import Memory
@@ -409,9 +409,25 @@ def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None
     """C++: destroy what a scope owns, in reverse order; what is returned lives on."""
     kept = {id(v) for v in reachable([keep])} if keep is not None else set()
     for value in reversed(scope.owned):
-        if id(value) not in kept:
-            destroy(run, value, None)
+        if id(value) in kept or (pointers.is_smart(value) and _held_elsewhere(run, value, scope)):
+            continue
+        destroy(run, value, None)
     scope.owned.clear()
+
+
+def _held_elsewhere(run: Run, value: Value, scope: Environment) -> bool:
+    """Whether another owner of what a smart pointer points to is still there."""
+    others: list[Value] = []
+    for frame in run.frames:
+        if frame.this is not None:
+            others.append(frame.this)
+        seen: Environment | None = frame.environment
+        while seen is not None:
+            if seen is not scope:
+                others.extend(seen.names.values())
+            seen = seen.parent
+    others.extend(run.globals.values())
+    return any(v is value for v in reachable(others, limit=1000))
 
 
 def destroy(run: Run, value: Value, span: Span | None) -> None:
@@ -425,9 +441,8 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
             destroy(run, value.element, span)
     elif isinstance(value, Buffer) and value.storage.raw and not value.storage.freed:
         emit_free(run, value, span)
-    elif isinstance(value, Handle) and value.type.endswith("_ptr"):
-        for inner in contents(value):
-            destroy(run, inner, span)
+    elif isinstance(value, Handle) and pointers.is_smart(value):
+        pointers.end(run, value, span)
 
 
 def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:

@@ -113,6 +113,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
             environment.types[param.name] = param.type
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
+    run.machine.ambient = not root.file.is_cuda
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
     run_body(run, value, environment, None, setup=is_setup, teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"))

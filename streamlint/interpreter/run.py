@@ -29,6 +29,10 @@ MAX_DEPTH = 6
 MAX_STEPS = 40_000
 
 
+# The type of a library's current stream, whose methods it has.
+STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
+
+
 class Signal(Exception):
     """Control that leaves a statement list."""
 
@@ -208,7 +212,7 @@ class Run:
         """The library's current stream. At a root torch's is ambient: the default stream, unless a caller shown switched it."""
         if library not in self.current:
             kind = "ambient" if library == "torch" else "null"
-            self.current[library] = Stream("null", kind, None, library)
+            self.current[library] = Stream("null", kind, None, library, STREAM_TYPES.get(library, ""))
         return self.current[library]
 
     # --- decisions -------------------------------------------------------------------------------------------------------------------

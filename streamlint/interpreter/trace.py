@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Conflict, LoopFrame, Opaque, Operation
+from streamlint.operations import Conflict, LoopFrame, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Trace:
         return iter(self.operations[: operation.index])
 
     def next(self, operation: Operation) -> Operation | None:
-        """The operation right behind one; what is known to do nothing on the device does not count."""
-        return next((o for o in self.after(operation) if not isinstance(o, Opaque)), None)
+        """The operation right behind one."""
+        return next(self.after(operation), None)
 
 
 def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:

@@ -74,7 +74,7 @@ def host_waits(figures: Figures) -> Outcome:
     if found is None or len(set(gate)) < 3:
         return Outcome(None, "fewer than three gate times")
     early = sum(h < g for g, h in zip(gate, host, strict=True))
-    text = f"slope of host time on gate time {found:.2f} over gates of {min(gate):.0f} to {max(gate):.0f} ms"
+    text = f"slope of host time on gate time {round(found, 2) + 0.0:.2f} over gates of {min(gate):.0f} to {max(gate):.0f} ms"
     if WAITS[0] <= found <= WAITS[1] and early == 0:
         return Outcome(True, f"waits: {text}")
     if abs(found) <= DOES_NOT_WAIT:

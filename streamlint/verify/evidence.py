@@ -60,7 +60,7 @@ def _versions() -> dict[str, str]:
     for distribution in importlib.metadata.distributions():
         name = (distribution.metadata["Name"] or "").lower()
         if name in names or name.startswith("cupy-cuda"):
-            found[name] = distribution.version
+            found.setdefault(name, distribution.version)  # the first on the path is the one that is imported
     return dict(sorted(found.items()))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamlint.findings import Span
+from streamlint.interpreter import pointers
 from streamlint.interpreter.calls import Arguments, CallSite, opaque_call
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Event, Handle, Opaque, Reference, Series, Stream, Value
@@ -182,11 +183,8 @@ def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
             value.buffer = run.unknown_buffer(value.name, type or ("pointer" if run.file.is_cuda else "torch.Tensor"), owner="caller")
             value.buffer.storage.evidence = value.evidence
         return value.buffer
-    if isinstance(value, Handle) and isinstance(value.attrs.get("memory"), Buffer):
-        held = value.attrs["memory"]
-        assert isinstance(held, Buffer)
-        return held
-    return None
+    target = pointers.pointee(value) if value is not None else None
+    return target if isinstance(target, Buffer) else None
 
 
 def _addressed(run: Run, reference: Reference) -> Buffer | None:

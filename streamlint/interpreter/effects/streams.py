@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint.findings import Step
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import (
     Const,
     Device,
@@ -62,10 +62,10 @@ def _stream_member(run: Run, value: Instance) -> Stream:
     return _foreign(run, value, value.term)
 
 
-def _foreign(run: Run, value: Value, term: str) -> Stream:
+def _foreign(run: Run, value: Value, term: str, library: str = "") -> Stream:
     """A stream from out of view: equal for equal terms, different from all others."""
     kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
-    made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None))
+    made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None, library, _stream_type(library) if library else ""))
     assert isinstance(made, Stream)
     return made
 
@@ -155,14 +155,14 @@ def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = N
     if which == "pool":
         return Stream(run.machine.fresh("pool"), "created", False, library, type=_stream_type(library))
     if values and isinstance(values[0], Stream):
-        return values[0]
+        return replace(values[0], type=_stream_type(library))  # the same stream under another library's type
     if values and isinstance(values[0], Const) and values[0].value in (0, None):
-        return Stream("null", "null", None, library)
-    return _foreign(run, values[0], values[0].term) if values else run.opaque("stream")
+        return Stream("null", "null", None, library, _stream_type(library))
+    return _foreign(run, values[0], values[0].term, library) if values else run.opaque("stream")
 
 
 def _stream_type(library: str) -> str:
-    return {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}.get(library, "cudaStream_t")
+    return STREAM_TYPES.get(library, "cudaStream_t")
 
 
 def _stream_of(call: Call) -> Value:
@@ -318,6 +318,11 @@ def _capture(call: Call) -> Value:
     return call.opaque()
 
 
+def _destroy(call: Call) -> Value:
+    call.run.machine.note(ops.Destroy(call.span, call.library, call.name))
+    return call.status()
+
+
 def _status(call: Call) -> Value:
     return call.status()
 
@@ -334,6 +339,6 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "scope": _scope,
     "bind_stream": _bind_stream,
     "capture": _capture,
-    "destroy": _status,
+    "destroy": _destroy,
 }
 __all__ = ["EFFECTS", "Series", "as_event", "as_stream", "stream_argument"]

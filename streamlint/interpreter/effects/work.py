@@ -14,6 +14,7 @@ from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
     Const,
+    Environment,
     FunctionValue,
     Handle,
     KernelConfig,
@@ -246,6 +247,25 @@ def _policy_stream(call: Call) -> Stream | None:
         return None
     on_device = any(isinstance(v, Buffer) and v.storage.on_device for v in call.arguments.positional)
     return Stream("null", "null", None, "thrust", chosen=call.span, how="policy") if on_device else None
+
+
+_STREAMS = frozenset({"cudaStream_t", "CUstream", "hipStream_t"})
+
+
+def work_of_declared(run: Run, function: p.Function, environment: Environment, site: CallSite) -> None:
+    """A call of a function that is only declared, with a stream among its parameters: device work on that stream."""
+    from streamlint.interpreter.calls import Arguments as Args
+    from streamlint.interpreter.effects import Call
+    from streamlint.interpreter.effects.streams import as_stream
+    from streamlint.models import Row
+
+    param = next((pm for pm in function.params if pm.type is not None and pm.type.name in _STREAMS and not pm.type.pointers), None)
+    if param is None:
+        return
+    call = Call(run, Row(("declared",), "launch", {}, "cuda_runtime"), function.name, None, Args(), site)
+    stream = as_stream(call, environment.names[param.name])
+    touched = tuple(b for v in environment.names.values() for b in buffers_in(v) if b.storage.on_device)
+    run.machine.launch(ops.Launch(site.span, "cuda_runtime", function.name, stream=stream, reads=touched, kind="library"))
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------------------------

@@ -25,10 +25,17 @@ def torch_module() -> Any:
 
 def numba_cuda() -> Any:
     """``numba.cuda``, if it sees the device."""
+    supply_row_stack(importlib.import_module("numpy"))
     cuda: Any = importlib.import_module("numba.cuda")
     if not cuda.is_available():
         raise UnsupportedError("the installed numba sees no CUDA device")
     return cuda
+
+
+def supply_row_stack(numpy: Any) -> None:
+    """Let numba compile kernels: numba-cuda 0.30 registers ``numpy.row_stack``, an alias that NumPy 2.5 dropped. This process only."""
+    if not hasattr(numpy, "row_stack"):
+        numpy.row_stack = lambda arrays: numpy.vstack(arrays)
 
 
 def flush_numba(cuda: Any) -> None:

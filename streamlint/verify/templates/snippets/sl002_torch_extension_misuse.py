@@ -2,7 +2,7 @@ import torch
 from torch.utils.cpp_extension import load_inline
 
 SOURCE = r"""
-#include <torch/extension.h>
+#include <torch/types.h>
 
 __global__ void twice(const float* x, float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,0 +1,233 @@
+"""CUDA C++ that stands in Python strings: each string that holds host code becomes a module of its own.
+
+Two kinds of strings do: those that are handed to ``load_inline``, and longer ones with a host function that launches or copies. A string
+of kernels alone (CuPy's RawKernel, PyCUDA's SourceModule) holds nothing that an operation could stand in.
+
+The text that is lowered has the geometry of the Python file: blank, but for the literal's content at its own rows and columns. So places
+are right by themselves. Where a literal's text is not its value (an escape such as ``\\n``, several literals side by side), what
+stands behind that is told at the literal's first line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+
+from streamlint.frontends import UnreadableSource
+from streamlint.program import (
+    Assign,
+    Attr,
+    Binary,
+    Call,
+    Collection,
+    Conditional,
+    Const,
+    Expression,
+    ExprStatement,
+    Function,
+    Launch,
+    Module,
+    Name,
+    Position,
+    Starred,
+    walk,
+)
+
+TORCH_HEADER = "torch/extension.h"
+
+_HINTS = ("__global__", "<<<", "cudaMem", "cudaLaunch", "load_inline")
+_HOST_WORK = re.compile(r"<<<|\bcudaMemcpyAsync\b|\bcudaLaunch")
+_FEWEST_BREAKS = 3  # a string of more than three lines
+# load_inline(name, cpp_sources, cuda_sources, ...)
+_SOURCES = {"cpp_sources", "cuda_sources", 1, 2}
+_OF_RECEIVER = {"format", "replace", "strip", "lstrip", "rstrip"}
+_OF_ARGUMENT = {"dedent", "join"}
+
+_LITERAL = re.compile(r"([rRuU]?)(\"\"\"|'''|\"|')((?:[^\\]|\\.)*?)\2", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+# Escapes that stand for one character and need not be told from a blank and that character: `\\`, `\"`, `\'`.
+_PADDED = "\\\"'"
+_HARD = frozenset("abfnrtvxuUN01234567")
+
+Bindings = dict[str, list[Expression]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What is lowered for a literal: ``content`` begins at ``row`` and ``column``; from offset ``exact`` on it is not the file's text."""
+
+    content: str
+    row: int
+    column: int
+    exact: int | None = None
+
+
+def modules_in(module: Module) -> list[Module]:
+    """The CUDA modules in a Python module's strings, in order; their places are those of the Python file."""
+    if not any(hint in module.text for hint in _HINTS):
+        return []
+    nodes = list(walk(module))
+    given = {id(const) for const in _given_to_load_inline(nodes)}
+    unused = {id(node.value) for node in nodes if isinstance(node, ExprStatement)}
+    found: list[tuple[Position, Module]] = []
+    for node in nodes:
+        if isinstance(node, Const) and isinstance(node.value, str) and (id(node) in given or (id(node) not in unused and _may_hold(node.value))):
+            inner = _lowered(node, node.value, module)
+            if inner is not None and (id(node) in given or _has_host_work(inner)):
+                if id(node) in given and TORCH_HEADER not in inner.includes:
+                    inner.includes = (*inner.includes, TORCH_HEADER)  # load_inline adds it
+                found.append((node.at, inner))
+    return [inner for _, inner in sorted(found, key=lambda pair: pair[0])]
+
+
+# --- which strings ------------------------------------------------------------------------------------------------------------------
+
+
+def _given_to_load_inline(nodes: list[object]) -> Iterator[Const]:
+    bindings = _bindings(nodes)
+    for node in nodes:
+        if isinstance(node, Call) and _last_name(node.function) == "load_inline":
+            for place, arg in enumerate(node.args):
+                if (arg.keyword or place) in _SOURCES and not arg.stars:
+                    yield from _strings(arg.value, bindings, frozenset())
+
+
+def _bindings(nodes: list[object]) -> Bindings:
+    """What each name is given, in whatever scope: sources hardly share a name with other texts of a file."""
+    bindings: Bindings = {}
+    for node in nodes:
+        if isinstance(node, Assign) and node.value is not None and node.op in (None, "+"):
+            for target in node.targets:
+                if isinstance(target, Name):
+                    bindings.setdefault(target.id, []).append(node.value)
+    return bindings
+
+
+def _last_name(function: Expression) -> str:
+    return function.id if isinstance(function, Name) else function.name if isinstance(function, Attr) else ""
+
+
+def _strings(value: Expression, bindings: Bindings, seen: frozenset[str]) -> Iterator[Const]:
+    """The string literals that a source argument is made of."""
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            yield value
+    elif isinstance(value, Name) and value.id not in seen:
+        for bound in bindings.get(value.id, ()):
+            yield from _strings(bound, bindings, seen | {value.id})
+    else:
+        for part in _parts(value):
+            yield from _strings(part, bindings, seen)
+
+
+def _parts(value: Expression) -> tuple[Expression, ...]:
+    if isinstance(value, Collection):
+        return value.items
+    if isinstance(value, Starred):
+        return (value.value,)
+    if isinstance(value, Conditional):
+        return value.then, value.otherwise
+    if isinstance(value, Binary):
+        return (value.left, value.right) if value.op == "+" else (value.left,)
+    if isinstance(value, Call):
+        name = _last_name(value.function)
+        if name in _OF_RECEIVER and isinstance(value.function, Attr):
+            return (value.function.value,)
+        if name in _OF_ARGUMENT:
+            return tuple(arg.value for arg in value.args[:1])
+    return ()
+
+
+def _may_hold(text: str) -> bool:
+    return text.count("\n") >= _FEWEST_BREAKS and _HOST_WORK.search(text) is not None
+
+
+def _has_host_work(module: Module) -> bool:
+    functions = [f for overloads in module.functions.values() for f in overloads]
+    functions += [f for definition in module.classes.values() for overloads in definition.methods.values() for f in overloads]
+    return any(_works(function) for function in functions)
+
+
+def _works(function: Function) -> bool:
+    if function.space != "host":
+        return False
+    return any(isinstance(node, Launch) or (isinstance(node, Call) and _HOST_WORK.match(_last_name(node.function))) for node in walk(function))
+
+
+# --- from a literal to a module -------------------------------------------------------------------------------------------------------
+
+
+def _lowered(const: Const, value: str, module: Module) -> Module | None:
+    from streamlint.frontends.cuda import lower
+
+    lines = _lines(module.text)
+    text = _text(const.at, value, lines)
+    try:
+        inner = lower(module.path, "\n" * (text.row - 1) + " " * (text.column - 1) + text.content.replace("\0", " "))
+    except UnreadableSource:
+        return None
+    if text.exact is not None:
+        before = text.content[: text.exact].split("\n")
+        limit = (text.row + len(before) - 1, len(before[-1]) + (text.column if len(before) == 1 else 1))
+        row, column = const.at[:2]
+        _move(inner, limit, (row, column, row, len(lines[row - 1]) + 1))
+    return inner
+
+
+def _lines(text: str) -> list[str]:
+    return re.split(r"\r\n?|\n", text)
+
+
+def _text(at: Position, value: str, lines: list[str]) -> _Text:
+    row, column, end_row, end_column = at
+    source = "\n".join(lines[row - 1 : end_row])
+    source = source[column - 1 : len(source) - len(lines[end_row - 1]) + end_column - 1]
+    literal = _LITERAL.match(source)
+    if literal is None:
+        return _Text(value, row, column, 0)
+    prefix, quote, body = literal.groups()
+    start = column + len(prefix) + len(quote)
+    if literal.end() != len(source):
+        return _Text(value, row, start, 0)
+    if prefix in "rR" and prefix:
+        return _Text(body, row, start)
+    escapes = {escape[1] for escape in _ESCAPE.finditer(body)}
+    if escapes & _HARD:
+        return _Text(value, row, start, body.index("\\"))
+    return _Text(_ESCAPE.sub(_padded, body) if escapes else body, row, start)
+
+
+def _padded(escape: re.Match[str]) -> str:
+    """The character that an escape stands for, in as many columns. C++ joins lines at a backslash as Python does."""
+    return f" {escape[1]}" if escape[1] in _PADDED else escape[0]
+
+
+def _move(module: Module, limit: tuple[int, int], line: Position) -> None:
+    """Give what stands at ``limit`` or behind it the place ``line``."""
+
+    def moved(at: Position) -> Position:
+        if at[:2] == (0, 0):
+            return at
+        return line if at[:2] >= limit else (*at[:2], *min(at[2:], limit))
+
+    module.problems = [(moved(at), message) for at, message in module.problems]
+    stack: list[object] = [module.body, module.functions, module.classes, module.globals]
+    seen: set[int] = set()
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, dict):
+            stack.extend(thing.values())
+        elif isinstance(thing, list | tuple):
+            stack.extend(thing)
+        elif is_dataclass(thing) and id(thing) not in seen:
+            seen.add(id(thing))
+            for item in fields(thing):
+                content = getattr(thing, item.name)
+                if item.name in _PLACES:
+                    setattr(thing, item.name, moved(content))
+                elif content is not None and not isinstance(content, str):
+                    stack.append(content)
+
+
+_PLACES = ("at", "name_at", "head_at")

@@ -1,0 +1,65 @@
+"""Smart pointers (C++): who owns what they point to, and the deleter that ends it."""
+
+from __future__ import annotations
+
+from streamlint.findings import Span
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Value
+from streamlint.program import Type
+
+SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr")
+_POINTEE, _DELETER = "(pointee)", "(deleter)"
+
+
+def make(run: Run, kind: Type, values: list[Value]) -> Handle:
+    """``std::shared_ptr<T>(p, deleter)``, ``std::unique_ptr<T, Deleter>(p)``."""
+    handle = Handle(kind.name, run.machine.fresh("pointer"))
+    if values:
+        target = values[0]
+        if is_smart(target):
+            return target  # type: ignore[return-value]
+        if isinstance(target, Instance):
+            target.shared = True
+        handle.attrs[_POINTEE] = target
+    deleter = values[1] if len(values) > 1 else _deleter_type(run, kind)
+    if deleter is not None:
+        handle.attrs[_DELETER] = deleter
+    return handle
+
+
+def _deleter_type(run: Run, kind: Type) -> Value | None:
+    from streamlint.interpreter.declarations import class_of
+
+    if len(kind.args) < 2:
+        return None
+    found = class_of(run, run.file.resolve_type(kind.args[1]))
+    return Instance(found.definition, found.file) if found is not None else None
+
+
+def is_smart(value: Value | None) -> bool:
+    return isinstance(value, Handle) and value.type in SMART
+
+
+def pointee(value: Value) -> Value | None:
+    """What a smart pointer points to."""
+    return value.attrs.get(_POINTEE) if isinstance(value, Handle) else None
+
+
+def end(run: Run, value: Handle, span: Span | None) -> None:
+    """The last owner is gone: the deleter runs, or what is pointed to is destroyed."""
+    from streamlint.interpreter.calls import Arguments, CallSite, invoke
+    from streamlint.interpreter.objects import destroy
+    from streamlint.program import Unknown
+
+    target = value.attrs.pop(_POINTEE, None)
+    if target is None:
+        return
+    deleter = value.attrs.get(_DELETER)
+    place = span or Span(run.file.path, 0, 0, 0, 0)
+    if isinstance(deleter, Instance | FunctionValue | LibraryName | ClassValue):
+        invoke(run, deleter, Arguments([target]), CallSite(Unknown(), place, "deleter"))
+        return
+    if isinstance(target, Instance):
+        target.shared = False
+    if not isinstance(target, Buffer | Const):
+        destroy(run, target, span)
