@@ -91,7 +91,7 @@ def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, 
     from streamlint.interpreter.facts import facts_of
     from streamlint.interpreter.roots import roots_of
 
-    facts = facts_of(file)
+    facts = facts_of(file, settings.default_stream)
     found: list[Finding] = []
     for check in checks:
         found.extend(check.on_map(facts))

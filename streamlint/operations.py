@@ -109,6 +109,7 @@ class Copy(Operation):
     evidence: Evidence = Evidence.NONE
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
+    host_made_in: tuple[Span, ...] | None = None  # the calls in progress when the host memory was made
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Copy, Direction, Evidence, Memory, Operation, Synchronize
 
@@ -61,6 +61,7 @@ class UnpinnedNonBlocking(Check):
         yield self.finding(
             operation,
             self._message(operation),
+            span=self._place(operation),
             trail=self._trail(operation),
             help=self._help(operation),
             facts={
@@ -83,6 +84,13 @@ class UnpinnedNonBlocking(Check):
         waited = isinstance(following, Synchronize) and (following.of is None or following.of is copy.stream or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None))
         return not waited
 
+    def _place(self, copy: Copy) -> Span:
+        """The copy; where a caller made the memory and passed it in, the call that passes it."""
+        made_in, calls = copy.host_made_in, copy.context.calls
+        if made_in is not None and len(made_in) < len(calls) and calls[: len(made_in)] == made_in and not copy.host_gapped:
+            return calls[len(made_in)]
+        return copy.span
+
     def _message(self, copy: Copy) -> str:
         what = "from" if copy.direction is Direction.H2D else "to"
         memory = "a strided view of pinned memory, which is staged through pageable memory" if copy.host_gapped else "pageable memory"
@@ -90,7 +98,9 @@ class UnpinnedNonBlocking(Check):
         return f"asynchronous copy {what} {memory}{condition}: the call may block the host until the stream has caught up"
 
     def _trail(self, copy: Copy) -> tuple[Step, ...]:
-        return (*copy.trail, *call_trail(copy))
+        place = self._place(copy)
+        steps = [*copy.trail, *(step for step in call_trail(copy) if step.span != place)]
+        return (*steps, Step("the copy", copy.span)) if place != copy.span else tuple(steps)
 
     def _help(self, copy: Copy) -> str:
         if copy.host_gapped:

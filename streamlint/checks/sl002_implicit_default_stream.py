@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Direction, Launch, Operation
+from streamlint.operations import Copy, Direction, Launch, Operation, Wait
 
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy"})
 
@@ -65,6 +65,8 @@ class ImplicitDefaultStream(Check):
         if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":
             return
         if operation.stream.how not in _CHOICES or operation.context.callback is not None:
+            return
+        if self._ordered_on_purpose(path):
             return
         reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
         if reason is None:
@@ -123,6 +125,10 @@ class ImplicitDefaultStream(Check):
         if len(beside) > 1 or operation.context.loops:
             return "other streams have work in flight"
         return None
+
+    def _ordered_on_purpose(self, path: Trace) -> bool:
+        """The path makes the null stream wait for an event, or others for one recorded on it: its place is deliberate."""
+        return any(isinstance(o, Wait) and o.stream is not None and o.stream.kind == "null" for o in path.operations)
 
     # --- what it says --------------------------------------------------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
     Alloc,
+    Block,
     Copy,
     Create,
     Destroy,
@@ -73,6 +75,9 @@ class CudaCallInHostCallback(Check):
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         registration = operation.context.callback
+        if registration is not None and isinstance(operation, Block):
+            yield from self._blocks(operation, registration, path)
+            return
         if registration is None or not isinstance(operation, _CUDA) or not self._touches_cuda(operation):
             return
         # Only the first one of a callback: the rest is a consequence.
@@ -85,6 +90,35 @@ class CudaCallInHostCallback(Check):
             help="signal a thread of your own from the callback (a queue, an event) and make the CUDA call there",
             facts={"api": operation.api, "kind": "refused call"},
         )
+
+    def _blocks(self, operation: Block, registration: Step, path: Trace) -> Iterator[Finding]:
+        """The callback waits for a thread that makes CUDA calls itself: neither may ever go on."""
+        facts = path.facts
+        waits = {
+            "join": facts.threads_work,
+            "result": facts.threads_work,
+            "condition": facts.wakers_work,
+            "queue": facts.wakers_work,
+            "lock": operation.on in facts.locks_over_waits,
+        }
+        if not waits.get(operation.what):
+            return
+        whom = "a lock that is held while the device is waited for" if operation.what == "lock" else "a thread that makes CUDA calls"
+        yield self.finding(
+            operation,
+            f"a host callback waits for {whom}: the stream stands still meanwhile, and the two can wait for each other for ever",
+            span=self._place(operation, registration),
+            trail=(registration, *self._steps(operation, registration)),
+            help="let the callback only signal, and wait on a thread of your own",
+            facts={"api": operation.api, "kind": "lock inversion"},
+        )
+
+    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
+        """One finding a statement: its further operations are consequences."""
+        first: dict[tuple[str, int], Finding] = {}
+        for finding in findings:
+            first.setdefault((finding.span.file, finding.span.row), finding)
+        return list(first.values())
 
     def _touches_cuda(self, operation: Operation) -> bool:
         if isinstance(operation, Free | Alloc):
@@ -107,4 +141,4 @@ class CudaCallInHostCallback(Check):
 
     def _steps(self, operation: Operation, registration: Step) -> tuple[Step, ...]:
         steps = [step for step in call_trail(operation, "reached through this call") if step.span != registration.span]
-        return (*steps, Step("the CUDA operation", operation.span))
+        return (*steps, Step("the blocking call" if isinstance(operation, Block) else "the CUDA operation", operation.span))

@@ -36,7 +36,7 @@ from streamlint.program import (
 
 TORCH_HEADER = "torch/extension.h"
 
-_HINTS = ("__global__", "<<<", "cudaMem", "cudaLaunch", "load_inline")
+_HINTS = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
 _HOST_WORK = re.compile(r"<<<|\bcudaMemcpyAsync\b|\bcudaLaunch")
 _FEWEST_BREAKS = 3  # a string of more than three lines
 # load_inline(name, cpp_sources, cuda_sources, ...)
@@ -68,26 +68,30 @@ def modules_in(module: Module) -> list[Module]:
     if not any(hint in module.text for hint in _HINTS):
         return []
     nodes = list(walk(module))
-    given = {id(const) for const in _given_to_load_inline(nodes)}
+    given = {id(const) for const in _given_to_load_inline(nodes, module.imports)}
     unused = {id(node.value) for node in nodes if isinstance(node, ExprStatement)}
     found: list[tuple[Position, Module]] = []
     for node in nodes:
-        if isinstance(node, Const) and isinstance(node.value, str) and (id(node) in given or (id(node) not in unused and _may_hold(node.value))):
-            inner = _lowered(node, node.value, module)
-            if inner is not None and (id(node) in given or _has_host_work(inner)):
-                if id(node) in given and TORCH_HEADER not in inner.includes:
-                    inner.includes = (*inner.includes, TORCH_HEADER)  # load_inline adds it
-                found.append((node.at, inner))
+        if not isinstance(node, Const) or not isinstance(node.value, str):
+            continue
+        if id(node) in given:
+            inner = _extension(_lowered(node, node.value, module))
+        elif id(node) not in unused and _may_hold(node.value):
+            inner = _with_host_work(_lowered(node, node.value, module))
+        else:
+            continue
+        if inner is not None:
+            found.append((node.at, inner))
     return [inner for _, inner in sorted(found, key=lambda pair: pair[0])]
 
 
 # --- which strings ------------------------------------------------------------------------------------------------------------------
 
 
-def _given_to_load_inline(nodes: list[object]) -> Iterator[Const]:
+def _given_to_load_inline(nodes: list[object], imports: dict[str, str]) -> Iterator[Const]:
     bindings = _bindings(nodes)
     for node in nodes:
-        if isinstance(node, Call) and _last_name(node.function) == "load_inline":
+        if isinstance(node, Call) and imports.get(_last_name(node.function), _last_name(node.function)).endswith("load_inline"):
             for place, arg in enumerate(node.args):
                 if (arg.keyword or place) in _SOURCES and not arg.stars:
                     yield from _strings(arg.value, bindings, frozenset())
@@ -143,16 +147,25 @@ def _may_hold(text: str) -> bool:
     return text.count("\n") >= _FEWEST_BREAKS and _HOST_WORK.search(text) is not None
 
 
-def _has_host_work(module: Module) -> bool:
-    functions = [f for overloads in module.functions.values() for f in overloads]
-    functions += [f for definition in module.classes.values() for overloads in definition.methods.values() for f in overloads]
-    return any(_works(function) for function in functions)
+def _extension(module: Module | None) -> Module | None:
+    """The module as ``load_inline`` compiles it: with PyTorch's header."""
+    if module is not None and TORCH_HEADER not in module.includes:
+        module.includes = (*module.includes, TORCH_HEADER)
+    return module
+
+
+def _with_host_work(module: Module | None) -> Module | None:
+    """The module if a host function in it has work for the device."""
+    if module is None:
+        return None
+    methods = [overloads for definition in module.classes.values() for overloads in definition.methods.values()]
+    return module if any(_works(function) for overloads in (*module.functions.values(), *methods) for function in overloads) else None
 
 
 def _works(function: Function) -> bool:
-    if function.space != "host":
-        return False
-    return any(isinstance(node, Launch) or (isinstance(node, Call) and _HOST_WORK.match(_last_name(node.function))) for node in walk(function))
+    return function.space == "host" and any(
+        isinstance(node, Launch) or (isinstance(node, Call) and _HOST_WORK.match(_last_name(node.function))) for node in walk(function)
+    )
 
 
 # --- from a literal to a module -------------------------------------------------------------------------------------------------------

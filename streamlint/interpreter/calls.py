@@ -144,6 +144,12 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
     models = run.file.models
     row = models.call(name)
     if row is None and run.file.is_cuda:
+        resolved = run.file.resolve_type(p.Type(name))
+        if resolved.name != name:
+            from streamlint.interpreter.declarations import construct
+
+            return construct(run, resolved, [(None, v) for v in arguments.positional], site.span, name, site.node)
+    if row is None and run.file.is_cuda:
         row = next((r for prefix in run.file.module.using if (r := models.call(f"{prefix}::{name}")) is not None), None)
     if row is not None:
         return apply(run, row, name, None, arguments, site)

@@ -210,7 +210,7 @@ def _array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
         return Series(made or None, name=name)
     size = bytes_of(kind)
     trail = (Step("an array in pageable host memory (the stack or static memory)", span),) if span is not None else ()
-    return Buffer(Storage(Memory.PAGEABLE, name, nbytes=size, small=size is not None and size <= 65536, trail=trail))
+    return Buffer(run.storage(Memory.PAGEABLE, name, nbytes=size, small=size is not None and size <= 65536, trail=trail))
 
 
 def construct(run: Run, kind: Type, given: list[tuple[str | None, Value]], span: Span, name: str = "", node: p.Node | None = None) -> Value:
@@ -220,10 +220,10 @@ def construct(run: Run, kind: Type, given: list[tuple[str | None, Value]], span:
     row = type_row(run, kind)
     if kind.name in _SMART:
         return pointers.make(run, kind, values)
-    if row is not None and not kind.pointers:
-        return _library_value(run, kind, row, values, span, name)
     if kind.name in _SEQUENCES or kind.name in _TABLES:
         return _container(run, kind, row, name, span, values)
+    if row is not None and not kind.pointers:
+        return _library_value(run, kind, row, values, span, name)
     if (found := class_of(run, kind)) is not None and not kind.pointers:
         if len(values) == 1 and isinstance(values[0], Instance) and values[0].definition is found.definition:
             return values[0]
@@ -314,14 +314,14 @@ def _container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span 
         size = values[0].value * _SIZES.get(element.name, 8)
     elif values and isinstance(values[0], Series) and values[0].items is not None:
         size = len(values[0].items) * _SIZES.get(element.name, 8)
-    storage = Storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail)
+    storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail)
     return Buffer(storage, type=row.name if row is not None else kind.name)
 
 
 def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Value:
     first = values[0] if values else None
     if isinstance(first, Series):
-        return Series(list(first.items) if first.items is not None else None, name=name)
+        return Series(list(first.items) if first.items is not None else None, dict(first.made), first.element, name)
     made = default_value(run, element, f"{name}[]", span) if values and not element.pointers and held is None and element.name not in _SMART else None
     if not values:
         series = Series([], name=name)
@@ -334,7 +334,7 @@ def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span
 
 
 def _device_vector(run: Run, row: TypeRow, name: str, span: Span | None, values: list[Value]) -> Value:
-    storage = Storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library="thrust")
+    storage = run.storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library="thrust")
     place = span or Span(run.file.path, 0, 0, 0, 0)
     storage.trail = (Step("allocates device memory here", place),)
     buffer = Buffer(storage, type=row.name)
@@ -354,7 +354,7 @@ def new_object(run: Run, node: p.New) -> Value:
         nbytes = count.value * size if isinstance(count, Const) and isinstance(count.value, int) and size else None
         if class_of(run, kind) is not None:
             return Series(None, name=f"new{run.visit_key(node)}")
-        storage = Storage(Memory.PAGEABLE, f"new{run.visit_key(node)}", nbytes=nbytes, small=nbytes is not None and nbytes <= 65536)
+        storage = run.storage(Memory.PAGEABLE, f"new{run.visit_key(node)}", nbytes=nbytes, small=nbytes is not None and nbytes <= 65536)
         storage.trail = (Step("allocated in pageable host memory here (new[])", span),)
         return Buffer(storage)
     arguments = evaluate_arguments(run, node.args)
@@ -369,20 +369,19 @@ def typed_value(run: Run, kind: Type, name: str, shared: bool = False, parameter
     from streamlint.interpreter.objects import foreign_object
 
     kind = run.file.resolve_type(kind)
+    if kind.name in _SMART and kind.args and not kind.pointers:
+        inner = typed_value(run, kind.args[0], f"*{name}")
+        return pointers.make(run, kind, [inner] if inner is not None else [])
     row = type_row(run, kind)
     if row is not None and kind.pointers == 0:
         return _foreign_library_value(run, kind, row, name, parameter)
     found = class_of(run, kind)
-    if found is None and kind.name in _SMART and kind.args:
-        found = class_of(run, run.file.resolve_type(kind.args[0]))
     if found is not None and kind.pointers <= 1:
         made = foreign_object(run, found, name)
         made.shared = True
         return made
     if kind.name in _SEQUENCES and kind.args and not kind.pointers:
         return _foreign_sequence(run, kind, name)
-    if kind.name in _SMART and kind.args:
-        return typed_value(run, kind.args[0], name)
     return None
 
 
@@ -395,10 +394,10 @@ def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parame
         return Handle(row.name, f"opaque:{name}", unknown=True)
     if row.kind == "buffer":
         if row.space == "device":
-            return Buffer(Storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library=row.library, owner="caller"), type=row.name)
+            return Buffer(run.storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library=row.library, owner="caller"), type=row.name)
         if kind.name in _SEQUENCES and kind.args:
             return _foreign_sequence(run, kind, name)
-        return Buffer(Storage(Memory.UNKNOWN, name, library=row.library, owner="caller"), type=row.name)
+        return Buffer(run.storage(Memory.UNKNOWN, name, library=row.library, owner="caller"), type=row.name)
     return Opaque(name, type=row.name, parameter=parameter)
 
 
@@ -410,7 +409,7 @@ def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
         return Series(None, element=held, name=name)
     # The caller's vector: ordinary host memory unless its allocator says otherwise.
     memory = Memory.UNKNOWN if len(kind.args) > 1 else Memory.PAGEABLE
-    return Buffer(Storage(memory, name, owner="caller", trail=()), type=kind.name)
+    return Buffer(run.storage(memory, name, owner="caller", trail=()), type=kind.name)
 
 
 def is_event(value: Value) -> bool:

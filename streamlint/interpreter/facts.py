@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.interpreter.index import File, is_declaration
+from streamlint.build import per_thread_default_stream
+from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
 _EXTENSION_HEADERS = ("torch/extension.h", "torch/torch.h", "torch/script.h", "torch/all.h", "torch/library.h", "torch/types.h", "ATen/", "c10/cuda", "torch/serialize")
 _STREAM_TYPES = frozenset({"cudaStream_t", "CUstream", "hipStream_t", "at::cuda::CUDAStream", "c10::cuda::CUDAStream", "CUstream_st", "rmm::cuda_stream_view", "cuda_stream_view", "CUDAStream"})
@@ -24,15 +27,20 @@ class FileFacts:
     classes_with_streams: set[str] = field(default_factory=set)
     binds_handles: bool = False  # some code gives a library handle its stream
     per_thread: bool = False
+    wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
+    threads_work: bool = False  # some function that is run on another thread makes CUDA calls
+    locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
 
     @property
     def launches_with_stream(self) -> int:
         return sum(given for _, _, given in self.launches)
 
 
-def facts_of(file: File) -> FileFacts:
+def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     """Collect the facts of a file."""
     facts = FileFacts(file)
+    facts.per_thread = default_stream == "per-thread" or (default_stream == "auto" and per_thread_default_stream(file.path))
+    _threads(facts)
     if not file.is_cuda:
         return facts
     includes = file.module.includes
@@ -80,3 +88,56 @@ def _given_stream(node: p.Launch) -> bool:
         return False
     last = node.config[3]
     return not (isinstance(last, p.Const) and last.value in (0, None)) and not (isinstance(last, p.Name) and last.id in ("NULL", "nullptr", "cudaStreamLegacy"))
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------------------------
+
+_WAKES = frozenset({"notify", "notify_all", "notify_one", "set", "set_value", "put", "put_nowait", "release", "unlock"})
+_RUNS = frozenset({"Thread", "submit", "std::thread", "thread", "std::async", "async", "emplace_back", "apply_async", "run_in_executor"})
+_WAITS = ("ynchronize",)
+_CUDA_CALL = re.compile(r"^(?:cuda|cu|cublas|cufft|curand)[A-Z]")
+_CUDA_PACKAGES = ("cupy", "torch.cuda", "numba.cuda", "cuda.", "cupyx")
+
+
+def _threads(facts: FileFacts) -> None:
+    """Which threads make CUDA calls, which of them wake others, and which locks are held while the device is waited for."""
+    handed: set[str] = set()
+    working: set[str] = set()
+    for node in walk_module(facts.file.module):
+        if isinstance(node, p.Function):
+            if _works(facts.file, node):
+                working.add(node.name)
+                facts.wakers_work = facts.wakers_work or _calls(node) & _WAKES != set()
+        elif isinstance(node, p.Call) and _callee(node) in _RUNS:
+            handed.update(n for arg in node.args if (n := _named(arg.value)))
+        elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
+            handed.update(n for arg in node.args or () if (n := _named(arg.value)))
+        elif isinstance(node, p.With) and any(name.endswith(_WAITS) for statement in node.body for name in _calls(statement)):
+            facts.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
+    facts.threads_work = bool(handed & working)
+
+
+def _callee(node: p.Call) -> str:
+    if isinstance(node.function, p.Attr):
+        return node.function.name
+    return node.function.id if isinstance(node.function, p.Name) else ""
+
+
+def _calls(node: object) -> set[str]:
+    return {_callee(item) for item in p.walk(node) if isinstance(item, p.Call)}
+
+
+def _named(node: object) -> str:
+    return (lvalue(node.value if isinstance(node, p.AddressOf) else node) or "").rpartition(".")[2].rpartition("::")[2]
+
+
+def _works(file: File, function: p.Function) -> bool:
+    """Whether a body makes CUDA calls, as far as its own text says."""
+    for node in p.walk(function):
+        if isinstance(node, p.Launch):
+            return True
+        if isinstance(node, p.Call):
+            name = dotted_name(file, node.function) or _callee(node)
+            if _CUDA_CALL.match(name) or name.startswith(_CUDA_PACKAGES):
+                return True
+    return False

@@ -11,8 +11,10 @@ from streamlint.models import Models
 from streamlint.program import (
     Assign,
     Attr,
+    Call,
     Class,
     ClassDef,
+    Const,
     Declare,
     Expression,
     Field,
@@ -28,6 +30,33 @@ from streamlint.program import (
     With,
     walk,
 )
+
+
+def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
+    for node in walk_module(file.module):
+        if isinstance(node, Call) and (dotted := dotted_name(file, node.function)):
+            row = file.models.calls.get(dotted)
+            if row is not None and row.effect == "setting" and row.get("what") == "allocator":
+                first = node.args[0].value if node.args else None
+                yield row.library, isinstance(first, Const) and first.value is None or dotted_name(file, first).endswith("malloc_managed")
+
+
+def dotted_name(file: File, node: object) -> str:
+    """The library's dotted name that an expression spells, through the file's imports; empty if it is none."""
+    if isinstance(node, Name):
+        return file.module.imports.get(node.id, "")
+    if isinstance(node, Attr):
+        head = dotted_name(file, node.value)
+        return f"{head}.{node.name}" if head else ""
+    return ""
+
+
+def walk_module(module: Module) -> Iterator[object]:
+    """Every node of a module, in functions and classes too."""
+    for statement in module.body:
+        yield from walk(statement)
+    for definition in dict.fromkeys(module.classes.values()):
+        yield from walk(definition)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -58,6 +87,14 @@ class File:
     functions: dict[str, list[Function]] = field(default_factory=dict)  # by last name (C++), by qualname (both)
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
+    _settings: dict[str, bool] | None = None
+
+    @property
+    def settings(self) -> dict[str, bool]:
+        """Settings of libraries that this file makes anywhere: a library's allocator by name, True where it goes to the driver each time."""
+        if self._settings is None:
+            self._settings = dict(_allocator_settings(self))
+        return self._settings
 
     @property
     def path(self) -> str:

@@ -120,7 +120,7 @@ def similar(run: Run, values: list[Value], name: str) -> Value:
         if isinstance(first, Buffer):
             memories = {v.storage.memory for v in values if isinstance(v, Buffer)}
             memory = memories.pop() if len(memories) == 1 else Memory.UNKNOWN
-            storage = Storage(memory, name, evidence=first.storage.evidence, trail=first.storage.trail, library=first.storage.library)
+            storage = run.storage(memory, name, evidence=first.storage.evidence, trail=first.storage.trail, library=first.storage.library)
             return Buffer(storage, type=first.type)
         if isinstance(first, Instance | Series):
             return first
@@ -258,7 +258,7 @@ def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> V
 def batch(run: Run, loader: Loader, term: str) -> Value:
     """A batch of a loader: one pinnedness for every leaf."""
     memory = {True: Memory.PINNED, False: Memory.PAGEABLE, None: Memory.UNKNOWN}[loader.pinned]
-    storage = Storage(memory, f"batch[{term}]", evidence=Evidence.NONE, trail=loader.trail, library="torch")
+    storage = run.storage(memory, f"batch[{term}]", evidence=Evidence.NONE, trail=loader.trail, library="torch")
     return Buffer(storage, type="torch.Tensor", leaves={})
 
 
@@ -267,7 +267,7 @@ def leaf(run: Run, value: Buffer, key: str) -> Value:
     assert value.leaves is not None
     if key not in value.leaves:
         old = value.storage
-        storage = Storage(old.memory, f"{old.name}{key}", evidence=old.evidence, trail=old.trail, library=old.library)
+        storage = Storage(old.memory, f"{old.name}{key}", evidence=old.evidence, trail=old.trail, library=old.library, made_in=old.made_in)
         value.leaves[key] = Buffer(storage, type=value.type, leaves={})
     return value.leaves[key]
 

@@ -239,6 +239,10 @@ class Run:
             self.memo[name] = make()
         return self.memo[name]
 
+    def storage(self, memory: Memory, name: str = "", **facts: Any) -> Storage:
+        """New memory, made by the code in progress."""
+        return Storage(memory, name, made_in=self.context.calls, **facts)
+
     def unknown_buffer(self, name: str, type: str = "torch.Tensor", evidence: Evidence = Evidence.NONE, owner: str = "") -> Buffer:
         return Buffer(Storage(Memory.UNKNOWN, name=name, evidence=evidence, owner=owner), type=type)
 

@@ -34,7 +34,17 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
         with run.current_stream(manager, manager.library or "cupy"):
             inside(manager)
     else:
-        inside(manager if not isinstance(manager, Handle) else manager)
+        if isinstance(manager, Handle) and manager.type == "threading.Lock":
+            _lock(run, expression)
+        inside(manager)
+
+
+def _lock(run: Run, expression: p.Expression) -> None:
+    from streamlint import operations as ops
+    from streamlint.interpreter.guards import lvalue
+
+    name = (lvalue(expression) or "").rpartition(".")[2]
+    run.machine.note(ops.Block(run.node_span(expression), "python", "threading.Lock", what="lock", on=name))
 
 
 def _generator(run: Run, manager: GeneratorCall, inside: object) -> None:

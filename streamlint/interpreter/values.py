@@ -90,6 +90,7 @@ class Storage:
     reads: list[Access] = field(default_factory=list)
     owner: str = ""  # "caller" for a root's parameters
     host: bool = False  # on the host for sure, pinned or not
+    made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
 
     @property
     def on_device(self) -> bool:
@@ -167,6 +168,7 @@ class Handle(Value):
     created: Operation | None = None
     attrs: dict[str, Value] = field(default_factory=dict)
     unknown: bool = False  # from outside: may be bound to any stream
+    made: bool = False  # by a call in view
     trail: tuple[Step, ...] = ()
 
 

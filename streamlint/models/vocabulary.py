@@ -217,6 +217,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "swap": ("exchanges what two variables hold (std::swap)", {"first": "selector", "second": "selector"}),
     "none": ("no effect on memory, streams or order; the result is a plain value", {"result": "word scalar|none|sequence"}),
     "setting": ("changes how later calls behave", {"what": "word allocator|start-method|ptds|no-cache|peer-access", "value": "selector"}),
+    "block": (
+        "the host blocks until another thread lets it go",
+        {"what": "word join|result|condition|queue|lock", "of": "selector"},
+    ),
     "thread": ("runs a function on another thread", {"function": "selector", "arguments": "selectors"}),
     "exit": ("does not return", {}),
     "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),

@@ -38,6 +38,11 @@ def test_host_waits(host: list[float], shown: bool | None) -> None:
     assert outcome(Experiment.HOST_WAITS, {"gate_ms": GATES, "host_ms": host}).shown is shown
 
 
+def test_no_slope_has_no_sign() -> None:
+    figures = {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [0.2, 0.1, 0.1]}
+    assert "gate time 0.00 over" in outcome(Experiment.HOST_WAITS, figures).reason
+
+
 def test_host_waits_needs_three_gate_times() -> None:
     assert outcome(Experiment.HOST_WAITS, {"gate_ms": [20.0, 60.0], "host_ms": [20.5, 60.5]}).shown is None
     assert outcome(Experiment.HOST_WAITS, {}).shown is None

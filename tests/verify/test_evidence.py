@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,12 @@ def test_foreign_files_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps({"schema": 99, "entries": [_case()]}), encoding="utf-8")
     assert evidence.read(tmp_path) == []
     assert evidence.read(tmp_path / "absent") == []
+
+
+def test_the_version_noted_is_the_one_that_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, version in (("first", "2.4.6"), ("second", "2.5.2")):
+        metadata = tmp_path / folder / f"numpy-{version}.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: numpy\nVersion: {version}\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
+    assert evidence.platform_facts({})["packages"] == {"numpy": "2.4.6"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from types import SimpleNamespace
 
 import pytest
 
 from streamlint.verify import templates
 from streamlint.verify.cases import SNIPPETS, VARIANTS, Case
+from streamlint.verify.templates import _common
 
 CASES = [case for template in templates.load().values() for case in template.cases]
 
@@ -50,3 +52,13 @@ def test_one_marked_line_in_the_misuse_and_none_in_the_remedy(case: Case) -> Non
 def test_python_snippets_parse(case: Case) -> None:
     for variant in VARIANTS:
         ast.parse(case.source(variant), feature_version=(3, 10))
+
+
+def test_numpy_without_row_stack_gets_one_of_its_own() -> None:
+    numpy = SimpleNamespace(vstack=sum)
+    _common.supply_row_stack(numpy)
+    assert numpy.row_stack([1, 2]) == 3
+    assert numpy.row_stack is not numpy.vstack
+    before = SimpleNamespace(row_stack=sum)
+    _common.supply_row_stack(before)
+    assert before.row_stack is sum

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.findings import Span, Step
-from streamlint.interpreter.run import Run
+from streamlint import program as p
+from streamlint.interpreter.names import lookup_global
+from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     Buffer,
+    ClassValue,
     Const,
     Device,
+    Environment,
+    FunctionValue,
     Handle,
     Instance,
     LibraryName,
@@ -128,19 +134,24 @@ def _factory(call: Call) -> Value:
     alias = _aliased(call, memory)
     if alias is not None:
         return alias
-    storage = Storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
+    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
     _size(call, storage)
     storage.trail = (_made_here(call, memory),)
     result = Buffer(storage, type=call.text("type", "torch.Tensor"))
     data = call.value("data")
     if isinstance(data, Buffer | Series):
         _read_data(call, data, memory, result)
-    if call.flag("raw") and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
+    if _is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, buffer=result))
     if memory is Memory.DEVICE:
         storage.stream = run.stream_of("torch" if call.library.startswith("torch") else call.library)
     return result
+
+
+def _is_raw(call: Call) -> bool:
+    """Whether a buffer comes from the driver each time: a library without a pool, or one whose pool was switched off."""
+    return call.run.file.settings.get(call.library, call.flag("raw"))
 
 
 def _made_here(call: Call, memory: Memory) -> Step:
@@ -197,7 +208,7 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
     data = call.value("data")
     if isinstance(data, Opaque) and memory is not Memory.DEVICE:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
-        storage = Storage(Memory.UNKNOWN, data.term, trail=(_made_here(call, Memory.UNKNOWN),), library=call.library)
+        storage = call.run.storage(Memory.UNKNOWN, data.term, trail=(_made_here(call, Memory.UNKNOWN),), library=call.library)
         storage.host = call.text("space") == "host"
         return Buffer(storage, type=call.text("type", "torch.Tensor"))
     if not isinstance(data, Buffer):
@@ -291,7 +302,7 @@ def _host_view(call: Call, buffer: Buffer, result: Buffer) -> Value:
     if buffer.storage.on_device:
         if call.library == "numpy":
             read_values(run, [buffer], call.span, call.name)
-        return Buffer(Storage(Memory.PAGEABLE, f"{call.name}{run.visit_key(call.site.node)}", library="numpy"), type="numpy.ndarray")
+        return Buffer(run.storage(Memory.PAGEABLE, f"{call.name}{run.visit_key(call.site.node)}", library="numpy"), type="numpy.ndarray")
     if run.machine.in_flight(buffer) is not None:
         result.access = ops.HostRead(call.span, call.library, call.name, buffer=buffer)
     elif buffer.access is not None:
@@ -304,7 +315,7 @@ def _contiguous(call: Call, buffer: Buffer) -> Value:
         from streamlint.interpreter.effects.host import read_values
 
         read_values(call.run, [buffer], call.span, call.name)
-        storage = Storage(Memory.PAGEABLE, f"{buffer.storage.name}.contiguous", library=buffer.storage.library)
+        storage = call.run.storage(Memory.PAGEABLE, f"{buffer.storage.name}.contiguous", library=buffer.storage.library)
         storage.trail = (*buffer.storage.trail, Step("copied into new pageable memory here: contiguous() of a strided view", call.span))
         return Buffer(storage, type=buffer.type)
     return Buffer(buffer.storage, buffer.part, buffer.type)
@@ -321,7 +332,7 @@ def _pin(call: Call) -> Value:
 
     read_values(call.run, [buffer], call.span, call.name)
     old = buffer.storage
-    storage = Storage(Memory.PINNED, f"{old.name}.pinned", nbytes=old.nbytes, small=old.small, library=old.library)
+    storage = call.run.storage(Memory.PINNED, f"{old.name}.pinned", nbytes=old.nbytes, small=old.small, library=old.library)
     storage.trail = (Step("pinned here", call.span),)
     return Buffer(storage, type=buffer.type, leaves={} if buffer.leaves is not None else None)
 
@@ -364,7 +375,7 @@ def _transfer(call: Call) -> Value:
         value = _gathered(call, value)
     source = buffer_of(run, value)
     if source is None and isinstance(value, Const | Series):
-        storage = Storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),))
+        storage = run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),))
         source = Buffer(storage, type="numpy.ndarray")
     if source is None:
         return call.opaque(*([value] if value is not None else []))
@@ -406,14 +417,14 @@ def _to_device(call: Call, source: Buffer, target: Device) -> Value:
     if source.storage.on_device:
         return Buffer(source.storage, source.part, call.text("type", source.type), source.gapped, source.strided, leaves=source.leaves)
     asynchronous = call.switch("asynchronous")
-    storage = Storage(Memory.DEVICE, f"{call.name}{run.visit_key(call.site.node)}", evidence=target.evidence, library=call.library)
+    storage = run.storage(Memory.DEVICE, f"{call.name}{run.visit_key(call.site.node)}", evidence=target.evidence, library=call.library)
     storage.trail = (Step("moved to the device here", call.span),)
     storage.nbytes, storage.small = source.storage.nbytes, source.storage.small
     result = Buffer(storage, type=call.text("type", source.type), leaves={} if source.leaves is not None else None)
     out = call.value("out")
     if isinstance(out, Buffer):
         result = out
-    elif call.flag("raw"):
+    elif call.flag("raw") and _is_raw(call):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=Memory.DEVICE, buffer=result))
     if call.flag("staged") and source.storage.memory is not Memory.PINNED:
@@ -452,7 +463,7 @@ def _to_host(call: Call, source: Buffer) -> Value:
     memory = Memory.PINNED if pinned else Memory.PAGEABLE
     if rule == "pinned-if-asynchronous" and asynchronous is None:
         memory = Memory.UNKNOWN
-    storage = Storage(memory, f"{call.name}{run.visit_key(call.site.node)}", library=call.library)
+    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", library=call.library)
     storage.trail = (Step("copied to new pinned host memory here" if pinned else "copied to new pageable host memory here", call.span),)
     storage.nbytes, storage.small = source.storage.nbytes, source.storage.small
     result = Buffer(storage, type=call.text("type", source.type), leaves={} if source.leaves is not None else None)
@@ -501,6 +512,7 @@ def issue_copy(
         evidence=evidence,
         host_memory=effective,
         host_gapped=gapped,
+        host_made_in=storage.made_in if storage is not None else None,
         trail=storage.trail if storage is not None else (),
     )
     call.run.machine.copy(operation)
@@ -514,9 +526,25 @@ def host_part(buffer: Buffer | None) -> bool:
 def move_module(call: Call, value: Handle | Instance) -> Value:
     """``module.to(device)``: its parameters move; the module is returned."""
     target = _target(call)
-    if target is not None:
-        value.attrs["(device)"] = target
+    if target is None:
+        return value
+    before = value.attrs.get("(device)")
+    value.attrs["(device)"] = target
+    if target.space == "device" and before is None and isinstance(value, Handle) and value.made and call.switch("asynchronous"):
+        _upload_parameters(call, value, target)
     return value
+
+
+def _upload_parameters(call: Call, module: Handle, target: Device) -> None:
+    """The parameters of a module that was made in view are in pageable memory."""
+    from streamlint.interpreter.effects.streams import stream_argument
+
+    sizes = [v.value for v in module.args.values() if isinstance(v, Const) and isinstance(v.value, int) and not isinstance(v.value, bool)]
+    small = bool(sizes) and is_small(4 * math.prod(max(size, 1) for size in sizes))
+    trail = tuple(Step("a module's parameters are made in pageable host memory here", step.span) for step in module.trail)
+    source = Buffer(call.run.storage(Memory.PAGEABLE, "parameters", small=small, trail=trail))
+    result = Buffer(call.run.storage(Memory.DEVICE, "parameters", evidence=target.evidence))
+    issue_copy(call, result, source, Direction.H2D, asynchronous=True, stream=stream_argument(call), evidence=target.evidence)
 
 
 def _module_to(call: Call) -> Value:
@@ -556,7 +584,7 @@ def _side(call: Call, name: str) -> Buffer | None:
 
     value = call.value(name)
     if isinstance(value, Series | Const) and not call.run.file.is_cuda:
-        return Buffer(Storage(Memory.PAGEABLE, "literal", small=True), type="numpy.ndarray")
+        return Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True), type="numpy.ndarray")
     return buffer_of(call.run, value)
 
 
@@ -632,14 +660,24 @@ def _loader(call: Call) -> Value:
     else:
         trail = (Step("batches of this loader", call.span),)
     collate = call.value("collate")
-    if pinned and collate is not None and not (isinstance(collate, Const) and collate.value is None):
-        pinned = True if _collates_tensors(collate) else None
+    if pinned and isinstance(collate, FunctionValue) and _makes_unpinnable(call.run, collate):
+        pinned = False
+        trail = (Step("the batches are objects of a class without pin_memory(): this loader leaves them pageable", call.span),)
     return Loader(pinned, trail, type=call.name)
 
 
-def _collates_tensors(collate: Value) -> bool:
-    # A class without pin_memory() silently stays pageable; a function's result is not looked into here.
-    return True
+def _makes_unpinnable(run: Run, collate: FunctionValue) -> bool:
+    """Whether a collate function returns objects of a class at hand that a loader cannot pin (utils/data/_utils/pin_memory.py)."""
+    made = [
+        node.value.function
+        for node in p.walk(collate.function)
+        if isinstance(node, p.Return) and isinstance(node.value, p.Call) and isinstance(node.value.function, p.Name)
+    ]
+    if not made:
+        return False
+    with run.entered(Frame(None, collate.file, Environment(), qualname="<module>"), None):
+        classes = [lookup_global(run, collate.file, name.id) for name in made]
+    return all(isinstance(c, ClassValue) and "pin_memory" not in c.definition.methods and not c.definition.bases for c in classes)
 
 
 def _same(call: Call) -> Value:

@@ -167,6 +167,7 @@ def _object(call: Call) -> Value:
     handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"))
     handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
     handle.trail = (Step("created here", call.span),)
+    handle.made = "device" not in handle.args
     return call.store(handle)
 
 

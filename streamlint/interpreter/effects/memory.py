@@ -28,7 +28,7 @@ def _alloc(call: Call) -> Value:
     size = call.value("bytes")
     nbytes = size.value if isinstance(size, Const) and isinstance(size.value, int) else None
     ordered = call.row.get("stream") is not None
-    storage = Storage(memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library)
+    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library)
     storage.small = nbytes is not None and nbytes <= 65536
     storage.raw = not ordered and memory is not Memory.PAGEABLE
     storage.trail = (Step(_WORDS.get(memory, "allocated here"), call.span),)

@@ -69,7 +69,7 @@ def _on_device(
         stream = run.stream_of(home)
         if stream.kind == "null" and stream.chosen is None:
             stream = replace(stream, chosen=span, how="omitted")
-    storage = Storage(Memory.DEVICE, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", evidence=Evidence(max(device.storage.evidence, Evidence.DERIVED)), library=home)
+    storage = run.storage(Memory.DEVICE, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", evidence=Evidence(max(device.storage.evidence, Evidence.DERIVED)), library=home)
     result = Buffer(storage, type=type or device.type)
     reads = tuple(b for b in operands if b.storage.on_device)
     written = tuple(writes) or (result,)
@@ -90,7 +90,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     first = operands[0] if operands else None
     every = bool(operands) and all(b.storage.on_host for b in operands)
     memory = Memory.PAGEABLE if every else Memory.UNKNOWN
-    storage = Storage(memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else "")
+    storage = run.storage(memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else "")
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
         storage.trail = (*(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()), Step(f"computed on the host here ({last_name(name)}): a new pageable tensor", span))
@@ -331,12 +331,22 @@ def _thread(call: Call) -> Value:
     """Another thread's work is out of view for now: what it can reach may be awaited there."""
     from streamlint.interpreter.calls import opaque_call
 
-    return opaque_call(call.run, call.name, call.receiver, call.arguments, call.site)
+    result = opaque_call(call.run, call.name, call.receiver, call.arguments, call.site)
+    kind = "concurrent.futures.Future" if "Executor" in call.name else "threading.Thread" if call.name.endswith("Thread") else ""
+    return Opaque(result.term, (result,), type=kind) if kind else result
+
+
+def _block(call: Call) -> Value:
+    """The host waits for another thread, which may have waited for anything on the device."""
+    run = call.run
+    run.machine.note(ops.Block(call.span, call.library, call.name, what=call.text("what", "join")))
+    run.machine.forget_everything()
+    return call.opaque(*([call.receiver] if call.receiver is not None else []))
 
 
 def is_handle(value: Value) -> bool:
     return isinstance(value, Handle)
 
 
-EFFECTS: dict[str, Callable[[Call], Value]] = {"compute": _compute, "launch": _launch, "callback": _callback, "thread": _thread}
+EFFECTS: dict[str, Callable[[Call], Value]] = {"compute": _compute, "launch": _launch, "callback": _callback, "thread": _thread, "block": _block}
 __all__ = ["EFFECTS", "Selector", "chevron_launch", "compute", "numba_launch"]

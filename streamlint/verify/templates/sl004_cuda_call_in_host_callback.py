@@ -1,9 +1,9 @@
 """SL004: CUDA calls, or waits for a thread that uses CUDA, inside a host callback.
 
 "The host function must not make any CUDA API calls. Attempting to use a CUDA API may result in cudaErrorNotPermitted, but this is not
-required" (CUDA runtime API, ``cudaLaunchHostFunc``). Measured on an H200 (driver 580.159): allocation,
-free, launch, copy, memset, synchronize, event record and even ``cudaGetDevice`` return 800 and do not hang; event and stream queries
-pass.
+required" (CUDA runtime API, ``cudaLaunchHostFunc``). Measured on an H200 (driver 580.159): allocation, free, launch, copy, memset,
+synchronize, event record, the destruction of events and streams and even ``cudaGetDevice`` return 800 at once, under either way to
+register; only event and stream queries pass.
 """
 
 from __future__ import annotations

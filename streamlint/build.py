@@ -1,0 +1,40 @@
+"""What the build files beside a source say: the default stream that nvcc was told to use."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+_BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
+_PER_THREAD = re.compile(rb"CUDA_API_PER_THREAD_DEFAULT_STREAM|default-stream[\"',\s=]+per-thread")
+_MOST_FOLDERS = 8
+_MOST_BYTES = 1 << 20
+
+
+def per_thread_default_stream(path: str) -> bool:
+    """Whether a build file in the folder of ``path`` or above it, up to the root of the repository, asks for per-thread default streams."""
+    folder = Path(path).parent
+    for _ in range(_MOST_FOLDERS):
+        if _says_per_thread(folder):
+            return True
+        if (folder / ".git").exists() or folder.parent == folder:
+            return False
+        folder = folder.parent
+    return False
+
+
+@functools.lru_cache(maxsize=4096)
+def _says_per_thread(folder: Path) -> bool:
+    for name in _BUILD_FILES:
+        try:
+            with (folder / name).open("rb") as file:
+                if _PER_THREAD.search(_without_comments(file.read(_MOST_BYTES))):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _without_comments(data: bytes) -> bytes:
+    return re.sub(rb"(?m)^\s*#.*$", b"", data)
