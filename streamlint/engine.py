@@ -83,8 +83,17 @@ def _lower(source: Source, options: Options, program: Any, report: Report) -> No
     except UnreadableSource as error:
         report.problems.append(Problem(source.path, error.message, error.row, error.column))
         return
-    known = models.load(language, options.user_models) if options.user_models else models.builtin(language)
-    program.add(module, known)
+    program.add(module, _models(language, options))
+    if language == "python":
+        from streamlint.frontends.inline import modules_in
+
+        module.inline = modules_in(module)
+        for number, inner in enumerate(module.inline, 1):
+            program.add(inner, _models("cuda", options), key=f"{source.path}#inline{number}")
+
+
+def _models(language: str, options: Options) -> models.Models:
+    return models.load(language, options.user_models) if options.user_models else models.builtin(language)
 
 
 def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, report: Report) -> Iterator[Finding]:
@@ -95,7 +104,11 @@ def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, 
     found: list[Finding] = []
     for check in checks:
         found.extend(check.on_map(facts))
+    needs = [check.needs for check in checks if check.needs]
+    everything = len(needs) < len(checks)
     for root in roots_of(file):
+        if not (everything or _wanted(root, needs)):
+            continue
         coverage.roots += 1
         try:
             found.extend(_check_root(file, root, facts, checks, coverage, settings))
@@ -107,6 +120,16 @@ def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, 
     found = sorted(_best(found), key=Finding.sort_key)
     for check in checks:
         yield from check.fold([finding for finding in found if finding.code == check.code], facts)
+
+
+def _wanted(root: Any, needs: Sequence[Any]) -> bool:
+    """Whether what a check needs stands in a root's text or in what it calls."""
+    from streamlint.interpreter.relevance import satisfies_text
+
+    if root.function is None:
+        return satisfies_text(root.file.module.text, needs)
+    found: bool = root.file.relevance.satisfies(root.function, needs)
+    return found
 
 
 def _check_root(file: Any, root: Any, facts: Any, checks: Sequence[Any], coverage: Any, settings: Any) -> Iterator[Finding]:

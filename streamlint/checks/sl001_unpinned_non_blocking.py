@@ -53,7 +53,7 @@ class UnpinnedNonBlocking(Check):
     name = "unpinned-non-blocking"
     category = Category.STALL
     default = "on"
-    needs = (("non_blocking", "cudaMemcpyAsync", "Async", ".cuda(", "copy_to", "to_device", ".set(", ".get("),)
+    needs = (("non_blocking", "Async", "copy_to", "to_device", ".set(", "blocking", "True)"), ("cuda", "Cuda", "cu", "cp.", "hip", "device"))
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._stalls(operation, path):

@@ -59,7 +59,7 @@ class ImplicitDefaultStream(Check):
     name = "implicit-default-stream"
     category = Category.STALL
     default = "on"
-    needs = (("<<<", "cuda", "cupy", "numba", "thrust", "cub"),)
+    needs = (("<<<", "cuda", "cp.", "cupy", "thrust", "cub", "cu"), ("tream", "<<<"))
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":

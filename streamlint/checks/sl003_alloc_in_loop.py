@@ -60,7 +60,11 @@ class AllocInLoop(Check):
     name = "alloc-in-loop"
     category = Category.STALL
     default = "on"
-    needs = (("for ", "while "),)
+    needs = (
+        ("for", "while", "do"),
+        ("alloc", "Alloc", "empty_cache", "device_array", "to_device", "pinned", "egister", "free_all_blocks", "set_allocator", "device_vector", "Memory(", "mapped_array", "empty", "zeros"),
+        ("cuda", "Cuda", "cp.", "cupy", "hip", "thrust", "free_all", "cu"),
+    )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Free) or operation.cached or operation.context.callback is not None:

@@ -54,7 +54,7 @@ class D2hReadBeforeSync(Check):
     name = "d2h-read-before-sync"
     category = Category.RACE
     default = "on"
-    needs = (("non_blocking", "Async", "blocking", "copy_to_host", ".copy_(", ".get(", ".to("),)
+    needs = (("non_blocking", "Async", "blocking", "copy_to_host", "True)", "](", "DtoH"), ("cuda", "Cuda", "cu", "cp", "cpu", "hip", "copy_"))
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, read = conflict.first, conflict.second

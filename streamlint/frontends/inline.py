@@ -85,7 +85,7 @@ def modules_in(module: Module) -> list[Module]:
     return [inner for _, inner in sorted(found, key=lambda pair: pair[0])]
 
 
-# --- which strings ------------------------------------------------------------------------------------------------------------------
+# --- which strings ------------------------------------------------------------------------
 
 
 def _given_to_load_inline(nodes: list[object], imports: dict[str, str]) -> Iterator[Const]:
@@ -168,7 +168,7 @@ def _works(function: Function) -> bool:
     )
 
 
-# --- from a literal to a module -------------------------------------------------------------------------------------------------------
+# --- from a literal to a module ------------------------------------------------------------------------
 
 
 def _lowered(const: Const, value: str, module: Module) -> Module | None:

@@ -17,12 +17,14 @@ from streamlint.interpreter.values import (
     ClassValue,
     Const,
     Environment,
+    Event,
     FunctionValue,
     GeneratorCall,
     Handle,
     Instance,
     KernelConfig,
     LibraryName,
+    Loader,
     Method,
     Opaque,
     Reference,
@@ -275,6 +277,8 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return _declared_only(run, callee, arguments, site)
     if function.space != "host" or is_kernel(run, callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
+    if _passes_over(run, callee, arguments):
+        return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
         return opaque_call(run, function.name, callee.receiver, arguments, site)
@@ -285,6 +289,19 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     if callee.file.is_cuda:
         _copy_out(run, function, environment, arguments, site)
     return result
+
+
+_OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
+
+
+def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
+    """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
+    if callee.file.relevance.matters(callee.function):
+        return False
+    given = arguments.all()
+    if callee.receiver is not None and callee.function.name != "__init__":
+        given.append(callee.receiver)
+    return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 
 
 def _declared_only(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:

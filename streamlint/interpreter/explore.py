@@ -15,8 +15,8 @@ from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
 from streamlint.operations import Conflict, Copy, Memory
 
-MOST_RUNS = 24
-MOST_STEPS = 120_000  # over all runs of a root
+MOST_RUNS = 16
+MOST_STEPS = 60_000  # over all runs of a root
 MOST_FLIPS = 2
 
 Place = tuple[Span, tuple[Span, ...]]
@@ -48,7 +48,7 @@ class Explorer:
             count += 1
             yield run
             if len(forced) < MOST_FLIPS:
-                waiting.extend({**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced)
+                waiting.extend({**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced and decision.worth)
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from streamlint.models import Models
 from streamlint.program import (
@@ -30,6 +31,9 @@ from streamlint.program import (
     With,
     walk,
 )
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.relevance import Relevance
 
 
 def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
@@ -88,6 +92,16 @@ class File:
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
     _settings: dict[str, bool] | None = None
+    _relevance: Relevance | None = None
+
+    @property
+    def relevance(self) -> Relevance:
+        """What in this file can matter."""
+        if self._relevance is None:
+            from streamlint.interpreter.relevance import Relevance
+
+            self._relevance = Relevance(self)
+        return self._relevance
 
     @property
     def settings(self) -> dict[str, bool]:
@@ -167,10 +181,13 @@ class Program:
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     _included: dict[int, list[File]] = field(default_factory=dict)
 
-    def add(self, module: Module, models: Models) -> File:
+    def add(self, module: Module, models: Models, key: str | None = None) -> File:
+        """Take a module into the program; ``key`` names one that has no path of its own (C++ in a Python string)."""
         file = File(module, self, models=models)
-        self.files[module.path] = file
+        self.files[key or module.path] = file
         _index(file)
+        if key is not None:
+            return file
         parts = PurePosixPath(module.path.replace("\\", "/"))
         self._basenames.setdefault(parts.name, []).append(file)
         return file

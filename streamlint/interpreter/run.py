@@ -66,6 +66,7 @@ class Decision:
     arm: bool
     index: int
     span: Span
+    worth: bool = True  # whether its other arm can show anything new
 
 
 @dataclass(eq=False, slots=True)

@@ -81,7 +81,8 @@ def _if(run: Run, node: p.If) -> None:
     holds = test(run, node.test, default)
     undecided = len(run.decisions) > before
     body = node.then if holds else node.otherwise
-    other = node.otherwise if holds else node.then
+    if undecided:
+        _weigh(run, node, holds, before)
     guard = guard_of(run, node, holds) if body else None
     try:
         if guard is not None:
@@ -93,7 +94,15 @@ def _if(run: Run, node: p.If) -> None:
         if undecided:
             run.raised_in.update(list(run.decisions)[before:])
         raise
-    del other
+
+
+def _weigh(run: Run, node: p.If, holds: bool, before: int) -> None:
+    """Whether the other arm of a decision is worth a path of its own."""
+    body, other = (node.then, node.otherwise) if holds else (node.otherwise, node.then)
+    relevance = run.file.relevance
+    worth = relevance.body_matters(other) or (not leaves(other) and relevance.body_matters(body))
+    for atom in list(run.decisions)[before:]:
+        run.decisions[atom].worth = run.decisions[atom].worth and worth
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:
@@ -140,7 +149,6 @@ def _try(run: Run, node: p.Try) -> None:
             _run_handlers(run, node)
         else:
             execute(run, node.otherwise)
-            _glance_at_handlers(run, node)
     finally:
         execute(run, node.final)
 
@@ -151,10 +159,6 @@ def _run_handlers(run: Run, node: p.Try) -> None:
         run.frame.environment.names[handler.name] = run.opaque(handler.name)
     with run.within(handles_error=True):
         execute(run, handler.body)
-
-
-def _glance_at_handlers(run: Run, node: p.Try) -> None:
-    """Names that only a handler binds are bound to unknowns, so that later code is not misread."""
 
 
 def _switch(run: Run, node: p.Switch) -> None:

@@ -58,7 +58,7 @@ def call(module: Module, name: str) -> Call:
     return found
 
 
-# --- which strings ------------------------------------------------------------------------------------------------------------------
+# --- which strings ------------------------------------------------------------------------
 
 IMPORT = "from torch.utils.cpp_extension import load_inline\n"
 
@@ -199,7 +199,7 @@ def test_nothing_is_walked_where_no_host_code_is_mentioned(code: str, monkeypatc
     assert inline.modules_in(module) == []
 
 
-# --- where the code stands ------------------------------------------------------------------------------------------------------------
+# --- where the code stands ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prefix", ["", "r", "R", "u"])

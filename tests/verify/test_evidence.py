@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamlint.verify import evidence
+from streamlint.verify import evidence, templates
 
+SHIPPED = evidence.SHIPPED
 FACTS = {"gpu": "NVIDIA H200", "driver": "580.159.04", "cuda_runtime": "13.0", "python": "3.12.3", "streamlint": "0.1.0", "packages": {}}
 NAME = "NVIDIA H200 · driver 580.159 · CUDA 13.0"
 
@@ -100,3 +102,26 @@ def test_the_version_noted_is_the_one_that_is_imported(tmp_path: Path, monkeypat
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: numpy\nVersion: {version}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
     assert evidence.platform_facts({})["packages"] == {"numpy": "2.4.6"}
+
+
+@pytest.mark.parametrize("rule", ["SL001", "SL002", "SL003", "SL004", "SL005"])
+def test_shipped_evidence_from_an_h200(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "SHIPPED", SHIPPED)
+    found = [entry for entry in evidence.load(rule, tmp_path) if "H200" in entry["platform"]]
+    cases = {case.key: case for case in templates.load()[rule].cases}
+    assert {(rule, entry["case"], entry["api"]) for entry in found} == set(cases)
+    for entry in found:
+        case = cases[rule, entry["case"], entry["api"]]
+        pageable_race = case.parameters.get("memory") == "pageable"
+        assert entry["verdict"] == ("NOT OBSERVED" if pageable_race else "CONFIRMED")
+        assert entry["prediction"] == case.prediction
+        assert entry["date"]
+
+
+def test_shipped_evidence_names_its_platform_and_no_machine() -> None:
+    for path in SHIPPED.glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        facts = json.loads(text)["platform"]
+        assert set(facts) == {"gpu", "driver", "cuda_runtime", "python", "streamlint", "packages"}
+        assert all(facts.values())
+        assert not re.search(r'[\s":]/\w', text)

@@ -2,8 +2,8 @@
 
 "The host function must not make any CUDA API calls. Attempting to use a CUDA API may result in cudaErrorNotPermitted, but this is not
 required" (CUDA runtime API, ``cudaLaunchHostFunc``). Measured on an H200 (driver 580.159): allocation, free, launch, copy, memset,
-synchronize, event record, the destruction of events and streams and even ``cudaGetDevice`` return 800 at once, under either way to
-register; only event and stream queries pass.
+synchronize, event record, the destruction of events and streams and even ``cudaGetDevice`` return 800 at once; only event and stream
+queries pass.
 """
 
 from __future__ import annotations
