@@ -126,7 +126,7 @@ def _wanted(root: Any, needs: Sequence[Any]) -> bool:
     """Whether what a check needs stands in a root's text or in what it calls."""
     from streamlint.interpreter.relevance import satisfies_text
 
-    if root.function is None:
+    if root.function is None or root.file.is_cuda:
         return satisfies_text(root.file.module.text, needs)
     found: bool = root.file.relevance.satisfies(root.function, needs)
     return found

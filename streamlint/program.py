@@ -10,7 +10,7 @@ Nodes compare by identity, so they can be keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -535,19 +535,29 @@ class Module:
     inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
 
 
+_NODES = (Node, Arg, Clause, Handler, Param, Field)
+_FIELDS: dict[type, tuple[str, ...]] = {}
+# Fields that never hold nodes; walking them would be lost time.
+_PLAIN = frozenset({"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"})
+
+
 def children(node: object) -> Iterator[object]:
     """The nodes directly below ``node``, in source order where the fields stand so."""
-    for item in fields(node):  # type: ignore[arg-type]
-        value = getattr(node, item.name)
-        if isinstance(value, Node | Arg | Clause | Handler | Param):
+    cls = node.__class__
+    names = _FIELDS.get(cls)
+    if names is None:
+        names = _FIELDS[cls] = tuple(item.name for item in fields(node) if item.name not in _PLAIN)  # type: ignore[arg-type]
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, _NODES):
             yield value
-        elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        elif isinstance(value, list | tuple):
             yield from _inside(value)
 
 
-def _inside(values: Sequence[object]) -> Iterator[object]:
+def _inside(values: list[object] | tuple[object, ...]) -> Iterator[object]:
     for value in values:
-        if isinstance(value, Node | Arg | Clause | Handler | Param):
+        if isinstance(value, _NODES):
             yield value
         elif isinstance(value, tuple | list):
             yield from _inside(value)
@@ -561,4 +571,5 @@ def walk(node: object) -> Iterator[object]:
         yield current
         if isinstance(current, Class):
             stack.extend(method for overloads in current.methods.values() for method in overloads)
+            stack.extend(current.classes.values())
         stack.extend(reversed(list(children(current))))

@@ -38,8 +38,9 @@ class Check:
     name: ClassVar[str]
     category: ClassVar[Category]
     default: ClassVar[str] = "on"  # on, preview, off
-    # A function is a root for this check only where its text holds one literal of each group.
-    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    # A function is a root for this check only where its text, with that of what it calls, holds one literal of each group of one
+    # alternative. Empty: every function.
+    needs: ClassVar[tuple[tuple[tuple[str, ...], ...], ...]] = ()
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """Called for each operation of a finished path, in order."""

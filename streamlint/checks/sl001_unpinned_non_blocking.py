@@ -53,7 +53,11 @@ class UnpinnedNonBlocking(Check):
     name = "unpinned-non-blocking"
     category = Category.STALL
     default = "on"
-    needs = (("non_blocking", "Async", "copy_to", "to_device", ".set(", "blocking", "True)"), ("cuda", "Cuda", "cu", "cp.", "hip", "device"))
+    needs = (
+        (("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "Memcpy3DAsync", "ToSymbolAsync", "copy_to_device", "copy_to_host", "to_device(", "HtoDAsync", "DtoHAsync", "memcpyAsync"),),
+        (("True)",), (".cuda(", "copy_(", ".to(")),
+        ((".set(", "blocking=False"), ("cupy", "cp.")),
+    )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._stalls(operation, path):

@@ -59,7 +59,10 @@ class ImplicitDefaultStream(Check):
     name = "implicit-default-stream"
     category = Category.STALL
     default = "on"
-    needs = (("<<<", "cuda", "cp.", "cupy", "thrust", "cub", "cu"), ("tream", "<<<"))
+    needs = (
+        (("<<<", "cudaM", "cudaLaunch", "thrust::", "cub::", "cublas", "cufft", "curand", "cusparse", "cusolver", "cudnn", "cuMem", "cuLaunch", "hipM", "nccl"),),
+        (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
+    )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":

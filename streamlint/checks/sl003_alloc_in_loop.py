@@ -61,9 +61,11 @@ class AllocInLoop(Check):
     category = Category.STALL
     default = "on"
     needs = (
-        ("for", "while", "do"),
-        ("alloc", "Alloc", "empty_cache", "device_array", "to_device", "pinned", "egister", "free_all_blocks", "set_allocator", "device_vector", "Memory(", "mapped_array", "empty", "zeros"),
-        ("cuda", "Cuda", "cp.", "cupy", "hip", "thrust", "free_all", "cu"),
+        (
+            ("for", "while", "do"),
+            ("Malloc", "malloc(", "MemAlloc", "HostAlloc", "hostAlloc", "empty_cache", "device_array", "to_device(", "pinned", "HostRegister", "hostRegister", "free_all_blocks", "device_vector", "Memory(", "mapped_array"),
+        ),
+        (("for", "while"), ("cp.", "cupy.")),
     )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

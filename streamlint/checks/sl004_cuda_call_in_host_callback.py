@@ -71,7 +71,7 @@ class CudaCallInHostCallback(Check):
     name = "cuda-call-in-host-callback"
     category = Category.DEADLOCK
     default = "on"
-    needs = (("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),)
+    needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         registration = operation.context.callback

@@ -54,7 +54,11 @@ class D2hReadBeforeSync(Check):
     name = "d2h-read-before-sync"
     category = Category.RACE
     default = "on"
-    needs = (("non_blocking", "Async", "blocking", "copy_to_host", "True)", "](", "DtoH"), ("cuda", "Cuda", "cu", "cp", "cpu", "hip", "copy_"))
+    needs = (
+        (("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "Memcpy3DAsync", "FromSymbolAsync", "copy_to_host", "DtoHAsync", "memcpyAsync", "blocking=False"),),
+        (("True)",), ("copy_(", ".to(")),
+        (("](",), ("tream",)),
+    )
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, read = conflict.first, conflict.second

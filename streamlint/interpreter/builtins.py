@@ -13,6 +13,7 @@ from streamlint.interpreter.values import (
     Const,
     FunctionValue,
     GeneratorCall,
+    Handle,
     Instance,
     LibraryName,
     Loader,
@@ -81,6 +82,8 @@ def _zip(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     for value in arguments.positional:
         if isinstance(value, Buffer) and value.storage.on_host:
             read_values(run, (value,), site.span, "iteration", wait=False)
+    if arguments.open:
+        return Series(None, name=f"zip{run.visit_key(site.node)}")
     series = [as_series(run, v) for v in arguments.positional]
     if not series:
         return Series([])
@@ -209,6 +212,23 @@ def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return run.opaque(f"partial{run.visit_key(site.node)}", *arguments.positional, *arguments.keywords.values())
 
 
+def _fields(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    """``dataclasses.fields(x)``: the fields, each with its name."""
+    holder = arguments.positional[0] if arguments.positional else None
+    if not isinstance(holder, Instance | ClassValue):
+        return None
+    names = [f.name for f in holder.definition.fields if f.annotation is not None]
+    return Series([Handle("dataclasses.Field", f"field:{name}", attrs={"name": Const(name)}) for name in names])
+
+
+def _replace(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    """``dataclasses.replace(x, **changes)``: a new object that shares the rest."""
+    holder = arguments.positional[0] if arguments.positional else None
+    if not isinstance(holder, Instance):
+        return None
+    return Instance(holder.definition, holder.file, {**holder.attrs, **arguments.keywords})
+
+
 def _true(run: Run, arguments: Arguments, site: CallSite) -> Value:
     return Const(True)
 
@@ -250,6 +270,8 @@ BUILTINS: dict[str, Builtin] = {
     "isinstance": _isinstance,
     "getattr": _getattr,
     "functools.partial": _partial,
+    "dataclasses.fields": _fields,
+    "dataclasses.replace": _replace,
     "map": _map,
     "torch.cuda.is_available": _true,
     "torch.cuda.is_initialized": _true,

@@ -296,11 +296,13 @@ _OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfi
 
 def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
     """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
-    if callee.file.relevance.matters(callee.function):
+    if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
-    given = arguments.all()
+    given = [*arguments.all(), *callee.bound]
     if callee.receiver is not None and callee.function.name != "__init__":
         given.append(callee.receiver)
+    if callee.closure is not None:
+        given.append(FunctionValue(callee.function, callee.file, callee.closure))
     return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 
 
@@ -342,7 +344,7 @@ def run_body(
         if callee.file.is_cuda:
             leave_scope(run, environment, keep=result)
     if not callee.file.is_cuda:
-        drop_locals(run, environment, result)
+        drop_locals(run, environment, result, callee.receiver)
     return result
 
 
@@ -444,6 +446,11 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=on_device is not None), values)
     for value in arguments.positional:
         _written_through(run, value, site)
+    if isinstance(receiver, Buffer) and receiver.storage.on_host and not run.file.is_cuda:
+        # A module or a tensor of the host: so is what it makes.
+        result = run.unknown_buffer(f"result{run.visit_key(site.node)}", receiver.type)
+        result.storage.host = True
+        return result
     if on_device is not None and not run.file.is_cuda:
         return derived(run, on_device, f"result{run.visit_key(site.node)}")
     return run.opaque(f"result{run.visit_key(site.node)}", *values)

@@ -41,6 +41,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "**": operator.pow,
 }
 _LARGEST = 1 << 62
+_LONGEST_RING = 4
 
 
 def evaluate(run: Run, node: p.Expression) -> Value:
@@ -132,6 +133,8 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
 
 
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
+    if op == "%" and isinstance(right.value, int) and right.value > _LONGEST_RING:
+        return run.opaque(_term(op, left, right))  # a few rounds say nothing of an interval
     action = _ARITHMETIC.get(op)
     small = all(not isinstance(v.value, int) or abs(v.value) < _LARGEST for v in (left, right))
     if action is not None and small and not (op in ("**", "<<") and not _modest(right.value)):

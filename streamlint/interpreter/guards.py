@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
@@ -74,24 +75,25 @@ _NEUTRAL = frozenset({"self", "this", "torch", "cuda", "np", "cp", "cupy", "std"
 
 def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
     """The guard that the taken arm of an ``if`` stands under."""
-    return classify(run, node.test, node.then if holds else node.otherwise, run.node_span(node))
+    return Guard(_arm_kind(node, holds), run.node_span(node))
 
 
-def classify(run: Run, test: p.Expression, arm: Iterable[object], span: object) -> Guard:
-    from streamlint.findings import Span
+@functools.lru_cache(maxsize=8192)
+def _arm_kind(node: p.If, holds: bool) -> str:
+    return classify(node.test, node.then if holds else node.otherwise)
 
-    assert isinstance(span, Span)
+
+def classify(test: p.Expression, arm: Iterable[object]) -> str:
+    """What kind of condition guards statements: growth, first, rare, device, error, plain."""
     tested = places_in(test) - _NEUTRAL
     assigned = places_assigned(arm)
     if tested & assigned:
-        return Guard("growth" if _compares_size(test) else "first", span)
+        return "growth" if _compares_size(test) else "first"
     if _is_interval(test):
-        return Guard("rare", span)
+        return "rare"
     if _names_called(test) & _DEVICE_CALLS:
-        return Guard("device", span)
-    if _ends_by_leaving(arm):
-        return Guard("error", span)
-    return Guard("plain", span)
+        return "device"
+    return "error" if _ends_by_leaving(arm) else "plain"
 
 
 def _compares_size(test: p.Expression) -> bool:
@@ -119,6 +121,7 @@ def _names_called(node: object) -> set[str]:
     return found
 
 
+@functools.lru_cache(maxsize=8192)
 def loop_kind(node: p.Loop) -> str:
     """``devices``, ``retry``, ``tuning``, ``teardown`` or ``data``: what a loop is for, as far as its structure says."""
     called = _names_called(node)

@@ -69,16 +69,17 @@ def names_in(function: Function) -> frozenset[str]:
     return frozenset(node.id for node in walk(function) if isinstance(node, Name))
 
 
-def assigned_attributes(function: Function) -> Iterator[tuple[str, Expression, Assign]]:
-    """``self.x = e`` in a method: the attribute's name, the value's expression and the statement."""
-    if not function.params:
-        return
-    receiver = function.params[0].name
+@functools.lru_cache(maxsize=4096)
+def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
+    """``self.x = e`` in a method: the expressions that each attribute is given."""
+    found: dict[str, list[Expression]] = {}
+    receiver = function.params[0].name if function.params else ""
     for node in walk(function):
         if isinstance(node, Assign) and node.value is not None and node.op is None:
             for target in node.targets:
                 if isinstance(target, Attr) and isinstance(target.value, Name) and target.value.id == receiver:
-                    yield target.name, node.value, node
+                    found.setdefault(target.name, []).append(node.value)
+    return found
 
 
 @dataclass(eq=False, slots=True)

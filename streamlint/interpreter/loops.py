@@ -189,10 +189,12 @@ def comprehension(run: Run, node: p.Comprehension) -> Value:
     frame.environment = Environment(parent=before)
     found: list[Value] = []
     table = Table(complete=False)
+    run.rooted.extend((Series(found), table))
     try:
         open_ended = _clauses(run, node, 0, found, table)
     finally:
         frame.environment = before
+        del run.rooted[-2:]
     if node.kind == "dict":
         table.element = next(iter(table.items.values()), None)
         return table

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from streamlint import cuda_model
+from streamlint.findings import Step
 from streamlint.cuda_model import NULL, Clocks, Stamp, Strength
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value, reachable
@@ -19,6 +21,7 @@ from streamlint.operations import (
     Context,
     Copy,
     Create,
+    Direction,
     Free,
     HostRead,
     HostWrite,
@@ -44,6 +47,7 @@ class Machine:
         self.pending: dict[int, Storage] = {}  # storages with device writes that the host may not have seen
         self._keys = itertools.count(1)
         self.context = Context()
+        self.capture: Step | None = None  # a graph is being captured: work is recorded, and does not run
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
         # Atoms decided without evidence so far, in order; kept by the path.
@@ -58,7 +62,8 @@ class Machine:
         """Register a stream's clock; blocking ones take part in the default stream's barrier."""
         if stream.key not in self.streams:
             self.streams[stream.key] = stream
-            if stream.blocking or stream.kind == "ptds":
+            # Where it is not known, it is taken as ordered: the barrier is an order that may be there.
+            if stream.blocking or stream.kind == "ptds" or (stream.blocking is None and stream.kind not in ("null", "ambient")):
                 self.clocks.blocking.add(stream.key)
         return stream
 
@@ -67,7 +72,7 @@ class Machine:
     def note(self, operation: Operation) -> Operation:
         """Append an operation to the path, with its surroundings."""
         operation.index = len(self.operations)
-        operation.context = self.context
+        operation.context = self.context if self.capture is None else replace(self.context, capture=self.capture)
         operation.guesses = tuple(self.guesses)
         self.operations.append(operation)
         return operation
@@ -77,23 +82,29 @@ class Machine:
     def copy(self, operation: Copy) -> None:
         """A copy: reads its source and writes its destination, on its stream or (synchronous forms) seen to end by the host."""
         self.note(operation)
+        if self.capture is not None:
+            return
         stream = self.know(operation.stream) if operation.stream else None
         operation.beside = self._beside(stream)
         if stream is None:
             return
+        before = self.clocks.of(stream.key).copy()
         stamp = self.clocks.issue(stream.key)
         if operation.src is not None:
             self._device_access(operation, operation.src, stamp, write=False)
         if operation.dst is not None:
             self._device_access(operation, operation.dst, stamp, write=True)
         wait = cuda_model.copy_wait(operation.direction, operation.host_memory, operation.asked_async)
-        if wait.strength is Strength.GUARANTEED:
-            self.clocks.synchronize(self.clocks.of(stream.key))
+        unknown = operation.direction is Direction.UNKNOWN and not operation.asked_async
+        if wait.strength is Strength.GUARANTEED or unknown:
+            # A pageable upload returns once its source is staged: the work before it has ended, the transfer may not have.
+            staged = operation.direction is Direction.H2D and operation.host_memory is Memory.PAGEABLE
+            self.clocks.synchronize(before if staged else self.clocks.of(stream.key))
             self._settle()
 
     def launch(self, operation: Launch) -> None:
         self.note(operation)
-        if operation.stream is None:
+        if operation.stream is None or self.capture is not None:
             return
         stream = self.know(operation.stream)
         operation.beside = self._beside(stream)
@@ -175,8 +186,9 @@ class Machine:
         if isinstance(on, Stream):
             self.know(on)
             self.clocks.wait(stream.key, self.clocks.record(on.key))
-        elif isinstance(on, Event) and on.snapshot is not None and not on.unknown:
-            self.clocks.wait(stream.key, on.snapshot)
+        elif isinstance(on, Event) and not on.unknown:
+            # Before the first record an event stands for no work at all.
+            self.clocks.wait(stream.key, on.snapshot or {})
         else:
             # It is not known what is awaited: taken as something that orders everything.
             for clock in list(self.clocks.streams.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
@@ -97,7 +98,11 @@ def has_member(this: Instance, name: str) -> bool:
 def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite) -> Value:
     """``C(args)``: an object, its constructor run in place."""
     value = Instance(made.definition, made.file)
-    construct(run, value, arguments, site)
+    run.rooted.append(value)
+    try:
+        construct(run, value, arguments, site)
+    finally:
+        run.rooted.pop()
     return value
 
 
@@ -317,8 +322,8 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
     for owner, file in lineage(run, value.definition, value.file):
         for overloads in owner.methods.values():
             for function in overloads:
-                for attribute, expression, _ in assigned_attributes(function):
-                    if attribute == name and not (isinstance(expression, p.Const) and expression.value is None):
+                for expression in assigned_attributes(function).get(name, ()):
+                    if not (isinstance(expression, p.Const) and expression.value is None):
                         found.append((function, expression, file))
     if len(found) != 1 or len(run.frames) > 5 or id(found[0][0]) in run.stack:
         return None
@@ -338,6 +343,7 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
     return made
 
 
+@functools.lru_cache(maxsize=4096)
 def _uses_locals(function: p.Function, expression: p.Expression) -> bool:
     """Whether an expression names a local variable, whose value cannot be told without running the method."""
     params = {param.name for param in function.params}
@@ -497,12 +503,12 @@ def released(run: Run, dropped: Value, span: Span | None) -> None:
             emit_free(run, buffer, span)
 
 
-def drop_locals(run: Run, environment: Environment, result: Value) -> None:
+def drop_locals(run: Run, environment: Environment, result: Value, receiver: Value | None) -> None:
     """Python: a function's names are gone; what only they held is freed."""
     raw = [v for v in reachable(list(environment.names.values()), limit=80) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed]
     if not raw:
         return
-    alive = _alive(run, result)
+    alive = _alive(run, result, *([receiver] if receiver is not None else []))
     for buffer in raw:
         if id(buffer.storage) not in alive:
             emit_free(run, buffer, None)
@@ -516,4 +522,5 @@ def _alive(run: Run, *extra: Value) -> set[int]:
             values.extend(scope.names.values())
             scope = scope.parent
     values.extend(run.globals.values())
+    values.extend(run.rooted)
     return {id(v.storage) for v in reachable(values, limit=2000) if isinstance(v, Buffer)}

@@ -16,7 +16,8 @@ from streamlint.interpreter.index import File
 _WORDS = (
     "cuda", "Cuda", "CUDA", "tream", "vent(", "Event", "record(", "pin", "non_block", "blocking", "device", ".to(", ".cpu(", "item(", "numpy", "tolist", "copy_",
     "cupy", "cp.", "malloc", "Malloc", "ynchronize", "<<<", "thrust", "cub", "wait(", "query(", "Memcpy", "memcpy", "empty_cache",
-    "launch_host_func", "callback", ".get(", ".set(", "free(", "Free(", "hip", "DataLoader", "collate", "loader", "to_host", "asnumpy", "done", "new ", "vector<",
+    "launch_host_func", "callback", ".get(", ".set(", "free(", "Free(", "hip", "DataLoader", "collate", "loader", "to_host", "asnumpy", "done", "new ", "vector<", "torch.",
+    "Queue", "Thread", "Lock", "Executor", "get_context", "Condition",
 )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ class Relevance:
         if key in self._matters:
             return self._matters[key]
         self._matters[key] = False
-        own = has_word(self.text_of(function))
+        own = self._has_word(self.text_of(function))
         result = own or (depth > 0 and any(self.matters(callee, depth - 1) for callee in self.callees(function)))
         self._matters[key] = result
         return result
@@ -116,15 +117,18 @@ class Relevance:
             if not self.lines:
                 self.lines = self.file.module.text.splitlines()
             text = "\n".join(self.lines[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
-            self._bodies[key] = has_word(text) or any(self.matters(f) for s in body for f in self._called_in(s))
+            self._bodies[key] = self._has_word(text) or any(self.matters(f) for s in body for f in self._called_in(s))
         return self._bodies[key]
+
+    def _has_word(self, text: str) -> bool:
+        return any(word in text for word in _WORDS) or (self.file.is_cuda and "cu" in text)
 
     def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}
         for name in names:
             yield from self._named(name)
 
-    def satisfies(self, function: p.Function, needs: Sequence[Sequence[tuple[str, ...]]]) -> bool:
+    def satisfies(self, function: p.Function, needs: Sequence[Sequence[Sequence[tuple[str, ...]]]]) -> bool:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
         texts = [self.text_of(function)]
         seen = {id(function)}
@@ -137,13 +141,9 @@ class Relevance:
             texts.append(self.text_of(callee))
             if depth < 4:
                 waiting.extend((inner, depth + 1) for inner in self._holder(callee).callees(callee))
-        return any(all(any(word in text for text in texts for word in group) for group in need) for need in needs)
+        return satisfies_text("\n".join(texts), needs)
 
 
-def satisfies_text(text: str, needs: Sequence[Sequence[tuple[str, ...]]]) -> bool:
+def satisfies_text(text: str, needs: Sequence[Sequence[Sequence[tuple[str, ...]]]]) -> bool:
     """Whether one text holds what one of the checks needs."""
-    return any(all(any(word in text for word in group) for group in need) for need in needs)
-
-
-def has_word(text: str) -> bool:
-    return any(word in text for word in _WORDS)
+    return any(all(any(word in text for word in group) for group in alternative) for need in needs for alternative in need)

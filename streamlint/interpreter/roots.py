@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streamlint import program as p
 from streamlint.interpreter.calls import run_body
+from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.run import Frame, RaiseSignal, Run, Signal
 from streamlint.interpreter.values import (
@@ -15,8 +16,10 @@ from streamlint.interpreter.values import (
     Const,
     Device,
     Environment,
+    Event,
     FunctionValue,
     Handle,
+    Instance,
     LibraryName,
     Loader,
     Opaque,
@@ -25,6 +28,7 @@ from streamlint.interpreter.values import (
     Stream,
     Table,
     Value,
+    reachable,
 )
 from streamlint.operations import Evidence, Memory
 
@@ -116,7 +120,18 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     run.machine.ambient = not root.file.is_cuda
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
-    run_body(run, value, environment, None, setup=is_setup, teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"))
+    result = run_body(run, value, environment, None, setup=is_setup, teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"))
+    _read_by_caller(run, result)
+
+
+def _read_by_caller(run: Run, result: Value) -> None:
+    """A host view that was announced (``t.numpy()``) and leaves for a caller who can wait for nothing: it is read."""
+    values = list(reachable([result], limit=200))
+    if any(isinstance(v, Event | Stream | Instance) for v in values):
+        return
+    for value in values:
+        if isinstance(value, Buffer) and value.access is not None:
+            host_read(run, value, value.access.span, value.access.name)
 
 
 def _is_static(function: p.Function) -> bool:
@@ -125,7 +140,6 @@ def _is_static(function: p.Function) -> bool:
 
 def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     from streamlint.interpreter.objects import foreign_object
-    from streamlint.interpreter.values import Instance
 
     assert root.definition is not None
     made = ClassValue(root.definition, root.file)

@@ -126,6 +126,8 @@ class Run:
         self.null = Stream("null", "null", None, "cuda")
         self.growth: list[str] = []
         self.statics: dict[int, Value] = {}
+        # Values under construction, which no name holds yet: they are not dropped meanwhile.
+        self.rooted: list[Value] = []
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 

@@ -85,8 +85,29 @@ def _library(run: Run, manager: ScopeValue, inside: object, expression: p.Expres
         finally:
             unregister(run, manager.buffer, span, "cuda.pinned")
         return
+    if manager.kind == "capture":
+        _capture(run, manager, inside, expression)
+        return
+    if manager.kind == "synchronizes":
+        from streamlint import operations as ops
+
+        inside(manager)  # type: ignore[operator]
+        run.machine.synchronize(ops.Synchronize(run.node_span(expression), manager.library, "scope", of=manager.stream))
+        return
     with run.current_stream(manager.stream, manager.library):
         inside(manager.value if manager.value is not None else manager)  # type: ignore[operator]
+
+
+def _capture(run: Run, manager: ScopeValue, inside: object, expression: p.Expression) -> None:
+    """A graph is captured: what is issued inside is recorded, and does not run."""
+    from streamlint.findings import Step
+
+    before, run.machine.capture = run.machine.capture, Step("captured into a graph here", run.node_span(expression))
+    try:
+        with run.current_stream(manager.stream, manager.library):
+            inside(manager)  # type: ignore[operator]
+    finally:
+        run.machine.capture = before
 
 
 def _call_span(run: Run, expression: p.Expression) -> object:

@@ -31,7 +31,8 @@ def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one[0] == "s" and two[0] == "i":
         return _index_in_slice(two[1], one[1], one[2])
     if one[0] == "s" and two[0] == "s":
-        return one[1] == two[1]  # two ranges with one beginning
+        # Two ranges with one beginning, or one that is the whole axis.
+        return one[1] == two[1] or ("", "") in (one[1:], two[1:])
     # "*" is an index that runs over the whole (a loop's own variable, a mask).
     return "*" in (one[0], two[0])
 

@@ -179,6 +179,7 @@ class Loader(Value):
     pinned: bool | None
     trail: tuple[Step, ...] = ()
     type: str = ""
+    collate: Value | None = None  # a function or a class at hand that makes the batches
 
 
 @dataclass(eq=False, slots=True)

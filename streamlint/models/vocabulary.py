@@ -187,7 +187,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"which": "word current|default|null|ptds|external|attribute|pool", "from": "selector", "library": "text", "into": "selector"},
     ),
     "set_stream": ("makes it the current stream of the thread", {"stream": STREAM, "library": "text"}),
-    "scope": ("a context manager in which a stream is current (torch.cuda.stream(s)); None is no change", {"stream": "selector", "library": "text"}),
+    "scope": (
+        "a context manager in which a stream is current (torch.cuda.stream(s)); None is no change. `synchronizes`: the host waits at its end",
+        {"stream": "selector", "library": "text", "synchronizes": "bool"},
+    ),
     "event": ("creates an event", {"into": "selector", "timing": "switch"}),
     "record": ("records an event; makes one if `event` is absent, and returns it", {"event": "selector", "stream": STREAM, "creates": "bool"}),
     "wait": ("a stream waits for an event or a stream; the host does not", {"stream": STREAM, "on": "selector"}),
@@ -215,7 +218,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"of": "selector", "into": "selector"},
     ),
     "swap": ("exchanges what two variables hold (std::swap)", {"first": "selector", "second": "selector"}),
-    "none": ("no effect on memory, streams or order; the result is a plain value", {"result": "word scalar|none|sequence"}),
+    "none": (
+        "no effect on memory, streams or order; the result is a plain value. `on_device`: the call shows that this buffer is on a device",
+        {"result": "word scalar|none|sequence", "on_device": "selector"},
+    ),
     "setting": ("changes how later calls behave", {"what": "word allocator|start-method|ptds|no-cache|peer-access", "value": "selector"}),
     "block": (
         "the host blocks until another thread lets it go",

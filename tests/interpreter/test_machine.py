@@ -210,11 +210,6 @@ def test_a_read_of_something_unknown_is_silent() -> None:
 
 # --- what orders, and what does not ------------------------------------------------------------------------
 
-NEVER_RECORDED = pytest.mark.xfail(
-    strict=True,
-    reason="Machine.wait: an event that was never recorded orders everything; CUDA makes the wait a no-op, as Machine.host_waits does",
-)
-
 GOOD = [
     pytest.param("copy a; *sync a; read", id="stream sync"),
     pytest.param("copy a; *sync device; read", id="device sync"),
@@ -223,7 +218,7 @@ GOOD = [
     pytest.param("record e a; copy a; *record e a; sync e; read", id="event recorded again after the copy"),
     pytest.param("copy a; record e a; *wait b e; sync b; read", id="event awaited by another stream that is synchronized"),
     pytest.param("copy a; record e a; wait b e; *sync b; read", id="the other stream synchronized"),
-    pytest.param("copy a; *record e a; wait b e; sync b; read", id="event recorded for the other stream", marks=NEVER_RECORDED),
+    pytest.param("copy a; *record e a; wait b e; sync b; read", id="event recorded for the other stream"),
     pytest.param("copy a; *wait b a; sync b; read", id="stream awaited by another stream that is synchronized"),
     pytest.param("copy a; record e a; wait b e; *record f b; wait x f; record e x; sync f; read", id="two events in a chain"),
     pytest.param("copy a; *copy! a other; read", id="blocking copy to pinned memory on the same stream"),
@@ -305,11 +300,7 @@ def test_an_event_stands_for_its_record_not_for_its_stream() -> None:
         ("copy!", True),
         ("copy! a page", True),
         ("upload!", True),
-        pytest.param(
-            "upload! a page",
-            False,
-            marks=pytest.mark.xfail(strict=True, reason="Machine.copy: the host has seen the copy itself end, not only the work before it"),
-        ),
+        ("upload! a page", False),
         ("copy", False),
         ("move!", False),
     ],
@@ -322,15 +313,6 @@ def test_when_a_copy_itself_is_over(copy: str, over: bool) -> None:
 
 # --- unknowns fall silent ------------------------------------------------------------------------
 
-UNKNOWN_STREAM = pytest.mark.xfail(
-    strict=True, reason="Machine.know: a stream of unknown kind counts as non-blocking; it should count as blocking where that brings order"
-)
-UNKNOWN_DIRECTION = pytest.mark.xfail(
-    strict=True,
-    reason="Machine.copy: copy_wait says MAY for a synchronous copy in an unknown direction, so its destination counts as in flight",
-)
-
-
 @pytest.mark.parametrize(
     "program",
     [
@@ -342,11 +324,11 @@ UNKNOWN_DIRECTION = pytest.mark.xfail(
         pytest.param("copy a; record e ?; wait b e; sync b; read", id="a stream waits on an event recorded on an unknown stream"),
         pytest.param("copy ?; read", id="a copy on an unknown stream"),
         pytest.param("kernel ? managed; read managed", id="a kernel on an unknown stream"),
-        pytest.param("copy p; sync null; read", id="null-stream sync, stream of unknown kind", marks=UNKNOWN_STREAM),
-        pytest.param("copy p; copy! null other; read", id="blocking null-stream copy, stream of unknown kind", marks=UNKNOWN_STREAM),
-        pytest.param("copy null; kernel p; sync p; read", id="a stream of unknown kind behind null-stream work", marks=UNKNOWN_STREAM),
-        pytest.param("mystery! a; read", id="a synchronous copy in an unknown direction", marks=UNKNOWN_DIRECTION),
-        pytest.param("copy a; mystery! a other; read", id="the same behind a copy", marks=UNKNOWN_DIRECTION),
+        pytest.param("copy p; sync null; read", id="null-stream sync, stream of unknown kind"),
+        pytest.param("copy p; copy! null other; read", id="blocking null-stream copy, stream of unknown kind"),
+        pytest.param("copy null; kernel p; sync p; read", id="a stream of unknown kind behind null-stream work"),
+        pytest.param("mystery! a; read", id="a synchronous copy in an unknown direction"),
+        pytest.param("copy a; mystery! a other; read", id="the same behind a copy"),
     ],
 )
 def test_unknown_things_order_everything(program: str) -> None:
@@ -488,7 +470,6 @@ def test_parts_that_may_be_apart_do_not(one: str, other: str) -> None:
     assert conflicts(f"copy a host{other}; read host{one}") == []
 
 
-@pytest.mark.xfail(strict=True, reason="unknowns._axis_meets: two slices meet only at one beginning, though [:] is the whole axis")
 def test_a_whole_axis_meets_a_slice_of_it() -> None:
     assert conflicts("copy a host[:]; read host[4:8]") == [(1, 2)]
 

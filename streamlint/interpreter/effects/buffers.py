@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 from streamlint import operations as ops
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.findings import Span, Step
-from streamlint import program as p
-from streamlint.interpreter.names import lookup_global
-from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
     Const,
     Device,
-    Environment,
     FunctionValue,
     Handle,
     Instance,
@@ -660,24 +657,8 @@ def _loader(call: Call) -> Value:
     else:
         trail = (Step("batches of this loader", call.span),)
     collate = call.value("collate")
-    if pinned and isinstance(collate, FunctionValue) and _makes_unpinnable(call.run, collate):
-        pinned = False
-        trail = (Step("the batches are objects of a class without pin_memory(): this loader leaves them pageable", call.span),)
-    return Loader(pinned, trail, type=call.name)
-
-
-def _makes_unpinnable(run: Run, collate: FunctionValue) -> bool:
-    """Whether a collate function returns objects of a class at hand that a loader cannot pin (utils/data/_utils/pin_memory.py)."""
-    made = [
-        node.value.function
-        for node in p.walk(collate.function)
-        if isinstance(node, p.Return) and isinstance(node.value, p.Call) and isinstance(node.value.function, p.Name)
-    ]
-    if not made:
-        return False
-    with run.entered(Frame(None, collate.file, Environment(), qualname="<module>"), None):
-        classes = [lookup_global(run, collate.file, name.id) for name in made]
-    return all(isinstance(c, ClassValue) and "pin_memory" not in c.definition.methods and not c.definition.bases for c in classes)
+    made_here = collate if isinstance(collate, FunctionValue | ClassValue) else None
+    return Loader(pinned, trail, type=call.name, collate=made_here)
 
 
 def _same(call: Call) -> Value:

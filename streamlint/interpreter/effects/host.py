@@ -138,6 +138,9 @@ def _write(call: Call) -> Value:
 
 def _none(call: Call) -> Value:
     result = call.text("result", "scalar")
+    shown = call.value("on_device")
+    if isinstance(shown, Buffer) and shown.storage.memory is Memory.UNKNOWN and not shown.storage.host:
+        shown.storage.memory, shown.storage.evidence = Memory.DEVICE, Evidence.DERIVED
     if result == "none":
         return call.status()
     if call.run.file.is_cuda and call.name.startswith(("cuda", "cublas", "cufft", "curand", "cudnn", "cusparse", "cu")):

@@ -292,6 +292,8 @@ def _scope(call: Call) -> Value:
         if stream is not None:
             call.run.current[library] = stream
         return Handle(call.name, call.run.machine.fresh("scope"), stream)
+    if call.flag("synchronizes"):
+        return ScopeValue(stream, library, value=value, kind="synchronizes")
     return ScopeValue(stream, library, value=value)
 
 
@@ -309,13 +311,17 @@ def _bind_stream(call: Call) -> Value:
 
 
 def _capture(call: Call) -> Value:
-    # Capture is path state of a later rule; its context manager changes the current stream to one of its own.
+    # Its context manager changes the current stream to one of its own.
     if call.text("part") == "scope":
         stream = Stream(call.run.machine.fresh("capture"), "created", False, "torch", "torch.cuda.Stream")
-        return ScopeValue(stream, "torch" if call.library.startswith("torch") else call.library)
-    if call.row.get("graph") is not None and call.text("part") == "end" and call.run.file.is_cuda:
+        return ScopeValue(stream, "torch" if call.library.startswith("torch") else call.library, kind="capture")
+    if call.text("part") == "begin":
+        call.run.machine.capture = Step("capture begins here", call.span)
         return call.status()
-    return call.opaque()
+    call.run.machine.capture = None
+    if call.run.file.is_cuda:
+        return call.status()
+    return Series([Const(0), call.opaque()], kind="tuple") if call.is_tuple else call.opaque()
 
 
 def _destroy(call: Call) -> Value:

@@ -88,7 +88,9 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     if writes:
         return writes[0]
     first = operands[0] if operands else None
-    every = bool(operands) and all(b.storage.on_host for b in operands)
+    hosts = [b for b in operands if b.storage.on_host]
+    # A tensor of the host does not mix with one of a device, but for a scalar: the others are on the host as well.
+    every = bool(operands) and (len(hosts) == len(operands) or any(not b.storage.small for b in hosts))
     memory = Memory.PAGEABLE if every else Memory.UNKNOWN
     storage = run.storage(memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else "")
     if every and first is not None:
@@ -141,8 +143,8 @@ def _result(call: Call, result: Value, values: list[Value], unknown: list[Value]
         return call.opaque()
     if kind == "self" and call.receiver is not None:
         return call.receiver
-    if isinstance(result, Buffer) and unknown and result.storage.memory is not Memory.DEVICE and not call.row.get("host"):
-        # One operand is not known: neither is the result.
+    if isinstance(result, Buffer) and unknown and result.storage.small and result.storage.memory is not Memory.DEVICE and not call.row.get("host"):
+        # Scalars of the host work with whatever the unknown operand is.
         result.storage.memory = Memory.UNKNOWN
     if isinstance(result, Buffer) and not any(True for v in values for _ in buffers_in(v)) and not call.row.get("out"):
         if call.library == "cupy" and not call.flag("host"):
@@ -211,8 +213,25 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         stream: Stream | None = Stream("null", "null", None, "numba", chosen=config.span, how="omitted")
     else:
         stream = as_stream(call, given)
+    arrays = [b for v in arguments.positional for b in buffers_in(v) if b.storage.on_host]
+    for array in arrays:
+        _implicit_copy(call, config.span, array, stream, to_device=True)
     _kernel(run, config.span, "numba", getattr(getattr(config.kernel, "function", None), "name", "kernel"), stream, arguments.positional)
+    for array in arrays:
+        _implicit_copy(call, config.span, array, stream, to_device=False)
     return Const(None)
+
+
+def _implicit_copy(call: Call, span: Span, array: Buffer, stream: Stream | None, to_device: bool) -> None:
+    """numba copies host arrays to the device before the launch and back after it, on the launch's stream (args.py)."""
+    from streamlint.interpreter.effects.buffers import issue_copy
+
+    device = Buffer(call.run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL), type="numba.cuda.cudadrv.devicearray.DeviceNDArray")
+    asynchronous = stream is not None and stream.kind != "null"
+    dst, src = (device, array) if to_device else (array, device)
+    direction = ops.Direction.H2D if to_device else ops.Direction.D2H
+    call.site.span = span
+    issue_copy(call, dst, src, direction, asynchronous=asynchronous, stream=stream, evidence=Evidence.LITERAL)
 
 
 def _launch(call: Call) -> Value:
@@ -283,7 +302,7 @@ def _callback(call: Call) -> Value:
     if function is not None and run.context.callback is None:
         step = Step("registered as a host callback here", call.span)
         with run.within(callback=step, loops=(), guards=()):
-            _run_callback(call, function)
+            _run_callback(call, function, stream)
     return call.status()
 
 
@@ -297,7 +316,7 @@ def _callback_function(call: Call) -> Value | None:
     return value
 
 
-def _run_callback(call: Call, function: Value) -> None:
+def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
     from streamlint.interpreter.calls import Arguments, CallSite, invoke
 
     run = call.run
@@ -309,11 +328,11 @@ def _run_callback(call: Call, function: Value) -> None:
         held = run.evaluate(held.target) if isinstance(held, Reference) else held
         data = [getattr(held, "attrs", {}).get("userData") or run.opaque("userData")]
     if style in ("cupy-add", "numba"):
-        data = [run.opaque("callback-stream"), run.opaque("callback-status"), *(data or [Const(None)])]
+        data = [stream or run.opaque("callback-stream"), run.opaque("callback-status"), *(data or [Const(None)])]
         if style == "numba" and isinstance(function, FunctionValue):
             data = data[: max(1, len(function.function.params))]
     if run.file.is_cuda and call.name.endswith("AddCallback"):
-        data = [run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
+        data = [stream or run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
     if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
         shadow = run.machine.clocks
         run.machine.clocks = type(shadow)(
