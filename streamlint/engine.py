@@ -127,7 +127,7 @@ def _wanted(root: Any, needs: Sequence[Any]) -> bool:
     from streamlint.interpreter.relevance import satisfies_text
 
     if root.function is None or root.file.is_cuda:
-        return satisfies_text(root.file.module.text, needs)
+        return satisfies_text("\n".join(f.module.text for f in (root.file, *root.file.neighbours())), needs)
     found: bool = root.file.relevance.satisfies(root.function, needs)
     return found
 

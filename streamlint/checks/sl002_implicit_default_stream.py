@@ -111,6 +111,8 @@ class ImplicitDefaultStream(Check):
             if function in facts.functions_given_streams:
                 return True
             owner = function.rpartition("::")[0]
+            if function in facts.setup_functions:
+                return False
             if owner in facts.classes_with_streams and not function.endswith(f"::{owner.rpartition('::')[2]}"):
                 return True
         return any(self._mentions_context(facts, function) for function in operation.context.functions)

@@ -106,7 +106,7 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
     kind = run.file.resolve_type(declared.type) if declared.type is not None else Type("auto")
     span = run.span(declared.at)
     if given is not None and given.positional:
-        if len(given.positional) == 1:
+        if len(given.positional) == 1 and not (_is_container(run, kind) and isinstance(given.positional[0], Const | Opaque)):
             return converted(run, given.positional[0], kind, name)
         return construct(run, kind, [(None, v) for v in given.positional], span, name)
     if declared.value is not None and given is None:
@@ -116,6 +116,11 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
         if arguments.positional:
             return construct(run, kind, [(None, v) for v in arguments.positional], span, name)
     return default_value(run, kind, name, span)
+
+
+def _is_container(run: Run, kind: Type) -> bool:
+    row = type_row(run, kind)
+    return not kind.pointers and not kind.reference and (kind.name in (*_SEQUENCES, *_TABLES) or (row is not None and row.kind == "buffer"))
 
 
 def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
@@ -164,10 +169,10 @@ def type_row(run: Run, kind: Type) -> TypeRow | None:
     name = expanded(run.file, kind.name.lstrip(":"))
     if name.startswith("hip") and len(name) > 3 and name[3].islower() is False:
         name = f"cuda{name[3:]}"
-    found = models.types.get(name)
+    found = models.type_named(name)
     if found is None:
         for prefix in run.file.module.using:
-            found = found or models.types.get(f"{prefix}::{name}")
+            found = found or models.type_named(f"{prefix}::{name}")
     return found
 
 
@@ -187,6 +192,8 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
         return run.opaque(f"uninitialised:{name}", type="")
     row = type_row(run, kind)
     if row is not None:
+        if row.kind == "handle" and "*" not in row.name and row.name.startswith("cutlass::"):
+            return Handle(row.name, run.machine.fresh("object"))
         if row.kind in ("stream", "event", "handle", "graph", "device"):
             if row.name in ("at::cuda::CUDAEvent",) or row.name.endswith("CUDAEvent"):
                 return run.new_event(row.name)

@@ -26,6 +26,7 @@ class FileFacts:
     functions_given_streams: set[str] = field(default_factory=set)  # those that take one as a parameter, or ask for the current one
     classes_with_streams: set[str] = field(default_factory=set)
     binds_handles: bool = False  # some code gives a library handle its stream
+    setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
     wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
     threads_work: bool = False  # some function that is run on another thread makes CUDA calls
@@ -63,10 +64,19 @@ def _is_stream(kind: p.Type) -> bool:
     return kind.name in _STREAM_TYPES or any(_is_stream(arg) for arg in kind.args)
 
 
+def _has_stream(facts: FileFacts, kind: p.Type) -> bool:
+    """Whether a parameter is an object of a class that holds a stream."""
+    for file in (facts.file, *facts.file.neighbours()):
+        definition = file.class_named(kind.name)
+        if definition is not None:
+            return any(f.type is not None and _is_stream(f.type) for f in definition.fields)
+    return False
+
+
 def _scan(facts: FileFacts, function: p.Function) -> None:
     if is_declaration(function) or function.space != "host":
         return
-    if any(param.type is not None and _is_stream(param.type) for param in function.params):
+    if any(param.type is not None and (_is_stream(param.type) or _has_stream(facts, param.type)) for param in function.params):
         facts.functions_with_streams.add(function.qualname)
         facts.functions_given_streams.add(function.qualname)
     for node in p.walk(function):
@@ -74,6 +84,8 @@ def _scan(facts: FileFacts, function: p.Function) -> None:
             facts.launches.append((node, function.qualname, _given_stream(node)))
             if _given_stream(node):
                 facts.functions_with_streams.add(function.qualname)
+        elif isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.startswith(("cudaStreamCreate", "hipStreamCreate")):
+            facts.setup_functions.add(function.qualname)
         elif isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.endswith(("SetStream", "SetStream_v2")):
             facts.binds_handles = True
         elif isinstance(node, p.Declare) and _is_stream(node.type):

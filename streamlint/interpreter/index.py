@@ -94,6 +94,16 @@ class File:
     models: Models = field(default_factory=Models)
     _settings: dict[str, bool] | None = None
     _relevance: Relevance | None = None
+    _unbound: bool | None = None
+
+    @property
+    def leaves_handles_unbound(self) -> bool:
+        """Whether the code at hand makes library handles and gives none of them a stream."""
+        if self._unbound is None:
+            names = {node.function.id for f in (self, *self.neighbours()) for node in walk_module(f.module) if isinstance(node, Call) and isinstance(node.function, Name)}
+            makes = any(name.startswith(("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver")) and "Create" in name for name in names)
+            self._unbound = makes and not any(name.endswith(("SetStream", "SetStream_v2", "set_stream")) for name in names)
+        return self._unbound
 
     @property
     def relevance(self) -> Relevance:

@@ -21,6 +21,35 @@ MOST_ROUNDS = 4
 
 def loop(run: Run, node: p.Loop) -> None:
     """Run a loop for as many rounds as are known, a few at most."""
+    before = _numbers(run)
+    _run_loop(run, node)
+    # How often it ran is not known: neither is what it counted.
+    for name, value in _numbers(run).items():
+        if before.get(name, value) != value and not _known_length(run, node):
+            scope = run.frame.environment.find(name)
+            if scope is not None:
+                scope.names[name] = run.opaque(f"{name}{run.visit_key(node)}")
+
+
+def _numbers(run: Run) -> dict[str, float]:
+    """The names that hold numbers."""
+    found: dict[str, float] = {}
+    scope = run.frame.environment
+    while scope is not None:
+        for name, value in scope.names.items():
+            if isinstance(value, Const) and isinstance(value.value, int | float) and not isinstance(value.value, bool):
+                found.setdefault(name, value.value)
+        if run.file.is_cuda is False or scope.parent is None:
+            break
+        scope = scope.parent
+    return found
+
+
+def _known_length(run: Run, node: p.Loop) -> bool:
+    return node.kind == "for" and id(node) in run.known_loops
+
+
+def _run_loop(run: Run, node: p.Loop) -> None:
     if node.kind == "for":
         _for(run, node)
     elif node.kind == "c-for":
@@ -63,6 +92,8 @@ def _for(run: Run, node: p.Loop) -> None:
         return
     length = len(iterable.items) if isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open" else None
     target = node.target
+    if length is not None:
+        run.known_loops.add(id(node))
     with run.within_loop(_frame(run, node, length)):
         for value in rounds_of(run, iterable, node):
             try:

@@ -23,11 +23,13 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
+    Stream,
     Table,
     Value,
     reachable,
 )
 from streamlint.operations import Memory
+from streamlint.program import Type
 
 if TYPE_CHECKING:
     from streamlint.interpreter.calls import Arguments, CallSite
@@ -221,12 +223,28 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
 
 
 def _widen(run: Run, value: Instance) -> None:
-    """Other methods may have filled the containers that the constructor left empty."""
+    """Other methods may have filled the containers that the constructor left empty, and set what it left null."""
+    types = {f.name: f.type for f in value.definition.fields if f.type is not None and not f.static} if value.file.is_cuda else {}
     for name, held in list(value.attrs.items()):
+        if name in types and (isinstance(held, Const) or (isinstance(held, Stream) and held.kind == "null")):
+            value.attrs[name] = _set_elsewhere(run, value, name, types[name])
+            continue
         if isinstance(held, Series) and held.items == []:
             value.attrs[name] = Series(None, element=_element(run, value, name), name=f"{value.term}.{name}", kind=held.kind)
         elif isinstance(held, Table) and held.complete and not held.items:
             value.attrs[name] = Table(complete=False)
+
+
+def _set_elsewhere(run: Run, value: Instance, name: str, kind: Type) -> Value:
+    """C++: a member of an object from out of view that its constructor leaves at a constant."""
+    from streamlint.interpreter.declarations import type_row
+
+    with run.entered(Frame(None, value.file, Environment(), value, qualname=value.definition.qualname), None):
+        row = type_row(run, value.file.resolve_type(kind))
+    term = f"{value.term}.{name}"
+    if row is not None and row.kind == "stream" and not kind.pointers:
+        return Stream(f"opaque:{term}", "foreign", None, row.library, row.name)
+    return Opaque(term, type=row.name if row is not None and not kind.pointers else "", cpp_type=kind)
 
 
 def _element(run: Run, value: Instance, name: str) -> Value | None:

@@ -21,6 +21,7 @@ from streamlint.interpreter.values import (
     Storage,
     Stream,
     Value,
+    restart_serials,
 )
 from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import Expression, Function, Node, Position
@@ -106,6 +107,7 @@ class Run:
     """State of one path through a root."""
 
     def __init__(self, program: Program, forced: dict[str, bool], rounds: int, coverage: Coverage, settings: Settings) -> None:
+        restart_serials()
         self.program = program
         self.forced = forced
         self.rounds = rounds
@@ -128,6 +130,7 @@ class Run:
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
+        self.known_loops: set[int] = set()  # loops whose number of rounds was known
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ A path is executed from its start with values of its own, so values are mutable 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,14 +22,37 @@ if TYPE_CHECKING:
 Part = tuple[Any, ...]  # () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("?", n)
 
 
-class Value:
+_serials = itertools.count(1)
+
+
+def restart_serials() -> None:
+    """A new run numbers its values from 1: two runs that went the same way so far have the same terms."""
+    global _serials
+    _serials = itertools.count(1)
+
+
+class Numbered:
+    """Has a number within its run, given when it is first asked for."""
+
+    __slots__ = ("_serial",)
+
+    @property
+    def serial(self) -> int:
+        try:
+            return self._serial
+        except AttributeError:
+            self._serial: int = next(_serials)
+            return self._serial
+
+
+class Value(Numbered):
     """Anything a name can hold. ``term`` identifies the value in conditions and indices; equal terms are equal values."""
 
     __slots__ = ()
 
     @property
     def term(self) -> str:
-        return f"{type(self).__name__}#{id(self):x}"
+        return f"{type(self).__name__}#{self.serial}"
 
 
 @dataclass(eq=False, slots=True)
@@ -72,7 +96,7 @@ class Access:
 
 
 @dataclass(eq=False, slots=True)
-class Storage:
+class Storage(Numbered):
     """A block of memory. ``trail`` says where its facts came from."""
 
     memory: Memory
@@ -117,7 +141,7 @@ class Buffer(Value):
 
     @property
     def term(self) -> str:
-        return f"buffer#{id(self.storage):x}{self.part}"
+        return f"buffer#{self.storage.serial}{self.part}"
 
 
 @dataclass(eq=False, slots=True)
@@ -235,7 +259,7 @@ class Instance(Value):
 
     @property
     def term(self) -> str:
-        return self.name or f"object#{id(self):x}"
+        return self.name or f"object#{self.serial}"
 
 
 @dataclass(eq=False, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,21 @@ class Models:
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
+    _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
 
     def call(self, name: str) -> Row | None:
         """The row of a call, by its full name; exact names win over patterns."""
         return self.calls.get(name) or self._pattern(name, "")
+
+    def type_named(self, name: str) -> TypeRow | None:
+        """The row of a type; one found by a pattern takes the name that was asked for."""
+        found = self.types.get(name)
+        if found is None:
+            held = next((row for pattern, row in self._type_patterns if pattern.fullmatch(name)), None)
+            if held is not None:
+                found = self.types[name] = replace(held, name=name)
+        return found
 
     def attribute(self, name: str) -> Row | None:
         """The row of an attribute that is read."""
@@ -62,10 +72,16 @@ class Models:
             if row := self.calls.get(f"{seen}{separator}{method}"):
                 return row
         for seen in line:
-            row = self._pattern(f"{seen}{separator}{method}", f"{seen}{separator}")
+            row = self._pattern(f"{seen}{separator}{method}", f"{seen}{separator}") or self._method_pattern(seen, method, separator)
             if row is not None:
                 return row
         return None
+
+    def _method_pattern(self, type_name: str, method: str, separator: str) -> Row | None:
+        """A row whose pattern covers the type's own name (``cutlass::gemm::device::*::run``)."""
+        if not any(pattern.fullmatch(type_name) for pattern, _ in self._type_patterns):
+            return None
+        return self._pattern(f"{type_name}{separator}{method}", "")
 
     def lineage(self, type_name: str) -> list[str]:
         """A type and its bases, nearest first."""
@@ -143,7 +159,11 @@ class Models:
         if "kind" not in values:
             raise ModelError(f"{source}: type {names[0]}: 'kind' is missing")
         for name in names:
-            self.types[name] = TypeRow(name=name, library=library, **values)
+            row = TypeRow(name=name, library=library, **values)
+            if "*" in name:
+                self._type_patterns.append((re.compile(".*".join(map(re.escape, name.split("*")))), row))
+            else:
+                self.types[name] = row
 
 
 def _names(table: dict[str, Any], source: str) -> tuple[str, ...]:

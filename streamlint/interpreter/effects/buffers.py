@@ -191,6 +191,8 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
         return Memory.UNKNOWN, Evidence.NONE
     if device is None and space == "argument" and call.run.memo.get("default-device") is not None:
         return Memory.UNKNOWN, Evidence.NONE
+    if call.run.file.is_cuda and device is None and any(isinstance(v, Opaque | Handle) for v in call.arguments.positional[1:]):
+        return Memory.UNKNOWN, Evidence.NONE  # tensor options that are not followed
     if pinned is None:
         return Memory.UNKNOWN, Evidence.NONE  # pinned when possible
     if pinned:
@@ -605,7 +607,12 @@ def _direction(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction:
         return Direction.D2H
     if to_device is False and from_device is False:
         return Direction.H2H
-    # One side known: an asynchronous copy between unlike places is the usual one, but it is not known.
+    if word == "infer" and call.run.file.is_cuda and call.switch("asynchronous"):
+        # Between host and host nobody would ask for a stream.
+        if to_device is False:
+            return Direction.D2H
+        if from_device is False:
+            return Direction.H2D
     return Direction.UNKNOWN
 
 

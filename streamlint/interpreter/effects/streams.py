@@ -96,9 +96,18 @@ def _stream_among(call: Call, field: Selector) -> Stream | None:
     typed = [v for v in values if isinstance(v, Opaque) and "tream" in v.type]
     if typed:
         return as_stream(call, typed[-1])
-    if any(isinstance(v, Opaque) and not v.type and not v.buffer for v in values[3:]):
+    if any(_may_be_stream(v) for v in values[3:]):
         return None
     return named_stream(call, field.default or "null", omitted=True)
+
+
+def _may_be_stream(value: Value) -> bool:
+    """Whether an unknown value could be a stream: not where its type or its making says that it is a number or a pointer."""
+    if not isinstance(value, Opaque) or value.type or value.buffer is not None:
+        return False
+    if value.cpp_type is not None:
+        return value.cpp_type.name in ("auto", "cudaStream_t") and not value.cpp_type.pointers
+    return not value.name.startswith(("(", "-", "~", "sizeof", "not "))
 
 
 def named_stream(call: Call, word: str, omitted: bool = False) -> Stream | None:
@@ -134,6 +143,9 @@ def _handle_stream(call: Call) -> Stream | None:
             return value.stream
         if not value.unknown:
             return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
+    if isinstance(value, Opaque) and value.name.startswith(("uninitialised:", "self.")) and call.run.file.leaves_handles_unbound:
+        # A member that some other function fills: whichever does, none gives it a stream.
+        return Stream("null", "null", None, call.library, chosen=call.span, how="handle")
     return None
 
 
