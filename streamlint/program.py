@@ -512,6 +512,7 @@ class Class(Node):
     body: Body = field(default_factory=list)
     decorators: tuple[Expression, ...] = ()
     classes: dict[str, Class] = field(default_factory=dict)
+    template: tuple[str, ...] = ()  # C++: names of template parameters
 
 
 @dataclass(eq=False, slots=True)

@@ -60,7 +60,7 @@ class ImplicitDefaultStream(Check):
     category = Category.STALL
     default = "on"
     needs = (
-        (("<<<", "cudaM", "cudaLaunch", "thrust::", "cub::", "cublas", "cufft", "curand", "cusparse", "cusolver", "cudnn", "cuMem", "cuLaunch", "hipM", "nccl"),),
+        (("<<<", "cudaM", "cudaLaunch", "thrust::", "cub::", "cublas", "cufft", "curand", "cusparse", "cusolver", "cudnn", "cuMem", "cuLaunch", "cudaStream_t", "cutlass", "hipM", "nccl"),),
         (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
     )
 

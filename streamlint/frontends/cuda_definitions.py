@@ -203,7 +203,7 @@ class DefinitionReader(FunctionReader):
         name_node = self.field(node, "name")
         name = self.name(name_node) if name_node else given_name
         bases = self.bases(node)
-        definition = Class(name.rpartition("::")[2], joined(scope, name), bases, {}, at=self.at(node))
+        definition = Class(name.rpartition("::")[2], joined(scope, name), bases, {}, at=self.at(node), template=self.template)
         self.members(body, definition)
         return definition
 

@@ -16,6 +16,7 @@ from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
     Const,
+    Device,
     Environment,
     Event,
     FunctionValue,
@@ -446,14 +447,26 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=on_device is not None), values)
     for value in arguments.positional:
         _written_through(run, value, site)
-    if isinstance(receiver, Buffer) and receiver.storage.on_host and not run.file.is_cuda:
-        # A module or a tensor of the host: so is what it makes.
-        result = run.unknown_buffer(f"result{run.visit_key(site.node)}", receiver.type)
-        result.storage.host = True
-        return result
+    if receiver is not None and not run.file.is_cuda:
+        made = _result_of_module(run, receiver, site)
+        if made is not None:
+            return made
     if on_device is not None and not run.file.is_cuda:
         return derived(run, on_device, f"result{run.visit_key(site.node)}")
     return run.opaque(f"result{run.visit_key(site.node)}", *values)
+
+
+def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Value | None:
+    """What a module makes is where its parameters are, as far as it was moved in view."""
+    name = f"result{run.visit_key(site.node)}"
+    home = receiver.attrs.get("(device)") if isinstance(receiver, Handle | Instance) else None
+    if isinstance(home, Device) and home.space == "device":
+        return Buffer(run.storage(Memory.DEVICE, name, evidence=max(home.evidence, Evidence.DERIVED), library="torch"), type="torch.Tensor")
+    if (isinstance(home, Device) and home.space == "host") or (isinstance(receiver, Buffer) and receiver.storage.on_host):
+        result = run.unknown_buffer(name)
+        result.storage.host = True
+        return result
+    return None
 
 
 def derived(run: Run, source: Buffer, name: str) -> Buffer:

@@ -177,11 +177,20 @@ def type_row(run: Run, kind: Type) -> TypeRow | None:
 
 
 def class_of(run: Run, kind: Type) -> ClassValue | None:
+    if (bound := template_argument(run, kind.name)) is not None:
+        kind = bound
     for file in (run.file, *run.file.neighbours()):
         definition = file.class_named(kind.name)
         if definition is not None:
-            return ClassValue(definition, file)
+            arguments = dict(zip(definition.template, (run.file.resolve_type(arg) for arg in kind.args)))
+            return ClassValue(definition, file, arguments)
     return None
+
+
+def template_argument(run: Run, name: str) -> Type | None:
+    """The type that a class template's parameter stands for in the object at hand."""
+    this = run.frame.this if run.frames else None
+    return this.types.get(name) if this is not None else None
 
 
 def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
@@ -198,6 +207,8 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
             if row.name in ("at::cuda::CUDAEvent",) or row.name.endswith("CUDAEvent"):
                 return run.new_event(row.name)
             return Opaque(f"uninitialised:{name}", type=row.name)
+        if row.kind == "buffer" and row.space == "unknown" and kind.name not in _SEQUENCES:
+            return run.unknown_buffer(name, row.name)
         if row.kind == "buffer":
             return _container(run, kind, row, name, span, [])
     if kind.name in _SEQUENCES or kind.name in _TABLES:
@@ -292,7 +303,7 @@ def _object(run: Run, made: ClassValue, values: list[Value], span: Span, name: s
 
     if len(run.frames) > 5:
         return run.opaque(name)
-    value = Instance(made.definition, made.file)
+    value = Instance(made.definition, made.file, types=made.types)
     site = CallSite(made.definition, span, made.definition.name)
     objects.construct(run, value, Arguments(values), site)
     return value

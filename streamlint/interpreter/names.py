@@ -103,6 +103,11 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
         found = member(run, frame.this, name)
         if found is not None:
             return found
+        bound = frame.this.types.get(name)
+        if bound is not None:
+            from streamlint.interpreter.declarations import class_of
+
+            return class_of(run, bound) or LibraryName(bound.name)
     files = (frame.file, *frame.file.neighbours())
     for file in files:
         value = _cpp_global(run, file, name)

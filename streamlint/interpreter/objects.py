@@ -99,7 +99,7 @@ def has_member(this: Instance, name: str) -> bool:
 
 def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite) -> Value:
     """``C(args)``: an object, its constructor run in place."""
-    value = Instance(made.definition, made.file)
+    value = Instance(made.definition, made.file, types=made.types)
     run.rooted.append(value)
     try:
         construct(run, value, arguments, site)
@@ -169,6 +169,9 @@ def _initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Ca
 
     found = find_method(run, value.definition, value.file, "__init__", len(arguments.positional))
     initialised = {name: args for name, args in found[0].initialisers} if found else {}
+    if value.definition.name in initialised:
+        _delegate(run, value, found[0], found[2], arguments, site)  # type: ignore[index]
+        return
     environment = bind(run, FunctionValue(found[0], found[2], None, value), arguments, site) if found else Environment()
     aggregate = list(arguments.positional) if found is None else []
     for owner, file in reversed(lineage(run, value.definition, value.file)):
@@ -196,12 +199,24 @@ def _initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Ca
                 call_function(run, FunctionValue(constructor[0], constructor[2], None, value), given, site)
 
 
+def _delegate(run: Run, value: Instance, constructor: p.Function, file: File, arguments: Arguments, site: CallSite) -> None:
+    """``C(int n) : C() {}``: the other constructor runs first."""
+    from streamlint.interpreter.calls import bind, evaluate_arguments
+
+    environment = bind(run, FunctionValue(constructor, file, None, value), arguments, site)
+    with run.entered(Frame(None, file, environment, value, qualname=constructor.qualname), site.span):
+        given = evaluate_arguments(run, dict(constructor.initialisers)[value.definition.name])
+    other = find_method(run, value.definition, value.file, "__init__", len(given.positional))
+    if other is not None and other[0] is not constructor:
+        construct(run, value, given, site)
+
+
 def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
     """An object that code out of view made: its constructor is run with unknowns, and nothing is in flight on entry."""
     from streamlint.interpreter.calls import Arguments, CallSite
     from streamlint.interpreter.roots import parameters
 
-    value = Instance(made.definition, made.file, foreign=True, name=name)
+    value = Instance(made.definition, made.file, foreign=True, name=name, types=made.types)
     site = CallSite(made.definition, Span(made.file.path, *made.definition.at), made.definition.name)
     found = find_method(run, made.definition, made.file, "__init__")
     arguments = Arguments()

@@ -256,6 +256,7 @@ class Instance(Value):
     name: str = ""
     destroyed: bool = False
     shared: bool = False  # reached through a pointer: leaving a scope does not destroy it
+    types: dict[str, Type] = field(default_factory=dict)  # C++: what its class's template parameters stand for
 
     @property
     def term(self) -> str:
@@ -283,6 +284,7 @@ class FunctionValue(Value):
 class ClassValue(Value):
     definition: Class
     file: File
+    types: dict[str, Type] = field(default_factory=dict)  # C++: what its template parameters stand for
 
     @property
     def term(self) -> str:
