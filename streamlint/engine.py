@@ -104,7 +104,7 @@ def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, 
     found: list[Finding] = []
     for check in checks:
         found.extend(check.on_map(facts))
-    needs = [check.needs for check in checks if check.needs]
+    needs = tuple(check.needs for check in checks if check.needs)
     everything = len(needs) < len(checks)
     for root in roots_of(file):
         if not (everything or _wanted(root, needs)):
@@ -122,7 +122,7 @@ def _check_file(file: Any, checks: Sequence[Any], coverage: Any, settings: Any, 
         yield from check.fold([finding for finding in found if finding.code == check.code], facts)
 
 
-def _wanted(root: Any, needs: Sequence[Any]) -> bool:
+def _wanted(root: Any, needs: Any) -> bool:
     """Whether what a check needs stands in a root's text or in what it calls."""
     from streamlint.interpreter.relevance import satisfies_text
 

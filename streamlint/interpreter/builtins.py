@@ -293,6 +293,11 @@ BUILTINS: dict[str, Builtin] = {
 def call_container_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
     """A method of a list, a dict, or a batch of unknown structure; None if it is not one that moves values."""
     if isinstance(receiver, Series):
+        if name == "emplace_back" and receiver.holds is not None:
+            from streamlint.interpreter.declarations import construct
+
+            made = construct(run, receiver.holds, [(None, v) for v in arguments.positional], site.span, f"{receiver.name}[]", site.node)
+            return _series_method(run, receiver, name, type(arguments)([made]))
         return _series_method(run, receiver, name, arguments)
     if isinstance(receiver, Table):
         return _table_method(run, receiver, name, arguments)

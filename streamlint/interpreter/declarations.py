@@ -319,7 +319,9 @@ def _container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span 
     element = run.file.resolve_type(element) if element.name else element
     held = type_row(run, element) if element.name else None
     if element.pointers or (held is not None and held.kind != "buffer") or class_of(run, element) is not None or element.name in (*_SMART, *_SEQUENCES):
-        return _series(run, element, held, name, span, values)
+        made = _series(run, element, held, name, span, values)
+        made.holds = element
+        return made
     pinned = any("pinned" in a.name.lower() for a in kind.args[1:])
     allocator = len(kind.args) > 1 and kind.name not in ("std::array",)
     memory = Memory.PINNED if pinned else Memory.UNKNOWN if allocator else Memory.PAGEABLE
@@ -336,7 +338,7 @@ def _container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span 
     return Buffer(storage, type=row.name if row is not None else kind.name)
 
 
-def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Value:
+def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Series:
     first = values[0] if values else None
     if isinstance(first, Series):
         return Series(list(first.items) if first.items is not None else None, dict(first.made), first.element, name)

@@ -191,12 +191,22 @@ class Program:
     _dotted: dict[str, File] = field(default_factory=dict)
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     _included: dict[int, list[File]] = field(default_factory=dict)
+    _owners: dict[int, File] = field(default_factory=dict)
+    _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
+
+    def owner(self, function: Function, asking: File) -> File:
+        """The file that a function stands in."""
+        return self._owners.get(id(function), asking)
 
     def add(self, module: Module, models: Models, key: str | None = None) -> File:
         """Take a module into the program; ``key`` names one that has no path of its own (C++ in a Python string)."""
         file = File(module, self, models=models)
         self.files[key or module.path] = file
         _index(file)
+        for overloads in file.functions.values():
+            self._owners.update((id(function), file) for function in overloads)
+        for definition in module.classes.values():
+            self._owners.update((id(function), file) for overloads in definition.methods.values() for function in overloads)
         if key is not None:
             return file
         parts = PurePosixPath(module.path.replace("\\", "/"))
@@ -205,6 +215,12 @@ class Program:
 
     def python_module(self, dotted: str, source: File) -> File | None:
         """The file at hand that a Python import names, seen from ``source``: relative to it, or from any folder above it."""
+        key = (dotted, source.path)
+        if key not in self._resolved:
+            self._resolved[key] = self._find_module(dotted, source)
+        return self._resolved[key]
+
+    def _find_module(self, dotted: str, source: File) -> File | None:
         folder = PurePosixPath(source.path.replace("\\", "/")).parent
         level = len(dotted) - len(dotted.lstrip("."))
         tail = dotted.lstrip(".").replace(".", "/")

@@ -6,11 +6,17 @@ where nothing that a check asks of could have happened; a test holds this agains
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
+
+# For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
+Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
+_MOST_CALLEES = 200
+_DEEPEST = 2
 
 # Words without which a body neither makes nor moves device memory, nor orders anything.
 _WORDS = (
@@ -18,6 +24,13 @@ _WORDS = (
     "cupy", "cp.", "malloc", "Malloc", "ynchronize", "<<<", "thrust", "cub", "wait(", "query(", "Memcpy", "memcpy", "empty_cache",
     "launch_host_func", "callback", ".get(", ".set(", "free(", "Free(", "hip", "DataLoader", "collate", "loader", "to_host", "asnumpy", "done", "new ", "vector<", "torch.",
     "Queue", "Thread", "Lock", "Executor", "get_context", "Condition",
+)  # fmt: skip
+
+
+# Words of what orders, copies or allocates: only branches with such are worth a path of their own.
+_DECISIVE = (
+    "ynchronize", "tream", "vent", "record(", "wait", "query", "non_block", "blocking", "pin_", "pinned", "copy_", ".to(", ".cpu(", ".cuda(", "Async", "alloc",
+    "Alloc", "free(", "Free(", "Launch", "launch", "<<<", "empty_cache", "item()", "tolist", ".numpy()", ".get(", ".set(", "device_array", "to_host", "callback",
 )  # fmt: skip
 
 
@@ -31,7 +44,12 @@ class Relevance:
     _callees: dict[int, list[p.Function]] = field(default_factory=dict)
     _matters: dict[int, bool] = field(default_factory=dict)
     _bodies: dict[int, bool] = field(default_factory=dict)
+    _decides: dict[int, bool] = field(default_factory=dict)
     _methods: dict[str, list[p.Function]] | None = None
+    _files: list[File] | None = None
+    _words: dict[int, frozenset[str]] = field(default_factory=dict)
+    _files: list[File] | None = None
+    _words: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
         """The source lines of a node."""
@@ -70,13 +88,20 @@ class Relevance:
 
     def _reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""
-        found = [self.file]
-        if self.file.is_cuda:
-            return [*found, *self.file.neighbours()]
-        for dotted in self.file.module.imports.values():
+        if self._files is None:
+            self._files = [self.file]
+            if self.file.is_cuda:
+                self._files += self.file.neighbours()
+            else:
+                self._files += self._imported()
+        return self._files
+
+    def _imported(self) -> list[File]:
+        found: list[File] = []
+        for dotted in dict.fromkeys(self.file.module.imports.values()):
             for candidate in (dotted, dotted.rpartition(".")[0]):
                 target = self.file.program.python_module(candidate, self.file) if candidate else None
-                if target is not None and target not in found:
+                if target is not None and target is not self.file and target not in found:
                     found.append(target)
         return found
 
@@ -96,17 +121,7 @@ class Relevance:
         return self._holder(function).text(function)
 
     def _holder(self, function: p.Function) -> Relevance:
-        if self._belongs(self.file, function):
-            return self
-        for file in self._reach():
-            if file is not self.file and self._belongs(file, function):
-                return file.relevance
-        return self
-
-    def _belongs(self, file: File, function: p.Function) -> bool:
-        return any(function is f for f in file.functions.get(function.qualname, ())) or any(
-            function is f for c in (file.classes.get(function.class_name),) if c is not None for f in c.methods.get(function.name, ())
-        )
+        return self.file.program.owner(function, self.file).relevance
 
     def body_matters(self, body: Sequence[p.Statement]) -> bool:
         """Whether statements hold any of the words, or call what does."""
@@ -117,8 +132,22 @@ class Relevance:
             if not self.lines:
                 self.lines = self.file.module.text.splitlines()
             text = "\n".join(self.lines[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
-            self._bodies[key] = self._has_word(text) or any(self.matters(f) for s in body for f in self._called_in(s))
+            self._bodies[key] = self._decisive(text) or any(self.decides(f) for s in body for f in self._called_in(s))
         return self._bodies[key]
+
+    def decides(self, function: p.Function, depth: int = 3) -> bool:
+        """Whether a body, or one that it calls, orders, copies or allocates."""
+        key = id(function)
+        if key not in self._decides:
+            self._decides[key] = False
+            holder = self._holder(function)
+            self._decides[key] = self._decisive(holder.text(function)) or (
+                depth > 0 and any(holder.decides(callee, depth - 1) for callee in holder.callees(function))
+            )
+        return self._decides[key]
+
+    def _decisive(self, text: str) -> bool:
+        return any(word in text for word in _DECISIVE) or (self.file.is_cuda and "cu" in text)
 
     def _has_word(self, text: str) -> bool:
         return any(word in text for word in _WORDS) or (self.file.is_cuda and "cu" in text)
@@ -128,22 +157,42 @@ class Relevance:
         for name in names:
             yield from self._named(name)
 
-    def satisfies(self, function: p.Function, needs: Sequence[Sequence[Sequence[tuple[str, ...]]]]) -> bool:
+    def satisfies(self, function: p.Function, needs: Needs) -> bool:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
-        texts = [self.text_of(function)]
+        words = literals(needs)
+        found = set(self.words_of(function, words))
         seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
-        while waiting and len(seen) < 200:
+        while waiting and len(seen) < _MOST_CALLEES:
             callee, depth = waiting.pop()
             if id(callee) in seen:
                 continue
             seen.add(id(callee))
-            texts.append(self.text_of(callee))
-            if depth < 4:
-                waiting.extend((inner, depth + 1) for inner in self._holder(callee).callees(callee))
-        return satisfies_text("\n".join(texts), needs)
+            holder = self._holder(callee)
+            found |= holder.words_of(callee, words)
+            if depth < _DEEPEST:
+                waiting.extend((inner, depth + 1) for inner in holder.callees(callee))
+        return fulfilled(found, needs)
+
+    def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
+        """The literals that stand in a function's own text."""
+        key = id(function)
+        if key not in self._words:
+            text = self.text(function)
+            self._words[key] = frozenset(word for word in words if word in text)
+        return self._words[key]
 
 
-def satisfies_text(text: str, needs: Sequence[Sequence[Sequence[tuple[str, ...]]]]) -> bool:
+@functools.lru_cache(maxsize=64)
+def literals(needs: Needs) -> frozenset[str]:
+    return frozenset(word for need in needs for alternative in need for group in alternative for word in group)
+
+
+def fulfilled(found: Collection[str], needs: Needs) -> bool:
+    """Whether the literals that were found are what one of the checks needs."""
+    return any(all(any(word in found for word in group) for group in alternative) for need in needs for alternative in need)
+
+
+def satisfies_text(text: str, needs: Needs) -> bool:
     """Whether one text holds what one of the checks needs."""
-    return any(all(any(word in text for word in group) for group in alternative) for need in needs for alternative in need)
+    return fulfilled([word for word in literals(needs) if word in text], needs)

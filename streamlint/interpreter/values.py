@@ -229,6 +229,7 @@ class Series(Value):
     element: Value | None = None
     name: str = ""
     kind: str = "list"
+    holds: Type | None = None  # C++: the type of its elements
 
     def all(self) -> Iterator[Value]:
         yield from self.items or ()
