@@ -35,9 +35,9 @@ def lint(paths: Sequence[str | Path] = (".",), settings: Settings | None = None)
     return run(paths, Resolver(settings))
 
 
-def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False) -> Report:
+def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False, jobs: int = 1) -> Report:
     """Lint files and folders under the settings that a resolver finds."""
-    work = _Run(coverage)
+    work = _Run(coverage, jobs)
     with work.timed("discover"):
         found = discover(paths, resolver)
     work.report.problems += found.problems
@@ -60,6 +60,7 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False)
 @dataclass(slots=True)
 class _Run:
     coverage: bool
+    jobs: int = 1
     report: Report = field(default_factory=Report)
     _files: dict[str, Found] = field(default_factory=dict)
     _sources: dict[Options, list[Source]] = field(default_factory=dict)
@@ -114,7 +115,7 @@ class _Run:
     def finish(self) -> Report:
         with self.timed("analyse"):
             for options, sources in self._sources.items():
-                self._merge(engine.analyse(sources, options))
+                self._merge(engine.analyse(sources, options, self.jobs))
         with self.timed("suppress"):
             self.report.findings = self._kept(_without_copies(self._in_view(), self.report.texts))
         self.report.findings.sort(key=Finding.sort_key)

@@ -69,7 +69,7 @@ def _lint(options: argparse.Namespace, resolver: Resolver) -> Report:
         name = options.stdin_filename or "-"
         return linter.run_text(sys.stdin.buffer.read(), name, resolver, options.coverage)
     coverage = options.coverage or options.coverage_file is not None
-    return linter.run(options.paths, resolver, coverage)
+    return linter.run(options.paths, resolver, coverage, options.jobs)
 
 
 def _targets(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 from streamlint.commands.parser import Parser
@@ -85,7 +86,7 @@ def _add_configuration(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies")
-    group.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="processes to use")
+    group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
 
 
 def _comma_list(text: str) -> list[str]:

@@ -15,8 +15,8 @@ from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
 from streamlint.operations import Conflict, Copy, Memory
 
-MOST_RUNS = 16
-MOST_STEPS = 60_000  # over all runs of a root
+MOST_RUNS = 12
+MOST_STEPS = 40_000  # over all runs of a root
 MOST_FLIPS = 2
 
 Place = tuple[Span, tuple[Span, ...]]

@@ -94,6 +94,30 @@ class Coverage:
     over_budget: int = 0
     failures: list[str] = field(default_factory=list)
 
+    def merge(self, other: Coverage) -> None:
+        """Add what another process counted."""
+        self.launches.update(other.launches)
+        self.copies.update(other.copies)
+        self.opaque.update(other.opaque)
+        self.roots += other.roots
+        self.runs += other.runs
+        self.over_budget += other.over_budget
+        self.failures.extend(other.failures)
+
+    def summary(self) -> dict[str, object]:
+        """The figures of ``--coverage``."""
+        return {
+            "roots": self.roots,
+            "runs": self.runs,
+            "over_budget": self.over_budget,
+            "launches": len(self.launches),
+            "launches_known": sum(self.launches.values()),
+            "copies": len(self.copies),
+            "copies_known": sum(self.copies.values()),
+            "opaque": self.opaque.most_common(20),
+            "failures": self.failures,
+        }
+
 
 @dataclass(eq=False, slots=True)
 class Settings:

@@ -1,0 +1,89 @@
+"""One file of a program: its roots on their paths, and what the checks say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streamlint.checks.base import Check, registry
+from streamlint.engine import Options, best
+from streamlint.findings import Finding, Problem
+from streamlint.interpreter.explore import Explorer
+from streamlint.interpreter.facts import FileFacts, facts_of
+from streamlint.interpreter.index import File, Program
+from streamlint.interpreter.relevance import Needs, satisfies_text
+from streamlint.interpreter.roots import Root, roots_of
+from streamlint.interpreter.run import Coverage, Settings
+from streamlint.interpreter.trace import Trace
+
+
+@dataclass(slots=True)
+class Part:
+    """What one file gave. Can be sent between processes."""
+
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+
+
+class Analysis:
+    """The checks that were asked for, ready to run over the files of a program."""
+
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program = program
+        self.settings = Settings(options.default_stream, options.target_device)
+        self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
+        self.coverage = Coverage()
+
+    def check(self, name: str) -> Part:
+        """Run the checks over one file of the program."""
+        file, part = self.program.files[name], Part()
+        facts = facts_of(file, self.settings.default_stream)
+        for check in self.checks:
+            part.findings.extend(check.on_map(facts))
+        for root in self._roots(file):
+            part.coverage.roots += 1
+            try:
+                part.findings.extend(self._check_root(root, facts, part.coverage))
+            except Exception as error:
+                _tell_fault(part, file, root, error)
+        found = sorted(best(part.findings), key=Finding.sort_key)
+        part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
+        return part
+
+    def _roots(self, file: File) -> Iterator[Root]:
+        needs: Needs = tuple(check.needs for check in self.checks if check.needs)
+        everything = len(needs) < len(self.checks)
+        return (root for root in roots_of(file) if everything or _wanted(root, needs))
+
+    def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
+        explorer = Explorer(self.program, root, coverage, self.settings)
+        runs = list(explorer.paths())
+        pinned = explorer.pinned_places()
+        for run in runs:
+            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned)
+            for check in self.checks:
+                for operation in trace.operations:
+                    yield from check.on_operation(operation, trace)
+            for conflict in list(trace.conflicts):
+                settled = explorer.settled(run, conflict)
+                if settled is not None:
+                    for check in self.checks:
+                        yield from check.on_conflict(settled, trace)
+
+
+def _wanted(root: Root, needs: Needs) -> bool:
+    """Whether what a check needs stands in a root's text or in what it calls."""
+    if root.file.is_cuda:
+        return satisfies_text("\n".join(f.module.text for f in (root.file, *root.file.neighbours())), needs)
+    if root.function is None:
+        return satisfies_text(root.file.module.text, needs)
+    return root.file.relevance.satisfies(root.function, needs)
+
+
+def _tell_fault(part: Part, file: File, root: Root, error: Exception) -> None:
+    """A fault of ours costs one root, never the run."""
+    row, column = root.function.at[:2] if root.function is not None else (1, 1)
+    what = f"internal error in {root.qualname}: {type(error).__name__}: {error}"
+    part.coverage.failures.append(f"{file.path}:{row}: {what}")
+    part.problems.append(Problem(file.path, what, row, column))
