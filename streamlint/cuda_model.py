@@ -53,11 +53,17 @@ class HostWait:
 _COPY_WAITS: dict[tuple[Direction, Memory, bool], HostWait] = {
     (Direction.H2D, Memory.PINNED, True): HostWait(Strength.NEVER, "API synchronization behavior: asynchronous"),
     (Direction.D2H, Memory.PINNED, True): HostWait(Strength.NEVER, "API synchronization behavior: asynchronous"),
-    (Direction.H2D, Memory.PAGEABLE, True): HostWait(Strength.MAY, "API synchronization behavior: the driver may synchronize with the stream"),
-    (Direction.D2H, Memory.PAGEABLE, True): HostWait(Strength.OBSERVED, "documented as may; H200: returns when the copy has ended, from 8 bytes on"),
+    (Direction.H2D, Memory.PAGEABLE, True): HostWait(
+        Strength.MAY, "API synchronization behavior: the driver may synchronize with the stream"
+    ),
+    (Direction.D2H, Memory.PAGEABLE, True): HostWait(
+        Strength.OBSERVED, "documented as may; H200: returns when the copy has ended, from 8 bytes on"
+    ),
     (Direction.H2D, Memory.PINNED, False): HostWait(Strength.GUARANTEED, "API synchronization behavior: synchronous"),
     (Direction.D2H, Memory.PINNED, False): HostWait(Strength.GUARANTEED, "API synchronization behavior: synchronous"),
-    (Direction.H2D, Memory.PAGEABLE, False): HostWait(Strength.GUARANTEED, "API synchronization behavior: stream synchronized before staging"),
+    (Direction.H2D, Memory.PAGEABLE, False): HostWait(
+        Strength.GUARANTEED, "API synchronization behavior: stream synchronized before staging"
+    ),
     (Direction.D2H, Memory.PAGEABLE, False): HostWait(Strength.GUARANTEED, "API synchronization behavior: returns once the copy has ended"),
 }
 
@@ -81,7 +87,9 @@ def copy_wait(direction: Direction, memory: Memory, asynchronous: bool) -> HostW
 # Calls on allocations: does the host wait for the device. H200 unless a document is named.
 ALLOCATION_WAITS: dict[tuple[str, Memory], HostWait] = {
     ("alloc", Memory.DEVICE): HostWait(Strength.MAY, "Programming Guide lists it as implicit synchronization; H200: does not wait"),
-    ("free", Memory.DEVICE): HostWait(Strength.OBSERVED, "cuda_runtime_api.h: may perform implicit synchronization; H200: waits for the device"),
+    ("free", Memory.DEVICE): HostWait(
+        Strength.OBSERVED, "cuda_runtime_api.h: may perform implicit synchronization; H200: waits for the device"
+    ),
     ("alloc", Memory.PINNED): HostWait(Strength.MAY, "H200: slow (1 ms for 4 KB, 31 ms for 64 MB), does not wait"),
     ("free", Memory.PINNED): HostWait(Strength.OBSERVED, "cudaFreeHost causes implicit device synchronization; H200: waits for the device"),
     ("unregister", Memory.PINNED): HostWait(Strength.OBSERVED, "H200: waits for the device"),

@@ -334,7 +334,7 @@ class If(Statement):
 
 @dataclass(eq=False, slots=True)
 class Loop(Statement):
-    """``for``: target and iterable (Python ``for``, C++ range-for). ``while``/``do``: test. C++ ``for(;;)`` is ``c-for`` with init, test, update.
+    """``for``: target and iterable (Python ``for``, C++ range-for). ``while``/``do``: test. C++ ``for(;;)`` is ``c-for``.
 
     ``head_at`` is the loop's keyword.
     """
@@ -374,7 +374,7 @@ class Try(Statement):
 
 @dataclass(eq=False, slots=True)
 class Switch(Statement):
-    """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out by the front end."""
+    """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out."""
 
     subject: Expression
     cases: list[tuple[tuple[Expression, ...], Body]]
@@ -525,7 +525,9 @@ class Module:
     text: str
     functions: dict[str, list[Function]] = field(default_factory=dict)  # by qualname; top level and, for C++, methods defined outside
     classes: dict[str, Class] = field(default_factory=dict)  # by qualname
-    imports: dict[str, str] = field(default_factory=dict)  # Python: local name -> dotted name ("np" -> "numpy", "DataLoader" -> "torch.utils.data.DataLoader")
+    imports: dict[str, str] = field(
+        default_factory=dict
+    )  # Python: local name -> dotted name ("np" -> "numpy", "DataLoader" -> "torch.utils.data.DataLoader")
     includes: tuple[str, ...] = ()  # C++: as written, without <> or ""
     aliases: dict[str, Type] = field(default_factory=dict)  # C++: typedef and using
     namespaces: dict[str, str] = field(default_factory=dict)  # C++: namespace aliases ("py" -> "pybind11")
@@ -539,7 +541,9 @@ class Module:
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
 _FIELDS: dict[type, tuple[str, ...]] = {}
 # Fields that never hold nodes; walking them would be lost time.
-_PLAIN = frozenset({"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"})
+_PLAIN = frozenset(
+    {"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"}
+)
 
 
 def children(node: object) -> Iterator[object]:

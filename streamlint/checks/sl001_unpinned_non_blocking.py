@@ -54,7 +54,21 @@ class UnpinnedNonBlocking(Check):
     category = Category.STALL
     default = "on"
     needs = (
-        (("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "Memcpy3DAsync", "ToSymbolAsync", "copy_to_device", "copy_to_host", "to_device(", "HtoDAsync", "DtoHAsync", "memcpyAsync"),),
+        (
+            (
+                "non_blocking",
+                "MemcpyAsync",
+                "Memcpy2DAsync",
+                "Memcpy3DAsync",
+                "ToSymbolAsync",
+                "copy_to_device",
+                "copy_to_host",
+                "to_device(",
+                "HtoDAsync",
+                "DtoHAsync",
+                "memcpyAsync",
+            ),
+        ),
         (("True)",), (".cuda(", "copy_(", ".to(")),
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
@@ -85,7 +99,11 @@ class UnpinnedNonBlocking(Check):
         if (copy.span, copy.context.calls) in path.pinned_elsewhere or copy.context.callback is not None:
             return False
         following = path.next(copy)
-        waited = isinstance(following, Synchronize) and (following.of is None or following.of is copy.stream or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None))
+        waited = isinstance(following, Synchronize) and (
+            following.of is None
+            or following.of is copy.stream
+            or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None)
+        )
         return not waited
 
     def _place(self, copy: Copy) -> Span:
@@ -115,5 +133,5 @@ class UnpinnedNonBlocking(Check):
                 "A pinned buffer that is written again needs an event between the copy and the write"
             )
         if copy.api in ("cupy", "numba", "python"):
-            return "allocate the host array in pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array) and reuse it only once the copy has ended"
+            return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); write it again only once the copy has ended"
         return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"

@@ -23,8 +23,9 @@ class ImplicitDefaultStream(Check):
     have a stream at hand, and between the work of several streams.
 
     ## Why is this bad
-    The null stream is a barrier for blocking streams: the pipeline runs one step after the other. For non-blocking streams, and that is what
-    PyTorch's are, it is no order at all: the work races with what comes before and after it, and it is missing from a captured graph.
+    The null stream is a barrier for blocking streams: the pipeline runs one step after the other. For non-blocking streams,
+    and that is what PyTorch's are, it is no order at all: the work races with what comes before and after it, and it is missing from
+    a captured graph.
 
     ## Example
     ```cuda
@@ -60,7 +61,27 @@ class ImplicitDefaultStream(Check):
     category = Category.STALL
     default = "on"
     needs = (
-        (("<<<", "cudaM", "cudaLaunch", "thrust::", "cub::", "cublas", "cufft", "curand", "cusparse", "cusolver", "cudnn", "cuMem", "cuLaunch", "cudaStream_t", "cutlass", "hipM", "nccl"),),
+        (
+            (
+                "<<<",
+                "cudaM",
+                "cudaLaunch",
+                "thrust::",
+                "cub::",
+                "cublas",
+                "cufft",
+                "curand",
+                "cusparse",
+                "cusolver",
+                "cudnn",
+                "cuMem",
+                "cuLaunch",
+                "cudaStream_t",
+                "cutlass",
+                "hipM",
+                "nccl",
+            ),
+        ),
         (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
     )
 
@@ -91,7 +112,12 @@ class ImplicitDefaultStream(Check):
         facts, context = path.facts, operation.context
         if facts.per_thread or context.teardown or context.handles_error:
             return None
-        if operation.stream is not None and operation.stream.how == "handle" and facts.binds_handles and not self._made_in_view(operation, path):
+        if (
+            operation.stream is not None
+            and operation.stream.how == "handle"
+            and facts.binds_handles
+            and not self._made_in_view(operation, path)
+        ):
             return None
         if facts.is_torch_extension:
             return None if context.setup else "a torch extension works on PyTorch's current stream"
@@ -157,7 +183,11 @@ class ImplicitDefaultStream(Check):
     def _what(self, operation: Launch | Copy) -> str:
         name = operation.name.rpartition(".")[2]
         if isinstance(operation, Copy):
-            kinds = {Direction.H2D: "a copy to the device", Direction.D2H: "a copy from the device", Direction.D2D: "a device-to-device copy"}
+            kinds = {
+                Direction.H2D: "a copy to the device",
+                Direction.D2H: "a copy from the device",
+                Direction.D2D: "a device-to-device copy",
+            }
             return f"{kinds.get(operation.direction, 'a copy')} ({name})"
         if operation.kind == "kernel":
             return f"the launch of {name}"
@@ -184,7 +214,7 @@ class ImplicitDefaultStream(Check):
             return "use the asynchronous form with the stream, and wait for the stream where the host needs the data"
         return "pass the stream that the surrounding work uses"
 
-    # --- one finding a file where streams are ignored altogether ---------------------------------------------------------------------------
+    # --- one finding a file where streams are ignored altogether ------------------------------------------------------------------------
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
         if len(findings) < 2 or not facts.is_torch_extension or facts.functions_with_streams:

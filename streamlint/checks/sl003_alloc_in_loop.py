@@ -63,7 +63,23 @@ class AllocInLoop(Check):
     needs = (
         (
             ("for", "while", "do"),
-            ("Malloc", "malloc(", "MemAlloc", "HostAlloc", "hostAlloc", "empty_cache", "device_array", "to_device(", "pinned", "HostRegister", "hostRegister", "free_all_blocks", "device_vector", "Memory(", "mapped_array"),
+            (
+                "Malloc",
+                "malloc(",
+                "MemAlloc",
+                "HostAlloc",
+                "hostAlloc",
+                "empty_cache",
+                "device_array",
+                "to_device(",
+                "pinned",
+                "HostRegister",
+                "hostRegister",
+                "free_all_blocks",
+                "device_vector",
+                "Memory(",
+                "mapped_array",
+            ),
         ),
         (("for", "while"), ("cp.", "cupy.")),
     )
@@ -80,7 +96,14 @@ class AllocInLoop(Check):
         assert free.buffer is not None
         allocated = free.buffer.storage.allocated
         if free.kind == "unregister":
-            self_made = next((o for o in path.before(free) if isinstance(o, Register) and o.buffer is not None and o.buffer.storage is free.buffer.storage), None)
+            self_made = next(
+                (
+                    o
+                    for o in path.before(free)
+                    if isinstance(o, Register) and o.buffer is not None and o.buffer.storage is free.buffer.storage
+                ),
+                None,
+            )
             allocated = self_made or allocated
         if allocated is None or free.memory is Memory.PAGEABLE or (isinstance(allocated, Alloc) and allocated.cached):
             return
@@ -106,10 +129,21 @@ class AllocInLoop(Check):
         context = operation.context
         if loop.kind in _SILENT_LOOPS or context.handles_error or (loop.length is not None and loop.length <= _TINY):
             return False
-        inside = [g for g in context.guards if g.span is not None and self._within(g.span, loop) or g.span is None]
-        beyond = [g for g in context.guards if g.span is not None and g.span.file != loop.span.file or g.span is not None and not self._within(g.span, loop)]
+        inside = [g for g in context.guards if (g.span is not None and self._within(g.span, loop)) or g.span is None]
+        beyond = [
+            g
+            for g in context.guards
+            if (g.span is not None and g.span.file != loop.span.file) or (g.span is not None and not self._within(g.span, loop))
+        ]
         # Guards of helpers that were called from inside the loop count as well; those around the loop do not.
-        around = [g for g in beyond if g.span is not None and g.span.file == loop.span.file and (g.span.row, g.span.column) <= (loop.span.row, loop.span.column) and g.span.end_row >= loop.span.end_row]
+        around = [
+            g
+            for g in beyond
+            if g.span is not None
+            and g.span.file == loop.span.file
+            and (g.span.row, g.span.column) <= (loop.span.row, loop.span.column)
+            and g.span.end_row >= loop.span.end_row
+        ]
         relevant = [g for g in (*inside, *beyond) if g not in around]
         return not any(g.kind in _SILENT_GUARDS for g in relevant)
 

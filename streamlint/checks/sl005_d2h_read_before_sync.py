@@ -55,7 +55,19 @@ class D2hReadBeforeSync(Check):
     category = Category.RACE
     default = "on"
     needs = (
-        (("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "Memcpy3DAsync", "FromSymbolAsync", "copy_to_host", "DtoHAsync", "memcpyAsync", "blocking=False"),),
+        (
+            (
+                "non_blocking",
+                "MemcpyAsync",
+                "Memcpy2DAsync",
+                "Memcpy3DAsync",
+                "FromSymbolAsync",
+                "copy_to_host",
+                "DtoHAsync",
+                "memcpyAsync",
+                "blocking=False",
+            ),
+        ),
         (("True)",), ("copy_(", ".to(")),
         (("](",), ("tream",)),
     )
@@ -82,7 +94,10 @@ class D2hReadBeforeSync(Check):
 
     def _message(self, copy: Copy) -> str:
         if copy.host_memory is Memory.PAGEABLE:
-            return "host read of a buffer that an asynchronous copy fills: nothing guarantees that the copy has ended (today's drivers wait for pageable memory)"
+            return (
+                "host read of a buffer that an asynchronous copy fills: nothing guarantees that the copy has ended "
+                "(today's drivers wait for pageable memory)"
+            )
         condition = " if the tensor is on a GPU" if copy.evidence > Evidence.DEFAULT else ""
         return f"host read before the asynchronous copy from the device has ended{condition}: the buffer may hold old data"
 
@@ -98,4 +113,6 @@ class D2hReadBeforeSync(Check):
             return "record an event after the copy and synchronize() it before the read, or copy without non_blocking"
         if copy.api == "cupy":
             return "synchronize the copy's stream, or an event recorded after the copy, before the read"
-        return "call cudaStreamSynchronize on the copy's stream, or cudaEventSynchronize on an event recorded after the copy, before the read"
+        return (
+            "call cudaStreamSynchronize on the copy's stream, or cudaEventSynchronize on an event recorded after the copy, before the read"
+        )

@@ -113,7 +113,12 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
         holder.items[key.term] = value
         holder.keys[key.term] = key
     elif isinstance(holder, Series):
-        if holder.items is not None and isinstance(key, Const) and isinstance(key.value, int) and -len(holder.items) <= key.value < len(holder.items):
+        if (
+            holder.items is not None
+            and isinstance(key, Const)
+            and isinstance(key.value, int)
+            and -len(holder.items) <= key.value < len(holder.items)
+        ):
             holder.items[key.value] = value
         else:
             holder.made[key.term] = value
@@ -137,7 +142,9 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
 
 def _is_region(target: p.Index) -> bool:
     """``a[...]``, ``a[:]``, ``a[i, j]``: only arrays are assigned so."""
-    return len(target.indices) > 1 or any(isinstance(i, p.Slice) or (isinstance(i, p.Const) and i.value is Ellipsis) for i in target.indices)
+    return len(target.indices) > 1 or any(
+        isinstance(i, p.Slice) or (isinstance(i, p.Const) and i.value is Ellipsis) for i in target.indices
+    )
 
 
 def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value, statement: p.Node) -> None:
@@ -181,9 +188,7 @@ def store_at(run: Run, pointer: Value, value: Value, statement: p.Node) -> None:
     """What an out-parameter does: ``*pointer = value``."""
     if isinstance(pointer, Reference):
         _assign_pointee(run, pointer, value, p.Deref(p.Unknown()), statement)
-    elif isinstance(pointer, Opaque):
-        pointer.attrs["[0]"] = value
-    elif isinstance(pointer, Buffer):
+    elif isinstance(pointer, (Opaque, Buffer)):
         pointer.attrs["[0]"] = value
 
 

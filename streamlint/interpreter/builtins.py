@@ -207,7 +207,13 @@ def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     function, *bound = arguments.positional
     if isinstance(function, FunctionValue):
         return FunctionValue(
-            function.function, function.file, function.closure, function.receiver, (*function.bound, *bound), {**function.keywords, **arguments.keywords}, function.owner
+            function.function,
+            function.file,
+            function.closure,
+            function.receiver,
+            (*function.bound, *bound),
+            {**function.keywords, **arguments.keywords},
+            function.owner,
         )
     return run.opaque(f"partial{run.visit_key(site.node)}", *arguments.positional, *arguments.keywords.values())
 
@@ -344,7 +350,9 @@ def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) ->
         pairs: list[Value] = [Series([receiver.keys.get(k) or run.opaque(k), v], kind="tuple") for k, v in receiver.items.items()]
         return Series(pairs) if receiver.complete or pairs else Series(None, name=f"{receiver.term}.items")
     if name == "values":
-        return Series(list(receiver.items.values())) if receiver.items or receiver.complete else Series(None, name=f"{receiver.term}.values")
+        return (
+            Series(list(receiver.items.values())) if receiver.items or receiver.complete else Series(None, name=f"{receiver.term}.values")
+        )
     if name == "keys":
         return Series([receiver.keys.get(k) or run.opaque(k) for k in receiver.items])
     if name in ("get", "pop", "setdefault") and given:
@@ -354,7 +362,12 @@ def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) ->
         if name == "setdefault" and len(given) > 1:
             receiver.items[given[0].term] = given[1]
             return given[1]
-        if receiver.complete and isinstance(given[0], Const) and all(isinstance(k, Const) for k in receiver.keys.values()) and name == "get":
+        if (
+            receiver.complete
+            and isinstance(given[0], Const)
+            and all(isinstance(k, Const) for k in receiver.keys.values())
+            and name == "get"
+        ):
             return given[1] if len(given) > 1 else Const(None)
         return run.opaque(f"{receiver.term}.get({given[0].term})")
     if name == "update" and given and isinstance(given[0], Table):
@@ -371,7 +384,9 @@ def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) ->
 def _batch_method(run: Run, receiver: Buffer, name: str, arguments: Arguments) -> Value | None:
     """A batch treated as a dict or a list."""
     if name == "items":
-        return Series([Series([run.opaque(f"key{n}"), items.leaf(run, receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open")
+        return Series(
+            [Series([run.opaque(f"key{n}"), items.leaf(run, receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open"
+        )
     if name == "values":
         return Series([items.leaf(run, receiver, f"[key{n}]") for n in range(run.rounds)], name="open")
     if name == "keys":

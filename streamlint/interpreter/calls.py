@@ -199,7 +199,9 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
     receiver = callee.receiver
     if isinstance(receiver, FunctionValue):
         return _call_on_function(run, receiver, callee, arguments, site)
-    if isinstance(receiver, Series | Table | Const) or (isinstance(receiver, Buffer) and receiver.leaves is not None and callee.row is None):
+    if isinstance(receiver, Series | Table | Const) or (
+        isinstance(receiver, Buffer) and receiver.leaves is not None and callee.row is None
+    ):
         found = call_container_method(run, receiver, callee.name, arguments, site)
         if found is not None:
             return found
@@ -211,7 +213,9 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
     assumed = assumed_method(run, receiver, callee.name, arguments, site)
     if assumed is not None:
         return assumed
-    return opaque_call(run, f"{receiver.term if isinstance(receiver, Opaque) else type(receiver).__name__}.{callee.name}", receiver, arguments, site)
+    return opaque_call(
+        run, f"{receiver.term if isinstance(receiver, Opaque) else type(receiver).__name__}.{callee.name}", receiver, arguments, site
+    )
 
 
 def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value:
@@ -260,7 +264,7 @@ def is_kernel(run: Run, value: Value) -> bool:
         return False
     for decorator in value.function.decorators:
         node = decorator.function if isinstance(decorator, p.Call) else decorator
-        if isinstance(node, p.Attr) and node.name == "jit" or isinstance(node, p.Name) and node.id == "jit":
+        if (isinstance(node, p.Attr) and node.name == "jit") or (isinstance(node, p.Name) and node.id == "jit"):
             base = node.value if isinstance(node, p.Attr) else node
             dotted = value.file.module.imports.get(base.id, "") if isinstance(base, p.Name) else ""
             if dotted.startswith("numba"):
@@ -380,8 +384,7 @@ def _argument(
         rest, given[:] = list(given), []
         return Series(rest, kind="tuple") if not more else Series(None, kind="tuple")
     if param.kind == "double":
-        table = Table({repr(k): v for k, v in keywords.items()}, {repr(k): Const(k) for k in keywords}, not more)
-        return table
+        return Table({repr(k): v for k, v in keywords.items()}, {repr(k): Const(k) for k in keywords}, not more)
     if param.kind == "plain" and given:
         return _chosen(given.pop(0), site.span)
     if param.name in keywords:
@@ -406,7 +409,7 @@ def _copy_out(run: Run, function: p.Function, environment: Environment, argument
     """C++ references: what the body gave a parameter goes back to the argument."""
     from streamlint.interpreter.assignment import assign
 
-    for param, arg, before in zip(function.params, arguments.nodes, arguments.positional):
+    for param, arg, before in zip(function.params, arguments.nodes, arguments.positional, strict=False):
         if param.type is None or not param.type.reference or not isinstance(arg.value, p.Name | p.Attr | p.Index):
             continue
         after = environment.names.get(param.name)
@@ -471,7 +474,9 @@ def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Value | None
 
 def derived(run: Run, source: Buffer, name: str) -> Buffer:
     """A device value computed from another."""
-    storage = Storage(Memory.DEVICE, name, evidence=Evidence(max(source.storage.evidence, Evidence.DERIVED)), library=source.storage.library)
+    storage = Storage(
+        Memory.DEVICE, name, evidence=Evidence(max(source.storage.evidence, Evidence.DERIVED)), library=source.storage.library
+    )
     storage.trail = source.storage.trail
     return Buffer(storage, type=source.type)
 

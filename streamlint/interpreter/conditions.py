@@ -39,7 +39,7 @@ class Atom:
     joined: str = ""  # "and", "or"
 
 
-def test(run: Run, node: p.Expression, default: bool = True) -> bool:
+def holds(run: Run, node: p.Expression, default: bool = True) -> bool:
     """Whether a condition holds on this path."""
     found = probe(run, node, default)
     return found if isinstance(found, bool) else _settle(run, found)
@@ -82,7 +82,10 @@ def probe(run: Run, node: p.Expression, default: bool = True) -> bool | Atom:
 
 
 def _opposite(atom: Atom) -> Atom:
-    listeners: list[Callable[[bool], None]] = [lambda answer, told=told: told(not answer) for told in atom.learn]
+    def turned(listener: Callable[[bool], None]) -> Callable[[bool], None]:
+        return lambda answer: listener(not answer)
+
+    listeners = [turned(listener) for listener in atom.learn]
     return Atom(atom.key, not atom.negated, not atom.default, atom.span, listeners, atom.parts, atom.joined)
 
 
@@ -213,7 +216,7 @@ def _contains(op: str, left: Value, right: Value) -> bool | None:
     if isinstance(right, Table) and (right.complete or left.term in right.items) and isinstance(left, Const | Opaque):
         if left.term in right.items:
             return op == "in"
-        if not right.items or all(k.startswith(("'", '"')) or k.isdigit() for k in right.items) and isinstance(left, Const):
+        if not right.items or (all(k.startswith(("'", '"')) or k.isdigit() for k in right.items) and isinstance(left, Const)):
             return op == "not in"
         return None
     if isinstance(right, Series) and isinstance(left, Const) and right.items is not None and all(isinstance(i, Const) for i in right.items):

@@ -21,7 +21,6 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
-    Storage,
     Stream,
     Table,
     Value,
@@ -157,7 +156,7 @@ def cast_to(run: Run, value: Value, kind: Type) -> Value:
         made = typed_value(run, kind, value.term, shared=True)
         if made is not None and not isinstance(made, Opaque):
             return run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)
-        value.type = value.type or (kind.name if not kind.pointers else "")
+        value.type = kind.name if not kind.pointers else ""
         value.cpp_type = kind
     return value
 
@@ -182,7 +181,7 @@ def class_of(run: Run, kind: Type) -> ClassValue | None:
     for file in (run.file, *run.file.neighbours()):
         definition = file.class_named(kind.name)
         if definition is not None:
-            arguments = dict(zip(definition.template, (run.file.resolve_type(arg) for arg in kind.args)))
+            arguments = dict(zip(definition.template, (run.file.resolve_type(arg) for arg in kind.args), strict=False))
             return ClassValue(definition, file, arguments)
     return None
 
@@ -222,7 +221,7 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
 
 def _array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     row = type_row(run, Type(kind.name))
-    if row is not None and row.kind in ("stream", "event", "handle") or class_of(run, Type(kind.name)) is not None:
+    if (row is not None and row.kind in ("stream", "event", "handle")) or class_of(run, Type(kind.name)) is not None:
         count = min(kind.array or 0, 4)
         made = [default_value(run, Type(kind.name, kind.args), f"{name}[{i}]", span) for i in range(count)]
         return Series(made or None, name=name)
@@ -318,7 +317,12 @@ def _container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span 
         return _device_vector(run, row, name, span, values)
     element = run.file.resolve_type(element) if element.name else element
     held = type_row(run, element) if element.name else None
-    if element.pointers or (held is not None and held.kind != "buffer") or class_of(run, element) is not None or element.name in (*_SMART, *_SEQUENCES):
+    if (
+        element.pointers
+        or (held is not None and held.kind != "buffer")
+        or class_of(run, element) is not None
+        or element.name in (*_SMART, *_SEQUENCES)
+    ):
         made = _series(run, element, held, name, span, values)
         made.holds = element
         return made
@@ -342,7 +346,11 @@ def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span
     first = values[0] if values else None
     if isinstance(first, Series):
         return Series(list(first.items) if first.items is not None else None, dict(first.made), first.element, name)
-    made = default_value(run, element, f"{name}[]", span) if values and not element.pointers and held is None and element.name not in _SMART else None
+    made = (
+        default_value(run, element, f"{name}[]", span)
+        if values and not element.pointers and held is None and element.name not in _SMART
+        else None
+    )
     if not values:
         series = Series([], name=name)
         series.element = None
@@ -359,7 +367,7 @@ def _device_vector(run: Run, row: TypeRow, name: str, span: Span | None, values:
     storage.trail = (Step("allocates device memory here", place),)
     buffer = Buffer(storage, type=row.name)
     storage.raw = row.raw
-    if row.raw and (values or True):
+    if row.raw:
         run.machine.alloc(ops.Alloc(place, "thrust", row.name, memory=Memory.DEVICE, buffer=buffer))
     return buffer
 
@@ -370,7 +378,7 @@ def new_object(run: Run, node: p.New) -> Value:
     span = run.node_span(node)
     if node.count is not None:
         count = run.evaluate(node.count)
-        size = _SIZES.get(kind.name.removeprefix("std::"), None)
+        size = _SIZES.get(kind.name.removeprefix("std::"))
         nbytes = count.value * size if isinstance(count, Const) and isinstance(count.value, int) and size else None
         if class_of(run, kind) is not None:
             return Series(None, name=f"new{run.visit_key(node)}")
@@ -424,7 +432,12 @@ def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parame
 def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
     element = run.file.resolve_type(kind.args[0])
     row = type_row(run, element)
-    if (row is not None and row.kind != "buffer") or class_of(run, element) is not None or element.pointers or element.name in (*_SMART, *_SEQUENCES):
+    if (
+        (row is not None and row.kind != "buffer")
+        or class_of(run, element) is not None
+        or element.pointers
+        or element.name in (*_SMART, *_SEQUENCES)
+    ):
         held = typed_value(run, element, f"{name}[]")
         return Series(None, element=held, name=name)
     # The caller's vector: ordinary host memory unless its allocator says otherwise.

@@ -48,7 +48,9 @@ class Explorer:
             count += 1
             yield run
             if len(forced) < MOST_FLIPS:
-                waiting.extend({**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced and decision.worth)
+                waiting.extend(
+                    {**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced and decision.worth
+                )
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
 
@@ -70,11 +72,7 @@ class Explorer:
 
     def settled(self, run: Run, conflict: Conflict) -> Conflict | None:
         """The conflict with its guesses counted; None if it falls: two guesses, or gone when loops run once more."""
-        between = [
-            decision
-            for decision in run.decisions.values()
-            if conflict.first.index < decision.index <= conflict.second.index
-        ]
+        between = [decision for decision in run.decisions.values() if conflict.first.index < decision.index <= conflict.second.index]
         guesses = 0
         for decision in between:
             forced = {**run.forced, decision.atom: not decision.arm}

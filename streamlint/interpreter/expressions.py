@@ -9,7 +9,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.attributes import get_attribute, settle_method
-from streamlint.interpreter.conditions import compare, test
+from streamlint.interpreter.conditions import compare, holds
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -100,9 +100,10 @@ def _unary(run: Run, node: p.Unary) -> Value:
         return Const(not known) if known is not None else run.opaque(f"not {value.term}", value)
     value = evaluate(run, node.operand)
     if isinstance(value, Const) and isinstance(value.value, int | float):
-        changed = {"-": operator.neg, "+": operator.pos, "~": operator.invert}.get(node.op)
-        if changed is not None and not (node.op == "~" and isinstance(value.value, float)):
-            return Const(changed(value.value))
+        if node.op in "-+":
+            return Const(-value.value if node.op == "-" else +value.value)
+        if node.op == "~" and isinstance(value.value, int):
+            return Const(~value.value)
     if isinstance(value, Buffer) and not run.file.is_cuda:
         return _tensor_arithmetic(run, node, value)
     return run.opaque(f"{node.op}{value.term}", value)
@@ -155,7 +156,7 @@ def _term(op: str, left: Value, right: Value) -> str:
     one, two = left.term, right.term
     if op == "*" and one == "1":
         return two
-    if op == "*" and two == "1" or op in "+-" and two == "0":
+    if (op == "*" and two == "1") or (op in "+-" and two == "0"):
         return one
     if op == "*" and "0" in (one, two):
         return "0"
@@ -199,7 +200,7 @@ def _bool(run: Run, node: p.Bool) -> Value:
     for index, part in enumerate(node.values):
         if index == len(node.values) - 1:
             return evaluate(run, part)
-        if test(run, part) != (node.op == "and"):
+        if holds(run, part) != (node.op == "and"):
             # The value that decided it: `x or default` is x where x is true.
             return Const(False) if node.op == "and" else _again(run, part)
     return value
@@ -213,7 +214,7 @@ def _again(run: Run, part: p.Expression) -> Value:
 
 
 def _conditional(run: Run, node: p.Conditional) -> Value:
-    return evaluate(run, node.then if test(run, node.test) else node.otherwise)
+    return evaluate(run, node.then if holds(run, node.test) else node.otherwise)
 
 
 def _lambda(run: Run, node: p.Lambda) -> Value:

@@ -10,9 +10,38 @@ from streamlint.build import per_thread_default_stream
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
-_EXTENSION_HEADERS = ("torch/extension.h", "torch/torch.h", "torch/script.h", "torch/all.h", "torch/library.h", "torch/types.h", "ATen/", "c10/cuda", "torch/serialize")
-_STREAM_TYPES = frozenset({"cudaStream_t", "CUstream", "hipStream_t", "at::cuda::CUDAStream", "c10::cuda::CUDAStream", "CUstream_st", "rmm::cuda_stream_view", "cuda_stream_view", "CUDAStream"})
-_CURRENT = ("getCurrentCUDAStream", "getCurrentHIPStream", "getCurrentStream", "get_cuda_stream", "getStreamFromPool", "getCurrentCUDABlasHandle")
+_EXTENSION_HEADERS = (
+    "torch/extension.h",
+    "torch/torch.h",
+    "torch/script.h",
+    "torch/all.h",
+    "torch/library.h",
+    "torch/types.h",
+    "ATen/",
+    "c10/cuda",
+    "torch/serialize",
+)
+_STREAM_TYPES = frozenset(
+    {
+        "cudaStream_t",
+        "CUstream",
+        "hipStream_t",
+        "at::cuda::CUDAStream",
+        "c10::cuda::CUDAStream",
+        "CUstream_st",
+        "rmm::cuda_stream_view",
+        "cuda_stream_view",
+        "CUDAStream",
+    }
+)
+_CURRENT = (
+    "getCurrentCUDAStream",
+    "getCurrentHIPStream",
+    "getCurrentStream",
+    "get_cuda_stream",
+    "getStreamFromPool",
+    "getCurrentCUDABlasHandle",
+)
 
 
 @dataclass(slots=True)
@@ -21,7 +50,9 @@ class FileFacts:
 
     file: File
     is_torch_extension: bool = False
-    launches: list[tuple[p.Launch, str, bool]] = field(default_factory=list)  # (launch, function, has a stream argument that is not a literal null)
+    launches: list[tuple[p.Launch, str, bool]] = field(
+        default_factory=list
+    )  # (launch, function, has a stream argument that is not a literal null)
     functions_with_streams: set[str] = field(default_factory=set)
     functions_given_streams: set[str] = field(default_factory=set)  # those that take one as a parameter, or ask for the current one
     classes_with_streams: set[str] = field(default_factory=set)
@@ -84,7 +115,11 @@ def _scan(facts: FileFacts, function: p.Function) -> None:
             facts.launches.append((node, function.qualname, _given_stream(node)))
             if _given_stream(node):
                 facts.functions_with_streams.add(function.qualname)
-        elif isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.startswith(("cudaStreamCreate", "hipStreamCreate")):
+        elif (
+            isinstance(node, p.Call)
+            and isinstance(node.function, p.Name)
+            and node.function.id.startswith(("cudaStreamCreate", "hipStreamCreate"))
+        ):
             facts.setup_functions.add(function.qualname)
         elif isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.endswith(("SetStream", "SetStream_v2")):
             facts.binds_handles = True
@@ -99,7 +134,9 @@ def _given_stream(node: p.Launch) -> bool:
     if len(node.config) < 4:
         return False
     last = node.config[3]
-    return not (isinstance(last, p.Const) and last.value in (0, None)) and not (isinstance(last, p.Name) and last.id in ("NULL", "nullptr", "cudaStreamLegacy"))
+    return not (isinstance(last, p.Const) and last.value in (0, None)) and not (
+        isinstance(last, p.Name) and last.id in ("NULL", "nullptr", "cudaStreamLegacy")
+    )
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------------------------

@@ -11,9 +11,29 @@ from streamlint.operations import Guard
 
 # Library names that count or select devices, and that measure time.
 _DEVICE_CALLS = frozenset(
-    {"device_count", "cudaGetDeviceCount", "cudaSetDevice", "set_device", "cuDeviceGetCount", "getDeviceCount", "cuCtxSetCurrent", "cuDeviceGet"}
+    {
+        "device_count",
+        "cudaGetDeviceCount",
+        "cudaSetDevice",
+        "set_device",
+        "cuDeviceGetCount",
+        "getDeviceCount",
+        "cuCtxSetCurrent",
+        "cuDeviceGet",
+    }
 )
-_TIME_CALLS = frozenset({"perf_counter", "monotonic", "perf_counter_ns", "elapsed_time", "cudaEventElapsedTime", "get_elapsed_time", "high_resolution_clock::now", "steady_clock::now"})
+_TIME_CALLS = frozenset(
+    {
+        "perf_counter",
+        "monotonic",
+        "perf_counter_ns",
+        "elapsed_time",
+        "cudaEventElapsedTime",
+        "get_elapsed_time",
+        "high_resolution_clock::now",
+        "steady_clock::now",
+    }
+)
 
 
 def lvalue(node: object) -> str | None:
@@ -64,12 +84,12 @@ def _targets(node: object) -> Iterator[object]:
         yield node.target
     elif isinstance(node, p.AddressOf):
         yield node.value
-    elif isinstance(node, p.Call) and isinstance(node.function, p.Attr):
-        # Methods that change what they are called on: containers that grow.
-        if node.function.name in ("append", "emplace", "emplace_back", "insert", "push_back", "resize", "reset", "setdefault", "add", "update"):
-            yield node.function.value
+    elif isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in _GROWS:
+        yield node.function.value
 
 
+# Methods that change what they are called on: containers that grow.
+_GROWS = frozenset({"append", "emplace", "emplace_back", "insert", "push_back", "resize", "reset", "setdefault", "add", "update"})
 _NEUTRAL = frozenset({"self", "this", "torch", "cuda", "np", "cp", "cupy", "std"})
 
 

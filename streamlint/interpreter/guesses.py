@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from streamlint.interpreter.calls import Arguments, CallSite
 
 # Methods that only torch tensors (and modules) have, under a file that imports torch.
-_TENSOR_METHODS = frozenset({"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"})
+_TENSOR_METHODS = frozenset(
+    {"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"}
+)
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
@@ -67,14 +69,14 @@ def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
 
     if name == "to":
         given = [*arguments.positional[:1], *(v for k, v in arguments.keywords.items() if k == "device")]
-        return "non_blocking" in arguments.keywords or any(
-            looks_like_dtype(v) or isinstance(v, Device) or (isinstance(v, Const) and as_device(run, v) is not None) for v in given
-        ) or any(isinstance(v, Opaque) and "device" in v.term for v in given)
+        return (
+            "non_blocking" in arguments.keywords
+            or any(looks_like_dtype(v) or isinstance(v, Device) or (isinstance(v, Const) and as_device(run, v) is not None) for v in given)
+            or any(isinstance(v, Opaque) and "device" in v.term for v in given)
+        )
     if name == "copy_":
         return True
-    if name in ("cuda", "cpu", "pin_memory", "record_stream", "detach", "data_ptr"):
-        return True
-    return False
+    return name in ("cuda", "cpu", "pin_memory", "record_stream", "detach", "data_ptr")
 
 
 def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:

@@ -42,7 +42,7 @@ def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
             row = file.models.calls.get(dotted)
             if row is not None and row.effect == "setting" and row.get("what") == "allocator":
                 first = node.args[0].value if node.args else None
-                yield row.library, isinstance(first, Const) and first.value is None or dotted_name(file, first).endswith("malloc_managed")
+                yield row.library, (isinstance(first, Const) and first.value is None) or dotted_name(file, first).endswith("malloc_managed")
 
 
 def dotted_name(file: File, node: object) -> str:
@@ -100,8 +100,15 @@ class File:
     def leaves_handles_unbound(self) -> bool:
         """Whether the code at hand makes library handles and gives none of them a stream."""
         if self._unbound is None:
-            names = {node.function.id for f in (self, *self.neighbours()) for node in walk_module(f.module) if isinstance(node, Call) and isinstance(node.function, Name)}
-            makes = any(name.startswith(("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver")) and "Create" in name for name in names)
+            names = {
+                node.function.id
+                for f in (self, *self.neighbours())
+                for node in walk_module(f.module)
+                if isinstance(node, Call) and isinstance(node.function, Name)
+            }
+            makes = any(
+                name.startswith(("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver")) and "Create" in name for name in names
+            )
             self._unbound = makes and not any(name.endswith(("SetStream", "SetStream_v2", "set_stream")) for name in names)
         return self._unbound
 
@@ -116,7 +123,7 @@ class File:
 
     @property
     def settings(self) -> dict[str, bool]:
-        """Settings of libraries that this file makes anywhere: a library's allocator by name, True where it goes to the driver each time."""
+        """The allocators that this file sets, by library: True where each allocation then goes to the driver."""
         if self._settings is None:
             self._settings = dict(_allocator_settings(self))
         return self._settings
@@ -153,7 +160,10 @@ class File:
     def resolve_type(self, kind: Type) -> Type:
         """A C++ type with aliases of this file and its includes replaced."""
         for _ in range(8):
-            alias = next((f.module.aliases[name] for f in (self, *self.neighbours()) for name in _type_names(kind.name) if name in f.module.aliases), None)
+            alias = next(
+                (f.module.aliases[name] for f in (self, *self.neighbours()) for name in _type_names(kind.name) if name in f.module.aliases),
+                None,
+            )
             if alias is None or alias.name == kind.name:
                 return kind
             kind = Type(alias.name, alias.args, alias.pointers + kind.pointers, kind.reference or alias.reference, kind.array)
@@ -260,7 +270,7 @@ class Program:
 
 
 def _common(one: str, two: str) -> str:
-    size = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), min(len(one), len(two)))
+    size = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     return one[:size]
 
 

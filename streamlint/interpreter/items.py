@@ -58,25 +58,25 @@ def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) ->
 
     config = tuple(_index_value(run, index) for index in node.indices)
     if len(config) >= 2 and is_kernel(run, value):
-        at = node.value.at if not isinstance(node.value, p.Attr) else node.value.at
-        return KernelConfig(value, config, run.span(at))
+        return KernelConfig(value, config, run.span(node.value.at))
     return value  # a generic: List[int]
 
 
 def _of_series(run: Run, value: Series, index: Value, node: p.Expression) -> Value:
     if isinstance(node, p.Slice):
         return _slice_of_series(run, value, node)
-    if value.items is not None and isinstance(index, Const) and isinstance(index.value, int):
-        if -len(value.items) <= index.value < len(value.items):
-            return value.items[index.value]
+    items, number = value.items, index.value if isinstance(index, Const) else None
+    if items is not None and isinstance(number, int) and -len(items) <= number < len(items):
+        return items[number]
     return element_of(run, value, index.term)
 
 
 def _slice_of_series(run: Run, value: Series, node: p.Slice) -> Value:
     bounds = [run.evaluate(b) if b is not None else Const(None) for b in (node.lower, node.upper, node.step)]
-    if value.items is not None and all(isinstance(b, Const) and (b.value is None or isinstance(b.value, int)) for b in bounds):
-        low, high, step = (b.value for b in bounds if isinstance(b, Const))
-        return Series(value.items[low:high:step], kind=value.kind)  # type: ignore[misc]
+    known = [b.value for b in bounds if isinstance(b, Const) and (b.value is None or isinstance(b.value, int))]
+    if value.items is not None and len(known) == len(bounds):
+        low, high, step = known
+        return Series(value.items[slice(low, high, step)], kind=value.kind)
     return Series(None, element=element_of(run, value, f"{bounds[0].term}:"), name=value.name, kind=value.kind)
 
 

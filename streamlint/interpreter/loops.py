@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.assignment import assign
-from streamlint.interpreter.conditions import test
+from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
@@ -85,7 +85,8 @@ def _frame(run: Run, node: p.Loop, length: int | None) -> LoopFrame:
 def _for(run: Run, node: p.Loop) -> None:
     from streamlint.interpreter.statements import execute
 
-    assert node.iterable is not None and node.target is not None
+    assert node.iterable is not None
+    assert node.target is not None
     iterable = run.evaluate(node.iterable)
     if isinstance(iterable, GeneratorCall):
         _consume(run, node, iterable)
@@ -247,8 +248,8 @@ def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], ta
     open_ended = not (isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open")
     frame = LoopFrame("data", run.node_span(node), None, id(node))
     with run.within_loop(frame):
-        for value in rounds_of(run, iterable, node):
-            assign(run, clause.target, value, node)
-            if all(test(run, condition) for condition in clause.tests):
+        for element in rounds_of(run, iterable, node):
+            assign(run, clause.target, element, node)
+            if all(holds(run, condition) for condition in clause.tests):
                 open_ended = _clauses(run, node, depth + 1, found, table) or open_ended
     return open_ended

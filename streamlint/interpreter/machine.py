@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streamlint import cuda_model
-from streamlint.findings import Step
 from streamlint.cuda_model import NULL, Clocks, Stamp, Strength
+from streamlint.findings import Step
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value, reachable
 from streamlint.operations import (
@@ -35,6 +35,7 @@ from streamlint.operations import (
     Synchronize,
     Wait,
 )
+
 
 class Machine:
     """State of one path. ``operations`` and ``conflicts`` are what checks see afterwards."""

@@ -54,7 +54,11 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
         return _imported(run, file, name) or LibraryName(name)
     if count > 1 and not isinstance(statement, Declare):
         return run.opaque(f"{file.path}:{name}")
-    if isinstance(statement, Assign) and statement.value is not None and any(isinstance(t, Name) and t.id == name for t in statement.targets):
+    if (
+        isinstance(statement, Assign)
+        and statement.value is not None
+        and any(isinstance(t, Name) and t.id == name for t in statement.targets)
+    ):
         with run.entered(Frame(None, file, Environment(), qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
             return run.evaluate(statement.value)
     if isinstance(statement, Declare):
@@ -123,7 +127,11 @@ def constant(run: Run, name: str) -> Value | None:
     from streamlint.operations import Evidence
 
     constants = run.file.models.constants
-    word = constants.get(name) or constants.get(name.rpartition("::")[2]) or (constants.get(f"cuda{name[3:]}") if name.startswith("hip") else None)
+    word = (
+        constants.get(name)
+        or constants.get(name.rpartition("::")[2])
+        or (constants.get(f"cuda{name[3:]}") if name.startswith("hip") else None)
+    )
     if word == "success":
         return Const(0)
     if word == "null-stream":

@@ -130,7 +130,9 @@ def _is_dataclass(definition: p.Class) -> bool:
         inner = node.function if isinstance(node, p.Call) else node
         return inner.name if isinstance(inner, p.Attr) else inner.id if isinstance(inner, p.Name) else ""
 
-    named_tuple = any(isinstance(b, p.Name) and b.id == "NamedTuple" or isinstance(b, p.Attr) and b.name == "NamedTuple" for b in definition.bases)
+    named_tuple = any(
+        (isinstance(b, p.Name) and b.id == "NamedTuple") or (isinstance(b, p.Attr) and b.name == "NamedTuple") for b in definition.bases
+    )
     return named_tuple or any("dataclass" in names(d) or names(d) in ("define", "frozen", "attrs") for d in definition.decorators)
 
 
@@ -168,7 +170,7 @@ def _initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Ca
     from streamlint.interpreter.declarations import make_declared
 
     found = find_method(run, value.definition, value.file, "__init__", len(arguments.positional))
-    initialised = {name: args for name, args in found[0].initialisers} if found else {}
+    initialised = dict(found[0].initialisers) if found else {}
     if value.definition.name in initialised:
         _delegate(run, value, found[0], found[2], arguments, site)  # type: ignore[index]
         return
@@ -225,7 +227,9 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
         given = parameters(run, found[0], found[2])
         plain = [pm.name for pm in found[0].params if pm.kind == "plain"]
         offset = 0 if made.file.is_cuda else 1
-        arguments = Arguments([given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in found[0].params if pm.kind == "keyword"})
+        arguments = Arguments(
+            [given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in found[0].params if pm.kind == "keyword"}
+        )
     elif found is not None:
         return value
     elif not made.file.is_cuda and _is_dataclass(made.definition):
@@ -491,10 +495,9 @@ def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:
         return
     value.destroyed = True
     found = find_method(run, value.definition, value.file, "__del__")
-    where = span or (value.attrs.get("__declared__") and None)
     if found is not None and run.can_enter(found[0]):
         function, owner, file = found
-        run_body(run, FunctionValue(function, file, None, value, owner=owner), Environment(), where, teardown=True)
+        run_body(run, FunctionValue(function, file, None, value, owner=owner), Environment(), span, teardown=True)
     for declared in reversed(value.definition.fields):
         held = value.attrs.get(declared.name)
         if held is not None and declared.type is not None and not declared.type.pointers and not declared.type.reference:
@@ -538,7 +541,9 @@ def released(run: Run, dropped: Value, span: Span | None) -> None:
 
 def drop_locals(run: Run, environment: Environment, result: Value, receiver: Value | None) -> None:
     """Python: a function's names are gone; what only they held is freed."""
-    raw = [v for v in reachable(list(environment.names.values()), limit=80) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed]
+    raw = [
+        v for v in reachable(list(environment.names.values()), limit=80) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed
+    ]
     if not raw:
         return
     alive = _alive(run, result, *([receiver] if receiver is not None else []))

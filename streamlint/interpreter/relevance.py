@@ -20,18 +20,95 @@ _DEEPEST = 2
 
 # Words without which a body neither makes nor moves device memory, nor orders anything.
 _WORDS = (
-    "cuda", "Cuda", "CUDA", "tream", "vent(", "Event", "record(", "pin", "non_block", "blocking", "device", ".to(", ".cpu(", "item(", "numpy", "tolist", "copy_",
-    "cupy", "cp.", "malloc", "Malloc", "ynchronize", "<<<", "thrust", "cub", "wait(", "query(", "Memcpy", "memcpy", "empty_cache",
-    "launch_host_func", "callback", ".get(", ".set(", "free(", "Free(", "hip", "DataLoader", "collate", "loader", "to_host", "asnumpy", "done", "new ", "vector<", "torch.",
-    "Queue", "Thread", "Lock", "Executor", "get_context", "Condition",
-)  # fmt: skip
+    "cuda",
+    "Cuda",
+    "CUDA",
+    "tream",
+    "vent(",
+    "Event",
+    "record(",
+    "pin",
+    "non_block",
+    "blocking",
+    "device",
+    ".to(",
+    ".cpu(",
+    "item(",
+    "numpy",
+    "tolist",
+    "copy_",
+    "cupy",
+    "cp.",
+    "malloc",
+    "Malloc",
+    "ynchronize",
+    "<<<",
+    "thrust",
+    "cub",
+    "wait(",
+    "query(",
+    "Memcpy",
+    "memcpy",
+    "empty_cache",
+    "launch_host_func",
+    "callback",
+    ".get(",
+    ".set(",
+    "free(",
+    "Free(",
+    "hip",
+    "DataLoader",
+    "collate",
+    "loader",
+    "to_host",
+    "asnumpy",
+    "done",
+    "new ",
+    "vector<",
+    "torch.",
+    "Queue",
+    "Thread",
+    "Lock",
+    "Executor",
+    "get_context",
+    "Condition",
+)
 
 
 # Words of what orders, copies or allocates: only branches with such are worth a path of their own.
 _DECISIVE = (
-    "ynchronize", "tream", "vent", "record(", "wait", "query", "non_block", "blocking", "pin_", "pinned", "copy_", ".to(", ".cpu(", ".cuda(", "Async", "alloc",
-    "Alloc", "free(", "Free(", "Launch", "launch", "<<<", "empty_cache", "item()", "tolist", ".numpy()", ".get(", ".set(", "device_array", "to_host", "callback",
-)  # fmt: skip
+    "ynchronize",
+    "tream",
+    "vent",
+    "record(",
+    "wait",
+    "query",
+    "non_block",
+    "blocking",
+    "pin_",
+    "pinned",
+    "copy_",
+    ".to(",
+    ".cpu(",
+    ".cuda(",
+    "Async",
+    "alloc",
+    "Alloc",
+    "free(",
+    "Free(",
+    "Launch",
+    "launch",
+    "<<<",
+    "empty_cache",
+    "item()",
+    "tolist",
+    ".numpy()",
+    ".get(",
+    ".set(",
+    "device_array",
+    "to_host",
+    "callback",
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -46,8 +123,6 @@ class Relevance:
     _bodies: dict[int, bool] = field(default_factory=dict)
     _decides: dict[int, bool] = field(default_factory=dict)
     _methods: dict[str, list[p.Function]] | None = None
-    _files: list[File] | None = None
-    _words: dict[int, frozenset[str]] = field(default_factory=dict)
     _files: list[File] | None = None
     _words: dict[int, frozenset[str]] = field(default_factory=dict)
 
@@ -65,7 +140,11 @@ class Relevance:
         key = id(function)
         if key not in self._callees:
             self._callees[key] = []
-            names = {node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2] for node in p.walk(function) if isinstance(node, p.Attr | p.Name)}
+            names = {
+                node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2]
+                for node in p.walk(function)
+                if isinstance(node, p.Attr | p.Name)
+            }
             found: list[p.Function] = []
             for name in sorted(names):
                 found.extend(f for f in self._named(name) if f is not function)
@@ -79,7 +158,17 @@ class Relevance:
                 for definition in dict.fromkeys(file.module.classes.values()):
                     for method, overloads in definition.methods.items():
                         self._methods.setdefault(definition.name if method == "__init__" else method, []).extend(overloads)
-                        if method in ("__call__", "forward", "operator()", "__enter__", "__exit__", "__iter__", "__next__", "__del__", "__getitem__"):
+                        if method in (
+                            "__call__",
+                            "forward",
+                            "operator()",
+                            "__enter__",
+                            "__exit__",
+                            "__iter__",
+                            "__next__",
+                            "__del__",
+                            "__getitem__",
+                        ):
                             self._methods.setdefault(definition.name, []).extend(overloads)
                 for overloads in file.module.functions.values():
                     for function in overloads:

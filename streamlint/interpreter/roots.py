@@ -120,7 +120,14 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     run.machine.ambient = not root.file.is_cuda
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
-    result = run_body(run, value, environment, None, setup=is_setup, teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"))
+    result = run_body(
+        run,
+        value,
+        environment,
+        None,
+        setup=is_setup,
+        teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
+    )
     _read_by_caller(run, result)
 
 
@@ -156,8 +163,7 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     if any(isinstance(d, p.Name) and d.id == "classmethod" for d in function.decorators):
         return made
     with run.within(setup=True):
-        value = foreign_object(run, made, "self")
-    return value
+        return foreign_object(run, made, "self")
 
 
 def parameters(run: Run, function: p.Function, file: File) -> dict[str, Value]:
@@ -219,9 +225,7 @@ _TABLES = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultD
 def typed_by_annotation(run: Run, name: str, annotation: p.Expression) -> Value | None:
     """An unknown value of the annotated type: tensors, streams, events, loaders, devices, objects of classes at hand."""
     if isinstance(annotation, p.Binary) and annotation.op == "|":
-        sides = [s for s in (annotation.left, annotation.right) if not (isinstance(s, p.Const) and s.value is None)]
-        # An optional is None or not: a condition decides it.
-        return None if len(sides) < 2 else None
+        return None  # an optional is None or not: a condition decides it
     if isinstance(annotation, p.Index):
         return _generic(run, name, annotation)
     if not isinstance(annotation, p.Name | p.Attr):

@@ -24,7 +24,7 @@ from streamlint.interpreter.values import (
     restart_serials,
 )
 from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
-from streamlint.program import Expression, Function, Node, Position
+from streamlint.program import NOWHERE, Expression, Function, Node, Position
 
 MAX_DEPTH = 6
 MAX_STEPS = 40_000
@@ -181,7 +181,9 @@ class Run:
         """A name for the value of a place that is met once more: the place and how often it was met."""
         count = self.visits[id(node)]
         self.visits[id(node)] += 1
-        at = getattr(node, "name_at", None) or getattr(node, "at", (0, 0, 0, 0))
+        at: Position = getattr(node, "name_at", NOWHERE) or NOWHERE
+        if at == NOWHERE:
+            at = getattr(node, "at", NOWHERE)
         return f"@{self.file.path}:{at[0]}:{at[1]}" + (f"#{count}" if count else "")
 
     # --- surroundings --------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from streamlint import program as p
+from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, ScopeValue, Stream, Value
+
+Inside = Callable[[Value], None]  # runs the body with what the manager gave
 
 
 def enter_with(run: Run, node: p.With, index: int) -> None:
@@ -47,7 +52,7 @@ def _lock(run: Run, expression: p.Expression) -> None:
     run.machine.note(ops.Block(run.node_span(expression), "python", "threading.Lock", what="lock", on=name))
 
 
-def _generator(run: Run, manager: GeneratorCall, inside: object) -> None:
+def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
     """A ``@contextmanager`` at hand: its body runs with the ``with`` body as its ``yield``."""
     from streamlint.interpreter.calls import run_generator
 
@@ -56,7 +61,7 @@ def _generator(run: Run, manager: GeneratorCall, inside: object) -> None:
     def consumer(value: Value) -> Value:
         frames, run.frames = run.frames, [*run.frames[: run.frames.index(caller) + 1]]
         try:
-            inside(value)  # type: ignore[operator]
+            inside(value)
         finally:
             run.frames = frames
         return Const(None)
@@ -64,24 +69,24 @@ def _generator(run: Run, manager: GeneratorCall, inside: object) -> None:
     run_generator(run, manager, consumer)
 
 
-def _instance(run: Run, manager: Instance, inside: object, span: object) -> None:
+def _instance(run: Run, manager: Instance, inside: Inside, span: Span) -> None:
     from streamlint.interpreter.calls import call_method
 
-    entered = call_method(run, manager, "__enter__", [], span)  # type: ignore[arg-type]
+    entered = call_method(run, manager, "__enter__", [], span)
     try:
-        inside(entered if entered is not None else manager)  # type: ignore[operator]
+        inside(entered if entered is not None else manager)
     finally:
-        call_method(run, manager, "__exit__", [Const(None), Const(None), Const(None)], span)  # type: ignore[arg-type]
+        call_method(run, manager, "__exit__", [Const(None), Const(None), Const(None)], span)
 
 
-def _library(run: Run, manager: ScopeValue, inside: object, expression: p.Expression) -> None:
+def _library(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expression) -> None:
     from streamlint.interpreter.effects.memory import register, unregister
 
     if manager.kind == "pinned" and manager.buffer is not None:
         span = _call_span(run, expression)
         register(run, manager.buffer, span, "cuda.pinned")
         try:
-            inside(manager.buffer)  # type: ignore[operator]
+            inside(manager.buffer)
         finally:
             unregister(run, manager.buffer, span, "cuda.pinned")
         return
@@ -91,28 +96,22 @@ def _library(run: Run, manager: ScopeValue, inside: object, expression: p.Expres
     if manager.kind == "synchronizes":
         from streamlint import operations as ops
 
-        inside(manager)  # type: ignore[operator]
+        inside(manager)
         run.machine.synchronize(ops.Synchronize(run.node_span(expression), manager.library, "scope", of=manager.stream))
         return
     with run.current_stream(manager.stream, manager.library):
-        inside(manager.value if manager.value is not None else manager)  # type: ignore[operator]
+        inside(manager.value if manager.value is not None else manager)
 
 
-def _capture(run: Run, manager: ScopeValue, inside: object, expression: p.Expression) -> None:
+def _capture(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expression) -> None:
     """A graph is captured: what is issued inside is recorded, and does not run."""
-    from streamlint.findings import Step
-
     before, run.machine.capture = run.machine.capture, Step("captured into a graph here", run.node_span(expression))
     try:
         with run.current_stream(manager.stream, manager.library):
-            inside(manager)  # type: ignore[operator]
+            inside(manager)
     finally:
         run.machine.capture = before
 
 
-def _call_span(run: Run, expression: p.Expression) -> object:
-    from streamlint.findings import Span
-
-    at = expression.name_at if isinstance(expression, p.Call) else expression.at
-    span: Span = run.span(at)
-    return span
+def _call_span(run: Run, expression: p.Expression) -> Span:
+    return run.span(expression.name_at if isinstance(expression, p.Call) else expression.at)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
-from streamlint.interpreter.conditions import test
+from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import guard_of
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run, Signal
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, LibraryName, Value
@@ -78,12 +79,12 @@ def _if(run: Run, node: p.If) -> None:
     before = len(run.decisions)
     then_leaves = leaves(node.then)
     default = not then_leaves or bool(node.otherwise and leaves(node.otherwise))
-    holds = test(run, node.test, default)
+    taken = holds(run, node.test, default)
     undecided = len(run.decisions) > before
-    body = node.then if holds else node.otherwise
+    body = node.then if taken else node.otherwise
     if undecided:
-        _weigh(run, node, holds, before)
-    guard = guard_of(run, node, holds) if body else None
+        _weigh(run, node, taken, before)
+    guard = guard_of(run, node, taken) if body else None
     try:
         if guard is not None:
             with run.within_guard(guard):
@@ -96,9 +97,9 @@ def _if(run: Run, node: p.If) -> None:
         raise
 
 
-def _weigh(run: Run, node: p.If, holds: bool, before: int) -> None:
+def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:
     """Whether the other arm of a decision is worth a path of its own."""
-    body, other = (node.then, node.otherwise) if holds else (node.otherwise, node.then)
+    body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
     worth = relevance.body_matters(other) or (not leaves(other) and relevance.body_matters(body))
     for atom in list(run.decisions)[before:]:
@@ -166,10 +167,8 @@ def _switch(run: Run, node: p.Switch) -> None:
     for labels, body in node.cases:
         if labels and not any(_matches(run, subject, label) for label in labels):
             continue
-        try:
+        with contextlib.suppress(BreakSignal):
             _run_arm(run, body)
-        except BreakSignal:
-            pass
         return
 
 

@@ -40,7 +40,11 @@ def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
 
 
 def _inside(span: Span, outer: Span) -> bool:
-    return span.file == outer.file and (outer.row, outer.column) <= (span.row, span.column) and (span.end_row, span.end_column) <= (outer.end_row, outer.end_column)
+    return (
+        span.file == outer.file
+        and (outer.row, outer.column) <= (span.row, span.column)
+        and (span.end_row, span.end_column) <= (outer.end_row, outer.end_column)
+    )
 
 
 def call_trail(operation: Operation, words: str = "called from here") -> tuple[Step, ...]:

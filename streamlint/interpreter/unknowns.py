@@ -20,7 +20,7 @@ from streamlint.operations import Memory
 
 def parts_meet(first: Part, second: Part) -> bool:
     """Whether two parts of one storage surely share an element: the whole meets all, equal terms meet, all else is disjoint."""
-    return all(_axis_meets(one, two) for one, two in zip(first, second))
+    return all(_axis_meets(one, two) for one, two in zip(first, second, strict=False))
 
 
 def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:

@@ -107,7 +107,9 @@ class Models:
         """The longest pattern that matches a name, among those that begin with ``prefix``."""
         key = (name, prefix)
         if key not in self._cache:
-            self._cache[key] = next((row for text, pattern, row in self._patterns if text.startswith(prefix) and pattern.fullmatch(name)), None)
+            self._cache[key] = next(
+                (row for text, pattern, row in self._patterns if text.startswith(prefix) and pattern.fullmatch(name)), None
+            )
         return self._cache[key]
 
     def add(self, data: dict[str, Any], source: str) -> None:

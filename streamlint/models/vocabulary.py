@@ -1,12 +1,13 @@
 """The closed vocabulary of model rows: what a call, an attribute, a type or a constant of a library means.
 
-A model file is TOML. Its head says ``library`` (a short name), ``language`` (``python`` or ``cuda``), ``triggers`` (byte strings, 5 bytes or
-more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version`` (1). Then come
-tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``.
+A model file is TOML. Its head says ``library`` (a short name), ``language`` (``python`` or ``cuda``), ``triggers`` (byte strings, 5
+bytes or more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version``
+(1). Then come tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``.
 
-**Names.** ``names`` is one name or a list. Python: the dotted path at its public home (``torch.cuda.Stream``), methods as ``Type.method``
-(``torch.Tensor.copy_``). C++: as qualified in source (``cudaMemcpyAsync``, ``at::cuda::getCurrentCUDAStream``, ``thrust::sort``), methods as
-``Type::method`` (``thrust::device_vector::resize``). ``*`` matches any run of characters; exact names win over patterns, longer patterns over shorter.
+**Names.** ``names`` is one name or a list. Python: the dotted path at its public home (``torch.cuda.Stream``), methods as
+``Type.method`` (``torch.Tensor.copy_``). C++: as qualified in source (``cudaMemcpyAsync``, ``at::cuda::getCurrentCUDAStream``,
+``thrust::sort``), methods as ``Type::method`` (``thrust::device_vector::resize``). ``*`` matches any run of characters; exact names win
+over patterns, longer patterns over shorter.
 
 **Selectors** say where a value is found in a call:
 
@@ -63,7 +64,8 @@ class Row:
         return self.values.get(name, default)
 
 
-# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "switch" (bool or selector), "word a|b|c", "words or selector a|b".
+# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "switch" (bool or selector), "word a|b|c",
+# "words or selector a|b".
 # A stream selector: `*` is the argument that is a stream (its default only where none can be one: CUB overloads); one that meets a struct
 # (cudaLaunchConfig_t, CUlaunchConfig) means the struct's field `stream` or `hStream`.
 STREAM = "words or selector null|current|handle|ptds|none"
@@ -90,7 +92,9 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "a view of the same memory",
         {
             "of": "selector",
-            "part": "word whole|strided|some|elements|contiguous",  # strided: transposed, keeps pinning; some: a part, maybe gapped; elements: a sequence of parts; contiguous: itself, or a new pageable copy if gapped
+            # strided: transposed, keeps pinning; some: a part, maybe gapped; elements: a sequence of parts; contiguous: itself, or a new
+            # pageable copy if gapped
+            "part": "word whole|strided|some|elements|contiguous",
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
         },
@@ -188,11 +192,14 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "set_stream": ("makes it the current stream of the thread", {"stream": STREAM, "library": "text"}),
     "scope": (
-        "a context manager in which a stream is current (torch.cuda.stream(s)); None is no change. `synchronizes`: the host waits at its end",
+        "a context manager in which a stream is current (torch.cuda.stream(s)); None changes nothing; `synchronizes`: its end waits",
         {"stream": "selector", "library": "text", "synchronizes": "bool"},
     ),
     "event": ("creates an event", {"into": "selector", "timing": "switch"}),
-    "record": ("records an event; makes one if `event` is absent, and returns it", {"event": "selector", "stream": STREAM, "creates": "bool"}),
+    "record": (
+        "records an event; makes one if `event` is absent, and returns it",
+        {"event": "selector", "stream": STREAM, "creates": "bool"},
+    ),
     "wait": ("a stream waits for an event or a stream; the host does not", {"stream": STREAM, "on": "selector"}),
     "synchronize": ("the host waits", {"of": "words or selector device|current|null"}),
     "query": ("asks without waiting; a loop until true is a wait", {"of": "selector"}),

@@ -313,6 +313,7 @@ def test_when_a_copy_itself_is_over(copy: str, over: bool) -> None:
 
 # --- unknowns fall silent ------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(
     "program",
     [

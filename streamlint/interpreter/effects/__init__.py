@@ -10,7 +10,7 @@ from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.calls import Arguments, CallSite, opaque_call
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Event, Handle, Opaque, Reference, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Event, Opaque, Reference, Series, Stream, Value
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint.cuda_model import STAGED_BYTES
-from streamlint.findings import Span, Step
+from streamlint.findings import Step
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -74,7 +74,18 @@ def looks_like_dtype(value: Value | None) -> bool:
     if isinstance(value, LibraryName):
         last = value.name.rpartition(".")[2]
         return value.name.startswith(("torch.", "numpy.", "cupy.")) and last.rstrip("0123456789_") in {
-            "float", "half", "double", "int", "long", "bool", "uint", "bfloat", "complex", "short", "char", "byte",
+            "float",
+            "half",
+            "double",
+            "int",
+            "long",
+            "bool",
+            "uint",
+            "bfloat",
+            "complex",
+            "short",
+            "char",
+            "byte",
         }
     return isinstance(value, Opaque) and value.name.endswith(".dtype")
 
@@ -187,7 +198,7 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
             return like.storage.memory, like.storage.evidence
         if not isinstance(like, Buffer):
             return Memory.UNKNOWN, Evidence.NONE
-    elif space == "argument" and device is None and call.arguments.open:
+    elif space == "argument" and call.arguments.open:
         return Memory.UNKNOWN, Evidence.NONE
     if device is None and space == "argument" and call.run.memo.get("default-device") is not None:
         return Memory.UNKNOWN, Evidence.NONE
@@ -239,7 +250,18 @@ def _size(call: Call, storage: Storage) -> None:
 def _item_bytes(call: Call) -> int:
     value = call.value("dtype")
     text = value.term if value is not None else ""
-    for width, size in (("64", 8), ("double", 8), ("long", 8), ("32", 4), ("16", 2), ("half", 2), ("8", 1), ("bool", 1), ("float", 4), ("int", 4)):
+    for width, size in (
+        ("64", 8),
+        ("double", 8),
+        ("long", 8),
+        ("32", 4),
+        ("16", 2),
+        ("half", 2),
+        ("8", 1),
+        ("bool", 1),
+        ("float", 4),
+        ("int", 4),
+    ):
         if width in text:
             return size
     return 4
@@ -270,7 +292,15 @@ def _view(call: Call) -> Value:
         if buffer.leaves is not None:
             return buffer
         return Series(None, element=None, name=f"{buffer.term}.{call.name}", made=_Parts(run, buffer))
-    result = Buffer(buffer.storage, buffer.part, kind, buffer.gapped or part == "some", buffer.strided or part == "strided", leaves=buffer.leaves, attrs={})
+    result = Buffer(
+        buffer.storage,
+        buffer.part,
+        kind,
+        buffer.gapped or part == "some",
+        buffer.strided or part == "strided",
+        leaves=buffer.leaves,
+        attrs={},
+    )
     if call.flag("host_access"):
         return _host_view(call, buffer, result)
     return result
@@ -618,8 +648,8 @@ def _direction(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction:
 
 def _direction_word(run: Run, value: Value) -> str | None:
     if isinstance(value, Const):
-        numbers = {0: "h2h", 1: "h2d", 2: "d2h", 3: "d2d"}
-        return str(value.value) if isinstance(value.value, str) else numbers.get(value.value)  # type: ignore[arg-type]
+        numbers: dict[object, str] = {0: "h2h", 1: "h2d", 2: "d2h", 3: "d2d"}
+        return value.value if isinstance(value.value, str) else numbers.get(value.value)
     last = value.term.rpartition("::")[2].rpartition(".")[2]
     return run.file.models.constants.get(last) or run.file.models.constants.get(value.term)
 

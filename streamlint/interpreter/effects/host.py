@@ -52,7 +52,7 @@ def buffers_in(value: Value, depth: int = 3) -> Iterable[Buffer]:
     elif isinstance(value, Opaque) and value.buffer is not None:
         yield value.buffer
     elif depth and isinstance(value, Series):
-        for item in (value.items or ()):
+        for item in value.items or ():
             yield from buffers_in(item, depth - 1)
     elif depth and isinstance(value, Table):
         for item in value.items.values():
@@ -110,7 +110,11 @@ def _read(call: Call) -> Value:
     run = call.run
     values = call.values("of") if call.row.get("of") is not None else ([call.receiver] if call.receiver is not None else [])
     if run.file.is_cuda:
-        values = [b for v in values if (b := buffer_of(run, v)) is not None] if any(isinstance(v, Reference | Opaque) for v in values) else values
+        values = (
+            [b for v in values if (b := buffer_of(run, v)) is not None]
+            if any(isinstance(v, Reference | Opaque) for v in values)
+            else values
+        )
     read_values(run, values, call.span, call.name)
     result = call.text("result", "scalar")
     if result == "none":
@@ -150,7 +154,9 @@ def _none(call: Call) -> Value:
     held = call.receiver if call.receiver is not None else None
     if isinstance(held, Buffer) and call.name.rpartition(".")[2] == "device":
         return call.opaque(held)
-    term = f"{held.term}.{call.name.rpartition('.')[2]}({', '.join(v.term for v in call.arguments.positional)})" if held is not None else None
+    term = (
+        f"{held.term}.{call.name.rpartition('.')[2]}({', '.join(v.term for v in call.arguments.positional)})" if held is not None else None
+    )
     if term is not None:
         return call.run.opaque(term)
     arguments = ", ".join(v.term for v in call.arguments.positional)
@@ -197,4 +203,11 @@ def evidence_of(values: Iterable[Value]) -> Evidence:
     return min(found, default=Evidence.NONE)
 
 
-EFFECTS: dict[str, Callable[[Call], Value]] = {"read": _read, "write": _write, "none": _none, "exit": _exit, "object": _object, "swap": _swap}
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "read": _read,
+    "write": _write,
+    "none": _none,
+    "exit": _exit,
+    "object": _object,
+    "swap": _swap,
+}

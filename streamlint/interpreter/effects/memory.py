@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Storage, Value
+from streamlint.interpreter.values import Buffer, Const, Value
 from streamlint.operations import Evidence, Memory
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def _alloc(call: Call) -> Value:
     size = call.value("bytes")
     nbytes = size.value if isinstance(size, Const) and isinstance(size.value, int) else None
     ordered = call.row.get("stream") is not None
-    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library)
+    storage = run.storage(
+        memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library
+    )
     storage.small = nbytes is not None and nbytes <= 65536
     storage.raw = not ordered and memory is not Memory.PAGEABLE
     storage.trail = (Step(_WORDS.get(memory, "allocated here"), call.span),)
@@ -43,7 +45,15 @@ def _free(call: Call) -> Value:
     from streamlint.interpreter.effects import buffer_of
 
     buffer = buffer_of(call.run, call.value("of"))
-    free(call.run, buffer, Memory(call.text("memory", "device")), call.span, call.name, call.library, ordered=call.row.get("stream") is not None)
+    free(
+        call.run,
+        buffer,
+        Memory(call.text("memory", "device")),
+        call.span,
+        call.name,
+        call.library,
+        ordered=call.row.get("stream") is not None,
+    )
     return call.status()
 
 

@@ -44,7 +44,11 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
     if isinstance(value, Const) and (value.value is None or value.value == 0):
         return Stream("null", "null", None, call.library, chosen=value.origin or call.span, how=how)
     if isinstance(value, Const) and value.value in (1, 2):
-        return Stream("null", "null", None, call.library, chosen=call.span, how=how) if value.value == 1 else Stream("ptds", "ptds", True, call.library)
+        return (
+            Stream("null", "null", None, call.library, chosen=call.span, how=how)
+            if value.value == 1
+            else Stream("ptds", "ptds", True, call.library)
+        )
     if isinstance(value, Handle):
         return value.stream or _foreign(run, value, value.key)
     if isinstance(value, Instance):
@@ -270,7 +274,9 @@ def _synchronize(call: Call) -> Value:
         elif isinstance(value, Const):
             target = as_stream(call, value)
         elif call.receiver is value or run.file.is_cuda or call.is_tuple:
-            is_event = "vent" in call.name.rpartition(".")[2] or "vent" in call.name.rpartition("::")[0] or "vent" in getattr(value, "type", "")
+            is_event = (
+                "vent" in call.name.rpartition(".")[2] or "vent" in call.name.rpartition("::")[0] or "vent" in getattr(value, "type", "")
+            )
             target = as_event(run, value) if is_event else as_stream(call, value)
     elif field in ("current", "null"):
         target = named_stream(call, str(field))

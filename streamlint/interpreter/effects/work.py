@@ -23,7 +23,6 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
-    Storage,
     Stream,
     Value,
 )
@@ -59,7 +58,16 @@ def compute(
 
 
 def _on_device(
-    run: Run, device: Buffer, operands: list[Buffer], writes: Sequence[Buffer], span: Span, name: str, type: str, library: str, stream: Stream | None, waits: bool
+    run: Run,
+    device: Buffer,
+    operands: list[Buffer],
+    writes: Sequence[Buffer],
+    span: Span,
+    name: str,
+    type: str,
+    library: str,
+    stream: Stream | None,
+    waits: bool,
 ) -> Value:
     home = library or device.storage.library or "torch"
     home = "torch" if home.startswith("torch") else home
@@ -69,11 +77,18 @@ def _on_device(
         stream = run.stream_of(home)
         if stream.kind == "null" and stream.chosen is None:
             stream = replace(stream, chosen=span, how="omitted")
-    storage = run.storage(Memory.DEVICE, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", evidence=Evidence(max(device.storage.evidence, Evidence.DERIVED)), library=home)
+    storage = run.storage(
+        Memory.DEVICE,
+        f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}",
+        evidence=Evidence(max(device.storage.evidence, Evidence.DERIVED)),
+        library=home,
+    )
     result = Buffer(storage, type=type or device.type)
     reads = tuple(b for b in operands if b.storage.on_device)
     written = tuple(writes) or (result,)
-    run.machine.launch(ops.Launch(span, home, name, stream=stream, reads=reads, writes=tuple(b for b in written if b.storage.on_device), kind="compute"))
+    run.machine.launch(
+        ops.Launch(span, home, name, stream=stream, reads=reads, writes=tuple(b for b in written if b.storage.on_device), kind="compute")
+    )
     if waits:
         device_read(run, result, span, name)
     return writes[0] if writes else result
@@ -92,10 +107,15 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     # A tensor of the host does not mix with one of a device, but for a scalar: the others are on the host as well.
     every = bool(operands) and (len(hosts) == len(operands) or any(not b.storage.small for b in hosts))
     memory = Memory.PAGEABLE if every else Memory.UNKNOWN
-    storage = run.storage(memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else "")
+    storage = run.storage(
+        memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else ""
+    )
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
-        storage.trail = (*(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()), Step(f"computed on the host here ({last_name(name)}): a new pageable tensor", span))
+        storage.trail = (
+            *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
+            Step(f"computed on the host here ({last_name(name)}): a new pageable tensor", span),
+        )
     return Buffer(storage, type=type or (first.type if first else "torch.Tensor"))
 
 
@@ -135,7 +155,7 @@ def _compute(call: Call) -> Value:
     return _result(call, result, values, unknown)
 
 
-def _result(call: Call, result: Value, values: list[Value], unknown: list[Value]) -> Value:
+def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Value]) -> Value:
     kind = call.text("result", "buffer")
     if kind == "none":
         return Const(None)
@@ -143,7 +163,13 @@ def _result(call: Call, result: Value, values: list[Value], unknown: list[Value]
         return call.opaque()
     if kind == "self" and call.receiver is not None:
         return call.receiver
-    if isinstance(result, Buffer) and unknown and result.storage.small and result.storage.memory is not Memory.DEVICE and not call.row.get("host"):
+    if (
+        isinstance(result, Buffer)
+        and unknown
+        and result.storage.small
+        and result.storage.memory is not Memory.DEVICE
+        and not call.row.get("host")
+    ):
         # Scalars of the host work with whatever the unknown operand is.
         result.storage.memory = Memory.UNKNOWN
     if isinstance(result, Buffer) and not any(True for v in values for _ in buffers_in(v)) and not call.row.get("out"):
@@ -226,7 +252,9 @@ def _implicit_copy(call: Call, span: Span, array: Buffer, stream: Stream | None,
     """numba copies host arrays to the device before the launch and back after it, on the launch's stream (args.py)."""
     from streamlint.interpreter.effects.buffers import issue_copy
 
-    device = Buffer(call.run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL), type="numba.cuda.cudadrv.devicearray.DeviceNDArray")
+    device = Buffer(
+        call.run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL), type="numba.cuda.cudadrv.devicearray.DeviceNDArray"
+    )
     asynchronous = stream is not None and stream.kind != "null"
     dst, src = (device, array) if to_device else (array, device)
     direction = ops.Direction.H2D if to_device else ops.Direction.D2H
@@ -245,7 +273,9 @@ def _launch(call: Call) -> Value:
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
     touched = tuple(b for v in values for b in buffers_in(v) if not b.storage.on_host)
-    operation = ops.Launch(call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind="library", host_waits=call.flag("waits"))
+    operation = ops.Launch(
+        call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind="library", host_waits=call.flag("waits")
+    )
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None
     return call.status() if run.file.is_cuda else Const(None)
@@ -311,8 +341,7 @@ def _callback_function(call: Call) -> Value | None:
     if isinstance(value, Reference):
         value = call.run.evaluate(value.target)
     if call.text("style") == "params":
-        held = getattr(value, "attrs", {}).get("fn") if value is not None else None
-        return held
+        return getattr(value, "attrs", {}).get("fn") if value is not None else None
     return value
 
 
@@ -335,9 +364,7 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         data = [stream or run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
     if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
         shadow = run.machine.clocks
-        run.machine.clocks = type(shadow)(
-            {k: dict(v) for k, v in shadow.streams.items()}, dict(shadow.host), set(shadow.blocking)
-        )
+        run.machine.clocks = type(shadow)({k: dict(v) for k, v in shadow.streams.items()}, dict(shadow.host), set(shadow.blocking))
         # In stream order: all earlier work of its stream has ended when it runs.
         try:
             run.machine.clocks.synchronize_device()
@@ -367,5 +394,11 @@ def is_handle(value: Value) -> bool:
     return isinstance(value, Handle)
 
 
-EFFECTS: dict[str, Callable[[Call], Value]] = {"compute": _compute, "launch": _launch, "callback": _callback, "thread": _thread, "block": _block}
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "compute": _compute,
+    "launch": _launch,
+    "callback": _callback,
+    "thread": _thread,
+    "block": _block,
+}
 __all__ = ["EFFECTS", "Selector", "chevron_launch", "compute", "numba_launch"]
