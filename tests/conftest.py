@@ -1,13 +1,18 @@
-"""Fixtures for tests that must not depend on the live rule set."""
+"""Fixtures for tests that must not depend on the live rule set, and the way to the helpers that tests share."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from streamlint import rules, selection
 from streamlint.checks.base import Category, Check
+
+# `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) are found through here.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def _rule(code: str, name: str, category: Category, default: str) -> type[Check]:

@@ -121,13 +121,24 @@ class ImplicitDefaultStream(Check):
             return None
         if facts.is_torch_extension:
             return None if context.setup else "a torch extension works on PyTorch's current stream"
-        if context.setup:
+        if context.setup or facts.lives_on_null or self._elsewhere(operation, facts) or self._fetches_at_rest(operation):
             return None
         if self._has_stream_at_hand(operation, facts):
             return "a stream is at hand here"
         if operation.beside and (len(operation.beside) > 1 or context.loops):
             return "other streams have work in flight"
         return None
+
+    def _elsewhere(self, operation: Launch | Copy, facts: FileFacts) -> bool:
+        """A helper of another file that has no stream to pass on: its callers cannot choose."""
+        assert operation.stream is not None
+        place = operation.stream.chosen or operation.span
+        return place.file != facts.file.path
+
+    def _fetches_at_rest(self, operation: Launch | Copy) -> bool:
+        """A synchronous copy to the host with nothing in flight beside it: the host wants the data now."""
+        fetches = isinstance(operation, Copy) and operation.direction is Direction.D2H and not operation.asked_async
+        return fetches and not operation.beside
 
     def _made_in_view(self, operation: Operation, path: Trace) -> bool:
         return any(getattr(o, "what", "") == "handle" for o in path.before(operation))

@@ -98,7 +98,7 @@ def evaluate_arguments(run: Run, args: tuple[p.Arg, ...]) -> Arguments:
                 found.open = True
         elif arg.stars == 2:
             if isinstance(value, Table):
-                found.keywords.update({str(k.value): value.items[t] for t, k in value.keys.items() if isinstance(k, Const)})
+                found.keywords.update({str(k.value): value.items[t] for t, k in value.keys.items() if isinstance(k, Const) and t in value.items})
                 found.open = found.open or not value.complete
             else:
                 found.open = True

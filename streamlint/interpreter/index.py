@@ -204,6 +204,12 @@ class Program:
     _owners: dict[int, File] = field(default_factory=dict)
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
 
+    def is_called(self, name: str, home: File) -> bool:
+        """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
+        if home.module.text.count(f"{name}(") > 1:
+            return True
+        return any(dotted.rpartition(".")[2] == name for file in self.files.values() if file is not home for dotted in file.module.imports.values())
+
     def owner(self, function: Function, asking: File) -> File:
         """The file that a function stands in."""
         return self._owners.get(id(function), asking)

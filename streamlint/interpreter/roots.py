@@ -128,11 +128,13 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         setup=is_setup,
         teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
     )
-    _read_by_caller(run, result)
+    _read_by_caller(run, root, result)
 
 
-def _read_by_caller(run: Run, result: Value) -> None:
+def _read_by_caller(run: Run, root: Root, result: Value) -> None:
     """A host view that was announced (``t.numpy()``) and leaves for a caller who can wait for nothing: it is read."""
+    if root.function is not None and root.file.program.is_called(root.function.name, root.file):
+        return  # its callers are at hand, and are run themselves
     values = list(reachable([result], limit=200))
     if any(isinstance(v, Event | Stream | Instance) for v in values):
         return

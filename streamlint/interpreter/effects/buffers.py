@@ -423,6 +423,8 @@ def cast(call: Call, source: Buffer) -> Value:
     """``x.to(dtype)``, ``x.float()``: a new value in the same place; on the host it is pageable."""
     from streamlint.interpreter.effects.work import compute
 
+    if call.run.machine.in_flight(source) is not None:
+        return source  # of the same type already, as far as is known: then nothing is read
     return compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
 
 
