@@ -45,12 +45,19 @@ class CudaCallInHostCallback(Check):
     def publish(result):
         totals.append(float(result.sum()))
 
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        result = cp.sqrt(cp.arange(count))
     stream.launch_host_func(publish, result)
     ```
 
     ## Use instead
     ```python
     ready = queue.SimpleQueue()
+
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        result = cp.sqrt(cp.arange(count))
     stream.launch_host_func(ready.put_nowait, result)
     ...
     totals.append(float(ready.get().sum()))

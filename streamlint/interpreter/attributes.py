@@ -153,6 +153,8 @@ def _member_of_pointer(run: Run, value: Buffer, name: str) -> Value:
 def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
     if name in value.attrs:
         return value.attrs[name]
+    if value.buffer is not None and not run.file.is_cuda and value.buffer.storage.writes:
+        return _of_buffer(run, value.buffer, name, node)
     if value.type:
         separator = "::" if run.file.is_cuda else "."
         row = run.file.models.member(value.type, name, separator)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Value
 from streamlint.operations import Evidence, Memory
 
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 _TENSOR_METHODS = frozenset(
     {"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"}
 )
+_CUPY, _TORCH, _NUMBA = {"cupy": "cupy"}, {"torch": "torch"}, {"numba": "numba"}
+# Methods of streams, and the library whose import says which.
+_STREAM_METHODS: dict[str, dict[str, str]] = {
+    "launch_host_func": _CUPY,
+    "add_callback": {**_NUMBA, **_CUPY},
+    "wait_stream": _TORCH,
+    "record_event": _TORCH,
+    "synchronize": {**_TORCH, **_CUPY, **_NUMBA},
+}
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
@@ -43,6 +52,8 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
             result = apply(run, row, f"torch.Tensor.{name}", buffer, arguments, site)
             _keep_origin(run, receiver, result, name)
             return result
+    if name in _STREAM_METHODS:
+        return _as_stream_method(run, receiver, name, arguments, site)
     if name in _ARRAY_METHODS and _speaks_cupy(run, name, arguments):
         buffer = buffer_of(run, receiver, "cupy.ndarray")
         row = run.file.models.method("cupy.ndarray", name)
@@ -58,6 +69,22 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
                 buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
             return apply(run, row, row.names[0], buffer, arguments, site)
     return None
+
+
+def _as_stream_method(run: Run, receiver: Opaque, name: str, arguments: Arguments, site: CallSite) -> Value | None:
+    """A method that only streams have, or that only a stream in use can mean."""
+    from streamlint.interpreter.effects import Call, apply
+    from streamlint.interpreter.effects.streams import as_stream
+    from streamlint.models import Row
+
+    library = next((lib for lib, names in _STREAM_METHODS[name].items() if _imports(run, names)), None)
+    if library is None or (name == "synchronize" and "(stream)" not in receiver.attrs):
+        return None
+    stream = as_stream(Call(run, Row((name,), "none", {}, library), name, receiver, arguments, site), receiver)
+    row = run.file.models.method(STREAM_TYPES[library], name)
+    if stream is None or row is None:
+        return None
+    return apply(run, row, f"{STREAM_TYPES[library]}.{name}", stream, arguments, site)
 
 
 def _imports(run: Run, package: str) -> bool:

@@ -91,7 +91,7 @@ class Call:
         if not isinstance(held, Selector):
             return False
         value = self.given(held)
-        answer = _default_of(held, self) if value is None else _as_switch(value)
+        answer = _default_of(held, self) if value is None else _as_switch(value, held)
         return answer if answer is None or not held.negated else not answer
 
     def opaque(self, *reach: Value) -> Opaque:
@@ -150,13 +150,15 @@ def _default_of(held: Selector, call: Call) -> bool | None:
     return _WORDS.get(held.default or "false") is True
 
 
-def _as_switch(value: Value) -> bool | None:
+def _as_switch(value: Value, selector: Selector) -> bool | None:
     """A flag; a stream in its place is true unless it is the null stream (numba)."""
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, Stream):
         return value.kind != "null"
-    return True if isinstance(value, Opaque) and "stream" in value.type.lower() else None
+    if isinstance(value, Opaque) and selector.keyword == "stream":
+        return True
+    return None
 
 
 def own_stream(call: Call) -> Stream | None:

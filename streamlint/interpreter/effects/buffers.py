@@ -136,6 +136,8 @@ def elements_of_display(value: Series) -> int:
 
 
 def _factory(call: Call) -> Value:
+    from streamlint.interpreter.effects.streams import stream_argument
+
     run = call.run
     device = _factory_device(call)
     memory, evidence = _factory_memory(call, device)
@@ -152,6 +154,8 @@ def _factory(call: Call) -> Value:
     if _is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, buffer=result))
+    if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
+        run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
     if memory is Memory.DEVICE:
         storage.stream = run.stream_of("torch" if call.library.startswith("torch") else call.library)
     return result
@@ -486,6 +490,8 @@ def _to_host(call: Call, source: Buffer) -> Value:
     run = call.run
     if source.storage.on_host:
         return Buffer(source.storage, source.part, call.text("type", source.type), source.gapped, source.strided, leaves=source.leaves)
+    if source.storage.memory is Memory.UNKNOWN and call.library in ("cupy", "numba"):
+        source.storage.memory, source.storage.evidence = Memory.DEVICE, Evidence.DERIVED  # their arrays are nowhere else
     asynchronous = call.switch("asynchronous")
     stream = stream_argument(call)
     asked = _asked(call, asynchronous, stream)

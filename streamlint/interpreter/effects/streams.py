@@ -71,6 +71,8 @@ def _foreign(run: Run, value: Value, term: str, library: str = "") -> Stream:
     kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
     made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None, library, _stream_type(library) if library else ""))
     assert isinstance(made, Stream)
+    if isinstance(value, Opaque):
+        value.attrs["(stream)"] = made  # whoever reaches the value reaches the stream
     return made
 
 

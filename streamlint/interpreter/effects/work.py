@@ -140,6 +140,9 @@ def _compute(call: Call) -> Value:
         stream = stream_argument(call)
     values = [v for v in values if not any(v is w for w in out)]
     unknown = [v for v in values if isinstance(v, Opaque) and v.buffer is None]
+    if call.library == "cupy" and not call.flag("host") and not writes and not any(True for v in values for _ in buffers_in(v)):
+        # CuPy computes on the device whatever it is given.
+        values = [*values, Buffer(run.storage(Memory.DEVICE, "operand", evidence=Evidence.LITERAL, library="cupy"), type="cupy.ndarray")]
     result = compute(
         run,
         [*values, *writes],

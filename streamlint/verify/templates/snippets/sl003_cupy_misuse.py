@@ -3,6 +3,6 @@ from cupy.cuda import runtime
 
 def process(rounds, nbytes, stream):
     for _ in range(rounds):
-        scratch = runtime.malloc(nbytes)
+        scratch = runtime.malloc(nbytes)  # misuse: SL003
         runtime.memsetAsync(scratch, 0, nbytes, stream.ptr)
-        runtime.free(scratch)  # misuse: SL003
+        runtime.free(scratch)

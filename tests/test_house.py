@@ -1,0 +1,318 @@
+"""Tests about the house: what every check looks like, what its pages and findings say, and which room may use which."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from streamlint import analysis
+from streamlint.checks import base
+from streamlint.checks.base import HEADINGS, Check, registry
+from streamlint.engine import Options, Source, analyse
+from streamlint.findings import Category, Finding
+from streamlint.verify import evidence, templates
+from streamlint.verify.cases import SNIPPETS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "streamlint"
+CHECK_FILES = sorted((PACKAGE / "checks").glob("sl*.py"))
+CHECKS = registry()
+SUFFIXES = {"python": ".py", "cuda": ".cu"}
+LANGUAGES = {".py": "python", ".cu": "cuda"}
+FENCE = re.compile(r"^```(?P<language>python|cuda)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def stems(paths: Iterable[Path]) -> list[str]:
+    return [path.stem for path in paths]
+
+
+# Checks -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", CHECK_FILES, ids=stems(CHECK_FILES))
+def test_a_file_is_a_rule(path: Path) -> None:
+    module = importlib.import_module(f"streamlint.checks.{path.stem}")
+    found = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
+    (check,) = (value for value in found if issubclass(value, Check))
+    assert CHECKS[check.code] is check
+    assert re.fullmatch(r"SL\d{3}", check.code)
+    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", check.name)
+    assert path.stem == f"{check.code.lower()}_{check.name.replace('-', '_')}"
+    assert isinstance(check.category, Category)
+    assert check.default in {"on", "preview", "off"}
+
+
+def test_the_folder_is_the_registry() -> None:
+    assert len(CHECKS) == len(CHECK_FILES)
+    assert len({check.name for check in CHECKS.values()}) == len(CHECKS)
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_documentation_has_each_heading_in_order(check: type[Check]) -> None:
+    text = inspect.cleandoc(check.__doc__ or "")
+    assert tuple(re.findall(r"^#+ (.+)$", FENCE.sub("", text), flags=re.MULTILINE)) == HEADINGS
+    assert all(check.documentation()[heading] for heading in HEADINGS)
+    summary = check.documentation()[""]
+    assert summary.endswith(".")
+    assert "\n" not in summary
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_needs_are_alternatives_of_groups_of_literals(check: type[Check]) -> None:
+    assert isinstance(check.needs, tuple)
+    for alternative in check.needs:
+        assert isinstance(alternative, tuple)
+        assert len(alternative), "an empty alternative holds everywhere"
+        for group in alternative:
+            assert isinstance(group, tuple), f"{group!r} is one literal, not a group of them"
+            assert group, "an empty group holds nowhere"
+            assert all(isinstance(literal, str) and literal for literal in group)
+            assert len(set(group)) == len(group)
+
+
+@pytest.mark.parametrize("code", CHECKS)
+def test_a_rule_is_verified(code: str, tmp_path: Path) -> None:
+    template = templates.load()[code]
+    assert template.name == CHECKS[code].name
+    assert template.cases
+    assert evidence.load(code, tmp_path)  # an empty folder: what was shipped, not the user's own
+
+
+def test_every_template_has_a_rule() -> None:
+    assert set(templates.load()) == set(CHECKS)
+
+
+# Documented examples ----------------------------------------------------------------------------------------------------------
+
+# A block of Python on a rule's page is the body of a function: names that it does not bind are the parameters, except for these, which
+# both blocks of the page are given where either names one. A block of C++ is a file that includes the runtime's header.
+LIBRARIES = {
+    "DataLoader": "from torch.utils.data import DataLoader",
+    "cp": "import cupy as cp",
+    "cuda": "from numba import cuda",
+    "np": "import numpy as np",
+    "queue": "import queue",
+    "threading": "import threading",
+    "torch": "import torch",
+}
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    return [(fence["language"], fence["body"]) for fence in FENCE.finditer(text)]
+
+
+def unbound(body: str) -> list[str]:
+    """The names that a block of Python uses and does not bind, in order."""
+    nodes = list(ast.walk(ast.parse(body)))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    used = [node.id for node in nodes if isinstance(node, ast.Name)]
+    return [name for name in dict.fromkeys(used) if name not in bound and not hasattr(builtins, name)]
+
+
+def whole(language: str, body: str, page: str) -> Source:
+    """A file that holds the block."""
+    if language == "cuda":
+        return Source("example.cu", f"#include <cuda_runtime.h>\n\n{body}", language)
+    named = {name for other, text in blocks(page) if other == "python" for name in unbound(text)}
+    imports = "\n".join(line for name, line in LIBRARIES.items() if name in named)
+    parameters = ", ".join(name for name in unbound(body) if name not in LIBRARIES)
+    return Source("example.py", f"{imports}\n\n\ndef example({parameters}):\n{textwrap.indent(body, '    ')}", language)
+
+
+@pytest.mark.parametrize(("heading", "flagged"), [("Example", True), ("Use instead", False)])
+@pytest.mark.parametrize("code", CHECKS)
+def test_examples_are_linted(code: str, heading: str, flagged: bool) -> None:
+    sections = CHECKS[code].documentation()
+    page = "\n".join(sections[name] for name in ("Example", "Use instead"))
+    found = blocks(sections[heading])
+    assert found
+    for language, body in found:
+        source = whole(language, body, page)
+        report = analyse([source], Options(codes=frozenset(CHECKS)))
+        assert not report.problems
+        assert {f.code for f in report.findings} == ({code} if flagged else set()), source.text
+
+
+# Findings ---------------------------------------------------------------------------------------------------------------------
+
+# Rules whose finding may stand without a trail, and why.
+NO_TRAIL = {"SL002": "the argument that is missing is missing at the operation itself"}
+# A first word that is not lower case is an identifier or an acronym: `cudaFree`, `DataLoader`, `H2D`, `torch.Tensor`.
+_FIRST_WORD = re.compile(r"[a-z`'\"(]|[A-Z][a-z]*[A-Z0-9_.:]|[A-Z]+\b")
+
+
+def snippets() -> Iterator[Source]:
+    """The examples, the blocks of the rules' documents, and the templates' snippets, each alone."""
+    for folder in (ROOT / "examples", ROOT / "examples" / "repaired", SNIPPETS):
+        for path in sorted(folder.iterdir()):
+            if path.suffix in LANGUAGES:
+                yield Source(path.name, path.read_text(encoding="utf-8"), LANGUAGES[path.suffix])
+    for document in sorted((ROOT / "tests" / "rules").glob("*.md")):
+        for number, (language, body) in enumerate(blocks(document.read_text(encoding="utf-8"))):
+            yield Source(f"{document.stem}-{number}{SUFFIXES[language]}", body, language)
+
+
+@functools.cache
+def real_findings() -> tuple[Finding, ...]:
+    options = Options(codes=frozenset(CHECKS))
+    return tuple(found for source in snippets() for found in analyse([source], options).findings)
+
+
+def wrong_sentences(sentences: Iterable[str]) -> list[str]:
+    return sorted({s for s in sentences if not s or s != s.strip() or s.endswith(".") or not _FIRST_WORD.match(s)})
+
+
+def test_every_rule_is_found_somewhere() -> None:
+    assert {found.code for found in real_findings()} == set(CHECKS)
+
+
+def test_messages_start_lower_case_and_have_no_full_stop() -> None:
+    assert wrong_sentences(found.message for found in real_findings()) == []
+
+
+def test_help_starts_lower_case_and_has_no_full_stop() -> None:
+    assert wrong_sentences(found.help for found in real_findings()) == []
+
+
+def test_steps_start_lower_case_and_have_no_full_stop() -> None:
+    assert wrong_sentences(step.message for found in real_findings() for step in found.trail) == []
+
+
+def test_the_advice_is_not_in_the_message() -> None:
+    advice = re.compile(r"^(?:use|pass|allocate|synchronize)\b|\b(?:instead|should|please)\b")
+    assert [found.message for found in real_findings() if advice.search(found.message)] == []
+
+
+def test_every_finding_has_a_trail() -> None:
+    bare = [found for found in real_findings() if not found.trail]
+    assert {found.code for found in bare} <= set(NO_TRAIL)
+
+
+def test_places_are_real() -> None:
+    for found in real_findings():
+        assert found.span.row == found.span.end_row, "the primary place stands on one line"
+        assert found.span.column < found.span.end_column
+        assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
+
+
+def lost(sources: Iterable[Source], monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, int, str]]:
+    """What is found only where the words that a check needs are not asked for."""
+
+    def places() -> set[tuple[str, int, str]]:
+        found = [f for source in sources for f in analyse([source], Options(codes=frozenset(CHECKS))).findings]
+        return {(f.span.file, f.span.row, f.code) for f in found}
+
+    sources = list(sources)
+    screened = places()
+    monkeypatch.setattr(analysis, "_wanted", lambda root, needs: True)
+    return places() - screened
+
+
+def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lost(snippets(), monkeypatch) == set()
+
+
+@pytest.mark.xfail(strict=True, reason="SL002 needs the word of a stream's creation, which is looked for in functions only")
+def test_streams_of_the_module_are_seen_from_its_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        import cupy
+
+        left = cupy.cuda.Stream()
+        right = cupy.cuda.Stream()
+
+
+        def step():
+            a, b, c = cupy.ones(8), cupy.ones(8), cupy.ones(8)
+            with left:
+                cupy.multiply(a, 2.0, out=a)
+            with right:
+                cupy.multiply(b, 2.0, out=b)
+            cupy.add(c, 1.0, out=c)
+    """
+    assert lost([Source("pipeline.py", textwrap.dedent(text), "python")], monkeypatch) == set()
+
+
+# Arrows -----------------------------------------------------------------------------------------------------------------------
+
+# What a check may import of streamlint. `base` may name whom it hands over: a trace and the facts of a file.
+FOR_CHECKS = {"checks.base", "findings", "operations", "interpreter.trace", "interpreter.facts"}
+# What stands above the interpreter: nobody at or below it may look up.
+ABOVE = {"analysis", "checks", "cli", "commands", "config", "engine", "linter", "report", "verify"}
+BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
+# Rooms that know few others; a room knows itself.
+NARROW = {
+    "findings": set[str](),
+    "program": set[str](),
+    "operations": {"findings", "interpreter.values"},  # for annotations only
+    "cuda_model": {"operations"},
+    "models": set[str](),
+    "frontends": {"program"},
+}
+
+
+def modules(*rooms: str) -> list[Path]:
+    """The files of rooms: a room is a module or a folder."""
+    found: list[Path] = []
+    for room in rooms:
+        found += [PACKAGE / f"{room}.py"] if (PACKAGE / f"{room}.py").exists() else sorted((PACKAGE / room).rglob("*.py"))
+    return found
+
+
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
+    """The modules of streamlint that a file imports, wherever in it, by name below the package."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            names |= {f"{node.module}.{alias.name}" if is_package(node.module or "") else node.module or "" for alias in node.names}
+    return frozenset(name.removeprefix("streamlint.") for name in names if name.startswith("streamlint."))
+
+
+def is_package(name: str) -> bool:
+    """Whether a name is a folder of ours, so that what is imported from it may be a module."""
+    return (ROOT / name.replace(".", "/") / "__init__.py").is_file()
+
+
+def within(name: str, rooms: Iterable[str]) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+@pytest.mark.parametrize("path", CHECK_FILES, ids=stems(CHECK_FILES))
+def test_a_check_imports_only_what_checks_may(path: Path) -> None:
+    assert {name for name in imported(path) if not within(name, FOR_CHECKS)} == set()
+
+
+def test_the_base_of_checks_imports_no_more() -> None:
+    assert set(imported(Path(base.__file__))) <= FOR_CHECKS
+
+
+@pytest.mark.parametrize("path", modules(*BELOW), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_nobody_below_looks_up(path: Path) -> None:
+    assert {name for name in imported(path) if within(name, ABOVE)} == set()
+
+
+@pytest.mark.parametrize("room", NARROW)
+def test_narrow_rooms(room: str) -> None:
+    foreign = {name for path in modules(room) for name in imported(path) if not within(name, {room, *NARROW[room]})}
+    assert foreign == set()
+
+
+def test_imports_are_seen(tmp_path: Path) -> None:
+    """In functions, from a package and from a module."""
+    path = tmp_path / "made_up.py"
+    path.write_text("from streamlint import engine\ndef f():\n    from streamlint.checks.base import Check\n    import streamlint.verify\n")
+    assert imported(path) == {"engine", "checks.base", "verify"}

@@ -1,0 +1,100 @@
+"""The templates are read by the linter too: the misuse is found on the line that says so, by that rule alone, and the remedy is clean.
+
+So what the docs show, what the linter finds and what the GPU runs cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from rename import File, rename
+
+from streamlint.engine import Options, Source, analyse
+from streamlint.findings import Finding
+from streamlint.verify import templates
+from streamlint.verify.cases import VARIANTS, Case
+
+CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+LANGUAGES = {".py": "python", ".cu": "cuda"}
+# Several cases may run one pair of snippets, with other parameters: it is read once.
+PAIRS = {case.stem: case for template in templates.load().values() for case in template.cases}
+CASES = [case for template in templates.load().values() for case in template.cases]
+
+_STREAM = "a parameter without a type that is used as a stream stays unknown: "
+_ARRAY = "a parameter without a type that only library calls show to be an array stays unknown: "
+
+# Where the linter is wrong and the template is right (semantics: sections 2 and 3). A mended entry fails, and goes.
+DEFECTS: dict[tuple[str, str], str] = {
+    ("sl001_cupy_d2h", "misuse"): _ARRAY + "asnumpy(…, blocking=False) is a copy of weak evidence",
+    ("sl001_numba_h2d", "misuse"): _STREAM + "to_device(…, stream=stream) is taken as synchronous",
+    ("sl002_cupy", "misuse"): _ARRAY + "cupy.multiply(a, 2.0, out=a) is no device work",
+    ("sl002_numba", "misuse"): "null-stream work between the work of two streams is found only when both are in flight before it",
+    ("sl003_torch", "misuse"): "torch.ones(…, device='cuda') is no device work in the loop that empties the cache",
+    ("sl004_cupy", "misuse"): _STREAM + "stream.launch_host_func(…) is opaque",
+    ("sl004_numba", "misuse"): _STREAM + "stream.add_callback(…) is opaque",
+    ("sl005_torch", "remedy"): _STREAM + "stream.synchronize() does not reach the stream of `with torch.cuda.stream(stream)`",
+    ("sl005_cupy", "misuse"): "a parameter that is the `out` of a copy to the host stays unknown: host.sum() is opaque",
+    ("sl005_numba", "misuse"): _STREAM + "copy_to_host(host, stream=stream) is taken as synchronous, and host.sum() is opaque",
+}
+
+
+def _snippets(*suffixes: str) -> list[Any]:
+    """Both snippets of each pair in these languages."""
+    found = []
+    for stem, case in PAIRS.items():
+        for variant in VARIANTS if case.suffix in suffixes else ():
+            reason = DEFECTS.get((stem, variant))
+            marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+            found.append(pytest.param(case, variant, marks=marks, id=f"{stem}-{variant}"))
+    return found
+
+
+def _file(case: Case, variant: str) -> File:
+    return File(case.path(variant).name, LANGUAGES[case.suffix], case.source(variant))
+
+
+def _lint(file: File) -> list[Finding]:
+    report = analyse([Source(file.name, file.text, file.language)], Options(codes=CODES))
+    assert not report.problems
+    return report.findings
+
+
+def _places(findings: Iterable[Finding]) -> list[tuple[str, int]]:
+    return [(found.code, found.span.row) for found in findings]
+
+
+@pytest.mark.parametrize(("case", "variant"), _snippets(".py", ".cu"))
+def test_findings_are_where_the_snippet_says(case: Case, variant: str) -> None:
+    assert _places(_lint(_file(case, variant))) == case.marked(variant)
+
+
+@pytest.mark.parametrize(("case", "variant"), _snippets(".py"))
+def test_names_mean_nothing(case: Case, variant: str) -> None:
+    """With variables, parameters and attributes of self called v0, v1, …"""
+    (file,) = rename([_file(case, variant)])
+    assert file.text != case.source(variant)
+    assert _places(_lint(file)) == case.marked(variant)
+
+
+@pytest.mark.parametrize("case", CASES, ids=["-".join(case.key) for case in CASES])
+def test_a_finding_says_nothing_that_a_case_contradicts(case: Case) -> None:
+    """The linter reads no parameters: of a snippet that runs with pinned and with pageable memory it may claim neither."""
+    for found in _lint(_file(case, "misuse")):
+        for fact in ("memory", "direction", "bytes"):
+            claimed, given = found.facts.get(fact), case.parameters.get(fact)
+            assert given is None or claimed in (None, "unknown", given), f"{fact}: {claimed}"
+        if found.facts.get("memory") == "unknown":
+            assert "pageable" not in found.message
+            assert "pinned" not in found.message
+
+
+def test_snippets_are_shared_within_a_rule_and_an_api_only() -> None:
+    """So that one reading settles all cases of a pair."""
+    assert all((case.rule, case.api) == (PAIRS[case.stem].rule, PAIRS[case.stem].api) for case in CASES)
+
+
+def test_defects_name_snippets() -> None:
+    assert {stem for stem, _ in DEFECTS} <= set(PAIRS)
+    assert {variant for _, variant in DEFECTS} <= set(VARIANTS)
