@@ -220,7 +220,7 @@ class Opaque(Operation):
     """A call whose body is not at hand."""
 
     callee: str = ""
-    on_device: bool = False  # it was given device memory: it works there
+    on_device: bool = False  # it was given tensors that may be on a device: it works there
 
 
 @dataclass(frozen=True, slots=True)

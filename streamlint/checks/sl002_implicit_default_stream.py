@@ -121,7 +121,9 @@ class ImplicitDefaultStream(Check):
             return None
         if facts.is_torch_extension:
             return None if context.setup else "a torch extension works on PyTorch's current stream"
-        if context.setup or facts.lives_on_null or self._elsewhere(operation, facts) or self._fetches_at_rest(operation):
+        if context.setup or facts.lives_on_null or self._elsewhere(operation, facts):
+            return None
+        if self._fetches_at_rest(operation) or self._behind_device_wait(operation, path):
             return None
         if self._has_stream_at_hand(operation, facts):
             return "a stream is at hand here"
@@ -139,6 +141,13 @@ class ImplicitDefaultStream(Check):
         """A synchronous copy to the host with nothing in flight beside it: the host wants the data now."""
         fetches = isinstance(operation, Copy) and operation.direction is Direction.D2H and not operation.asked_async
         return fetches and not operation.beside
+
+    def _behind_device_wait(self, operation: Launch | Copy, path: Trace) -> bool:
+        """The host has just waited for the whole device: nothing is there to be held up or to race with."""
+        before = [
+            o for o in path.before(operation) if isinstance(o, Synchronize) or (isinstance(o, Launch | Copy) and o.stream is not None)
+        ]
+        return bool(before) and isinstance(before[-1], Synchronize) and before[-1].of is None and not operation.beside
 
     def _made_in_view(self, operation: Operation, path: Trace) -> bool:
         return any(getattr(o, "what", "") == "handle" for o in path.before(operation))
@@ -174,7 +183,12 @@ class ImplicitDefaultStream(Check):
         for later in path.after(operation):
             if isinstance(later, Synchronize):
                 return False
-            if isinstance(later, Launch | Copy) and later.stream is not None and later.stream.kind == "created" and later.stream.key not in before:
+            if (
+                isinstance(later, Launch | Copy)
+                and later.stream is not None
+                and later.stream.kind == "created"
+                and later.stream.key not in before
+            ):
                 return True
         return False
 

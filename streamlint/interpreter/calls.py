@@ -98,7 +98,9 @@ def evaluate_arguments(run: Run, args: tuple[p.Arg, ...]) -> Arguments:
                 found.open = True
         elif arg.stars == 2:
             if isinstance(value, Table):
-                found.keywords.update({str(k.value): value.items[t] for t, k in value.keys.items() if isinstance(k, Const) and t in value.items})
+                found.keywords.update(
+                    {str(k.value): value.items[t] for t, k in value.keys.items() if isinstance(k, Const) and t in value.items}
+                )
                 found.open = found.open or not value.complete
             else:
                 found.open = True
@@ -447,7 +449,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
     on_device = _device_argument(values)
-    run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=on_device is not None), values)
+    tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
+    run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=tensors), values)
     for value in arguments.positional:
         _written_through(run, value, site)
     if receiver is not None and not run.file.is_cuda:

@@ -110,7 +110,9 @@ def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
     if name == "get":
         return bool({"blocking", "out", "stream"} & set(arguments.keywords))
     if name == "set":
-        return "stream" in arguments.keywords
+        given = arguments.positional[0] if arguments.positional else None
+        arrays = isinstance(given, Buffer) and given.storage.on_host and _imports(run, "cupy")
+        return "stream" in arguments.keywords or arrays
     return False
 
 

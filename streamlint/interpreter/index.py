@@ -208,7 +208,9 @@ class Program:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
         if home.module.text.count(f"{name}(") > 1:
             return True
-        return any(dotted.rpartition(".")[2] == name for file in self.files.values() if file is not home for dotted in file.module.imports.values())
+        return any(
+            dotted.rpartition(".")[2] == name for file in self.files.values() if file is not home for dotted in file.module.imports.values()
+        )
 
     def owner(self, function: Function, asking: File) -> File:
         """The file that a function stands in."""

@@ -22,21 +22,11 @@ LANGUAGES = {".py": "python", ".cu": "cuda"}
 PAIRS = {case.stem: case for template in templates.load().values() for case in template.cases}
 CASES = [case for template in templates.load().values() for case in template.cases]
 
-_STREAM = "a parameter without a type that is used as a stream stays unknown: "
-_ARRAY = "a parameter without a type that only library calls show to be an array stays unknown: "
-
 # Where the linter is wrong and the template is right (semantics: sections 2 and 3). A mended entry fails, and goes.
+_SCREENED = "the word `Stream(` that SL002 needs stands in the module's own statements, which are not asked"
 DEFECTS: dict[tuple[str, str], str] = {
-    ("sl001_cupy_d2h", "misuse"): _ARRAY + "asnumpy(…, blocking=False) is a copy of weak evidence",
-    ("sl001_numba_h2d", "misuse"): _STREAM + "to_device(…, stream=stream) is taken as synchronous",
-    ("sl002_cupy", "misuse"): _ARRAY + "cupy.multiply(a, 2.0, out=a) is no device work",
-    ("sl002_numba", "misuse"): "null-stream work between the work of two streams is found only when both are in flight before it",
-    ("sl003_torch", "misuse"): "torch.ones(…, device='cuda') is no device work in the loop that empties the cache",
-    ("sl004_cupy", "misuse"): _STREAM + "stream.launch_host_func(…) is opaque",
-    ("sl004_numba", "misuse"): _STREAM + "stream.add_callback(…) is opaque",
-    ("sl005_torch", "remedy"): _STREAM + "stream.synchronize() does not reach the stream of `with torch.cuda.stream(stream)`",
-    ("sl005_cupy", "misuse"): "a parameter that is the `out` of a copy to the host stays unknown: host.sum() is opaque",
-    ("sl005_numba", "misuse"): _STREAM + "copy_to_host(host, stream=stream) is taken as synchronous, and host.sum() is opaque",
+    ("sl002_cupy", "misuse"): _SCREENED,
+    ("sl002_numba", "misuse"): _SCREENED,
 }
 
 

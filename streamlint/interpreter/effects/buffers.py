@@ -166,6 +166,11 @@ def _is_raw(call: Call) -> bool:
     return call.run.file.settings.get(call.library, call.flag("raw"))
 
 
+def _may_be_scalar(value: Value | None) -> bool:
+    """An unknown value, or one computed from unknown values."""
+    return isinstance(value, Opaque) or (isinstance(value, Buffer) and value.storage.memory is Memory.UNKNOWN and not value.storage.host)
+
+
 def _made_here(call: Call, memory: Memory) -> Step:
     words = {
         Memory.PAGEABLE: "allocated in pageable host memory here",
@@ -206,6 +211,8 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
         return Memory.UNKNOWN, Evidence.NONE
     if device is None and space == "argument" and call.run.memo.get("default-device") is not None:
         return Memory.UNKNOWN, Evidence.NONE
+    if not call.run.file.is_cuda and call.name == "torch.tensor" and device is None and _may_be_scalar(call.value("data")):
+        return Memory.UNKNOWN, Evidence.NONE  # a number, a list, an array: its size is not known
     if call.run.file.is_cuda and device is None and any(isinstance(v, Opaque | Handle) for v in call.arguments.positional[1:]):
         return Memory.UNKNOWN, Evidence.NONE  # tensor options that are not followed
     if pinned is None:
