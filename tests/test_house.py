@@ -207,9 +207,6 @@ def test_places_are_real() -> None:
         assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="SL002 needs the word of a stream's creation, which is not looked for in the module's own statements"
-)
 def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     screened = {(found.span, found.code) for found in real_findings()}
     monkeypatch.setattr(analysis, "_wanted", lambda root, needs: True)

@@ -117,7 +117,7 @@ class AllocInLoop(Check):
             span=place,
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
-            facts={"memory": free.memory.value, "api": allocated.api or "cuda_runtime", "bytes": getattr(allocated, "nbytes", None)},
+            facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
         )
 
     def _shared_loop(self, first: Operation, second: Operation) -> LoopFrame | None:

@@ -137,6 +137,8 @@ class CudaCallInHostCallback(Check):
             return "device work" if operation.kind == "compute" else f"launch of {operation.name}"
         if isinstance(operation, Free) and operation.kind == "drop":
             return "device memory is freed"
+        if isinstance(operation, Copy) and operation.api in ("torch", "cupy", "numba"):
+            return f"a copy ({operation.name.rpartition('.')[2]})"
         return f"call of {operation.name.rpartition('.')[2]}"
 
     def _place(self, operation: Operation, registration: Step) -> Span:

@@ -61,12 +61,29 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
     ):
         with run.entered(Frame(None, file, Environment(), qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
             return run.evaluate(statement.value)
+    if isinstance(statement, Assign) and statement.value is not None:
+        return _unpacked_global(run, file, name, statement)
     if isinstance(statement, Declare):
         from streamlint.interpreter.declarations import declared_value
 
         with run.entered(Frame(None, file, Environment(), qualname="<file>"), None), run.within(setup=True, loops=(), guards=()):
             return declared_value(run, statement, global_scope=True)
     return run.opaque(f"{file.path}:{name}")
+
+
+def _unpacked_global(run: Run, file: File, name: str, statement: Assign) -> Value:
+    """``left, right = f(), g()`` at module level."""
+    from streamlint.interpreter.assignment import assign
+
+    environment = Environment()
+    with run.entered(Frame(None, file, environment, qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
+        assert statement.value is not None
+        value = run.evaluate(statement.value)
+        for target in statement.targets:
+            assign(run, target, value, statement)
+    for other, held in environment.names.items():
+        run.globals[(file.path, other)] = held
+    return environment.names.get(name) or run.opaque(f"{file.path}:{name}")
 
 
 def decorated(run: Run, value: FunctionValue) -> Value:
@@ -135,9 +152,9 @@ def constant(run: Run, name: str) -> Value | None:
     if word == "success":
         return Const(0)
     if word == "null-stream":
-        return Stream("null", "null", None, "cuda_runtime", how="literal")
+        return Stream("null", "null", None, "cuda-runtime", how="literal")
     if word == "ptds-stream":
-        return Stream("ptds", "ptds", True, "cuda_runtime")
+        return Stream("ptds", "ptds", True, "cuda-runtime")
     if word == "cuda-device":
         return Device("device", Evidence.LITERAL, name)
     if word == "cpu-device":

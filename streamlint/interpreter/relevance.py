@@ -124,6 +124,7 @@ class Relevance:
     _decides: dict[int, bool] = field(default_factory=dict)
     _methods: dict[str, list[p.Function]] | None = None
     _files: list[File] | None = None
+    _outside: frozenset[str] | None = None
     _words: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
@@ -249,7 +250,7 @@ class Relevance:
     def satisfies(self, function: p.Function, needs: Needs) -> bool:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
         words = literals(needs)
-        found = set(self.words_of(function, words))
+        found = set(self.words_of(function, words)) | self._words_outside(words)
         seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
         while waiting and len(seen) < _MOST_CALLEES:
@@ -262,6 +263,14 @@ class Relevance:
             if depth < _DEEPEST:
                 waiting.extend((inner, depth + 1) for inner in holder.callees(callee))
         return fulfilled(found, needs)
+
+    def _words_outside(self, words: frozenset[str]) -> frozenset[str]:
+        """The literals of the module's own statements: what a function finds in its globals."""
+        if self._outside is None:
+            own = [s for s in self.file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef)]
+            text = "\n".join(self.text(statement) for statement in own)
+            self._outside = frozenset(word for word in words if word in text)
+        return self._outside
 
     def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals that stand in a function's own text."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, ScopeValue, Stream, Value
+from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, Opaque, ScopeValue, Stream, Value
 
 Inside = Callable[[Value], None]  # runs the body with what the manager gave
 
@@ -41,7 +42,15 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
     else:
         if isinstance(manager, Handle) and manager.type == "threading.Lock":
             _lock(run, expression)
-        inside(manager)
+        with run.current_stream(_unknown_stream(run, manager), "cupy"):
+            inside(manager)
+
+
+def _unknown_stream(run: Run, manager: Value) -> Stream | None:
+    """CuPy: an unknown value in a ``with`` may be a stream, which is then the current one."""
+    if not isinstance(manager, Opaque) or not any(d.startswith("cupy") for d in run.file.module.imports.values()):
+        return None
+    return foreign_stream(run, manager, manager.term, "cupy")
 
 
 def _lock(run: Run, expression: p.Expression) -> None:

@@ -1,15 +1,11 @@
-"""Which way each unknown falls. Silence has a direction that differs by fact; this is the one place that says it.
+"""Which way each unknown falls: always towards silence. This is the one place that says it.
 
-===================================================== ==============================================================
-unknown                                               is taken as
-===================================================== ==============================================================
-which event or stream is awaited, synchronized        one that orders everything
-whether two indices or parts are equal                no conflict for accesses, the same element for ordering
-memory kind, contiguity                               neither pageable (SL001) nor pinned (SL008); contiguous
-two of: created streams, parameters, ambient          different
-ambient against default stream                        equal, unless a caller shown switched it
-whether a lock, the GIL, a capture is held            not held
-===================================================== ==============================================================
+* An event or a stream that is not known and is awaited, synchronized or recorded orders everything.
+* Two indices or parts that may be the same are not the same for a pair of accesses.
+* Memory of unknown kind is neither pageable nor pinned; a view of unknown layout has no gaps.
+* Streams that were created, handed in, or current at a root's entry differ from one another. The stream that is current at a root's
+  entry is the default stream, unless a caller in view switched it; a wait for a stream from out of view may be a wait for it.
+* Locks and the GIL are not held, no graph is being captured.
 """
 
 from __future__ import annotations

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from streamlint.interpreter.effects import Call
     from streamlint.interpreter.index import File
 
-_SHARED = {"cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "host_cpp", "cuda_python"}
-
 
 def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream | None:
     """A value used as a stream: 0 and None are the null stream, chosen here or where the value came from."""
@@ -50,11 +48,11 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
             else Stream("ptds", "ptds", True, call.library)
         )
     if isinstance(value, Handle):
-        return value.stream or _foreign(run, value, value.key)
+        return value.stream or foreign_stream(run, value, value.key)
     if isinstance(value, Instance):
         return _stream_member(run, value)
     if isinstance(value, Opaque):
-        return _foreign(run, value, value.term)
+        return foreign_stream(run, value, value.term)
     return None
 
 
@@ -63,10 +61,10 @@ def _stream_member(run: Run, value: Instance) -> Stream:
     held = [v for v in value.attrs.values() if isinstance(v, Stream)]
     if len(held) == 1:
         return held[0]
-    return _foreign(run, value, value.term)
+    return foreign_stream(run, value, value.term)
 
 
-def _foreign(run: Run, value: Value, term: str, library: str = "") -> Stream:
+def foreign_stream(run: Run, value: Value, term: str, library: str = "") -> Stream:
     """A stream from out of view: equal for equal terms, different from all others."""
     kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
     made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None, library, _stream_type(library) if library else ""))
@@ -176,7 +174,7 @@ def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = N
         return replace(values[0], type=_stream_type(library))  # the same stream under another library's type
     if values and isinstance(values[0], Const) and values[0].value in (0, None):
         return Stream("null", "null", None, library, _stream_type(library))
-    return _foreign(run, values[0], values[0].term, library) if values else run.opaque("stream")
+    return foreign_stream(run, values[0], values[0].term, library) if values else run.opaque("stream")
 
 
 def _stream_type(library: str) -> str:

@@ -199,7 +199,7 @@ def chevron_launch(run: Run, node: p.Launch) -> Value:
     span = run.span(node.name_at if node.name_at != p.NOWHERE else node.at)
     stream = _chevron_stream(run, config, span)
     name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
-    _kernel(run, span, "cuda_runtime", name, stream, args)
+    _kernel(run, span, "cuda-runtime", name, stream, args)
     return Const(None)
 
 
@@ -209,9 +209,9 @@ def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
     from streamlint.interpreter.effects.streams import as_stream
     from streamlint.models import Row
 
-    call = Call(run, Row(("launch",), "launch", {}, "cuda_runtime"), "launch", None, Arguments(), CallSite(p.Unknown(), span))
+    call = Call(run, Row(("launch",), "launch", {}, "cuda-runtime"), "launch", None, Arguments(), CallSite(p.Unknown(), span))
     if len(config) < 4:
-        return Stream("null", "null", None, "cuda_runtime", chosen=span, how="omitted")
+        return Stream("null", "null", None, "cuda-runtime", chosen=span, how="omitted")
     return as_stream(call, config[3], how="literal")
 
 
@@ -314,10 +314,10 @@ def work_of_declared(run: Run, function: p.Function, environment: Environment, s
     param = next((pm for pm in function.params if pm.type is not None and pm.type.name in _STREAMS and not pm.type.pointers), None)
     if param is None:
         return
-    call = Call(run, Row(("declared",), "launch", {}, "cuda_runtime"), function.name, None, Args(), site)
+    call = Call(run, Row(("declared",), "launch", {}, "cuda-runtime"), function.name, None, Args(), site)
     stream = as_stream(call, environment.names[param.name])
     touched = tuple(b for v in environment.names.values() for b in buffers_in(v) if b.storage.on_device)
-    run.machine.launch(ops.Launch(site.span, "cuda_runtime", function.name, stream=stream, reads=touched, kind="library"))
+    run.machine.launch(ops.Launch(site.span, "cuda-runtime", function.name, stream=stream, reads=touched, kind="library"))
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------------------------
