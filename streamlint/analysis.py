@@ -74,8 +74,6 @@ class Analysis:
 
 def _wanted(root: Root, needs: Needs) -> bool:
     """Whether what a check needs stands in a root's text or in what it calls."""
-    if root.file.is_cuda:
-        return satisfies_text("\n".join(f.module.text for f in (root.file, *root.file.neighbours())), needs)
     if root.function is None:
         return satisfies_text(root.file.module.text, needs)
     return root.file.relevance.satisfies(root.function, needs)

@@ -24,6 +24,16 @@ def per_thread_default_stream(path: str) -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=65536)
+def build_root(path: str) -> str:
+    """The nearest folder above a file that a build file stands in; its own folder where there is none."""
+    folder = Path(path).parent
+    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
+        if any((candidate / name).is_file() for name in _BUILD_FILES):
+            return str(candidate)
+    return str(folder)
+
+
 @functools.lru_cache(maxsize=4096)
 def _says_per_thread(folder: Path) -> bool:
     for name in _BUILD_FILES:

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_in_loop
-from streamlint.operations import Alloc, Copy, Free, Launch, LoopFrame, Memory, Opaque, Operation, Register
+from streamlint.operations import Alloc, Copy, Direction, Free, Launch, LoopFrame, Memory, Opaque, Operation, Register
+
+
+def _uploads(operation: Operation) -> bool:
+    return isinstance(operation, Copy) and operation.direction is Direction.H2D
+
 
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
@@ -81,7 +86,7 @@ class AllocInLoop(Check):
                 "mapped_array",
             ),
         ),
-        (("for", "while"), ("cp.", "cupy.")),
+        (("for", "while"), ("cp.", "cupy."), ("set_allocator",)),
     )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
@@ -160,7 +165,8 @@ class AllocInLoop(Check):
         if loop is None or not self._every_round(trim, loop):
             return
         inside = [o for o in path.operations if any(f.key == loop.key for f in o.context.loops)]
-        works = any(isinstance(o, Launch | Copy) or (isinstance(o, Opaque) and o.on_device) for o in inside)
+        # A loop that only brings data to the host makes room, and means to.
+        works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
         nested = any(f.key != loop.key and self._within(f.span, loop) for o in inside for f in o.context.loops)
         if not works or nested:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter import items
+from streamlint.interpreter.classes import has_member
+from streamlint.interpreter.lifetimes import released
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -58,8 +60,6 @@ def _assign_name(run: Run, name: str, value: Value, statement: p.Node) -> None:
     dropped = scope.names.get(name)
     scope.names[name] = value
     if dropped is not None and dropped is not value and not run.file.is_cuda:
-        from streamlint.interpreter.objects import released
-
         released(run, dropped, run.node_span(statement))
 
 
@@ -72,8 +72,6 @@ def _scope_for(run: Run, name: str) -> Environment:
 
 
 def _is_member(this: Instance, name: str) -> bool:
-    from streamlint.interpreter.objects import has_member
-
     return has_member(this, name)
 
 
@@ -81,8 +79,6 @@ def _set_member(run: Run, holder: Instance, name: str, value: Value) -> None:
     dropped = holder.attrs.get(name)
     holder.attrs[name] = value
     if dropped is not None and dropped is not value and not run.file.is_cuda:
-        from streamlint.interpreter.objects import released
-
         released(run, dropped, None)
 
 
@@ -132,7 +128,7 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
     elif isinstance(holder, Opaque):
         holder.attrs[f"[{', '.join(i.term for i in indices)}]"] = value
     elif isinstance(holder, Instance):
-        from streamlint.interpreter.calls import call_method
+        from streamlint.interpreter.bodies import call_method
 
         if run.file.is_cuda:
             holder.attrs[f"[{key.term}]"] = value
@@ -149,7 +145,8 @@ def _is_region(target: p.Index) -> bool:
 
 def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value, statement: p.Node) -> None:
     """``buffer[part] = value``: a copy or a fill on the device, or a host write."""
-    from streamlint.interpreter.effects.host import assign_elements, host_write
+    from streamlint.interpreter.effects.host import host_write
+    from streamlint.interpreter.effects.work import assign_elements
 
     if run.file.is_cuda:
         index = run.evaluate(target.indices[0])
@@ -213,7 +210,7 @@ def unpack(run: Run, targets: tuple[p.Expression, ...], value: Value, statement:
 
 def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Value) -> Value:
     """``target op= value``; tensors are changed in place."""
-    from streamlint.interpreter.effects.host import in_place
+    from streamlint.interpreter.effects.work import in_place
     from streamlint.interpreter.expressions import combine
 
     old = run.evaluate(target)

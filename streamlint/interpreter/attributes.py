@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter import pointers
+from streamlint.interpreter.members import class_member, member
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -53,8 +54,6 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
 
 
 def _of_instance(run: Run, value: Instance, name: str) -> Value:
-    from streamlint.interpreter.objects import member
-
     found = member(run, value, name)
     if found is not None:
         return found
@@ -186,8 +185,6 @@ def _of_smart(run: Run, value: Value, name: str, node: p.Attr) -> Value:
 
 
 def _of_class(run: Run, value: ClassValue, name: str) -> Value:
-    from streamlint.interpreter.objects import class_member
-
     found = class_member(run, value, name)
     return found if found is not None else run.opaque(f"{value.term}.{name}")
 

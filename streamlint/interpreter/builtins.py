@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from streamlint.interpreter import items
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.declarations import construct
+from streamlint.interpreter.members import parent_view
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -24,10 +26,7 @@ from streamlint.interpreter.values import (
     Value,
 )
 
-if TYPE_CHECKING:
-    from streamlint.interpreter.calls import Arguments, CallSite
-
-Builtin = Callable[[Run, "Arguments", "CallSite"], Value | None]
+Builtin = Callable[[Run, Arguments, CallSite], Value | None]
 
 
 def _integer(value: Value | None) -> int | None:
@@ -155,8 +154,6 @@ def _next(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _super(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    from streamlint.interpreter.objects import parent_view
-
     return parent_view(run)
 
 
@@ -248,14 +245,13 @@ def _deque(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _map(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    from streamlint.interpreter.calls import Arguments as Args
     from streamlint.interpreter.calls import invoke
 
     if len(arguments.positional) != 2 or not isinstance(arguments.positional[0], FunctionValue | Method | LibraryName):
         return None
     function, source = arguments.positional
     series = as_series(run, source)
-    return Series([invoke(run, function, Args([v]), site) for v in series.items or []], name=series.name)
+    return Series([invoke(run, function, Arguments([v]), site) for v in series.items or []], name=series.name)
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -300,8 +296,6 @@ def call_container_method(run: Run, receiver: Value, name: str, arguments: Argum
     """A method of a list, a dict, or a batch of unknown structure; None if it is not one that moves values."""
     if isinstance(receiver, Series):
         if name == "emplace_back" and receiver.holds is not None:
-            from streamlint.interpreter.declarations import construct
-
             made = construct(run, receiver.holds, [(None, v) for v in arguments.positional], site.span, f"{receiver.name}[]", site.node)
             return _series_method(run, receiver, name, type(arguments)([made]))
         return _series_method(run, receiver, name, arguments)

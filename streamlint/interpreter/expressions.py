@@ -9,7 +9,10 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.attributes import get_attribute, settle_method
+from streamlint.interpreter.calls import call
 from streamlint.interpreter.conditions import compare, holds
+from streamlint.interpreter.declarations import cast_to, construct, new_object
+from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -80,13 +83,11 @@ def _index(run: Run, node: p.Index) -> Value:
 
 
 def _call(run: Run, node: p.Call) -> Value:
-    from streamlint.interpreter.calls import call
-
     return call(run, node)
 
 
 def _launch(run: Run, node: p.Launch) -> Value:
-    from streamlint.interpreter.effects.work import chevron_launch
+    from streamlint.interpreter.effects.launches import chevron_launch
 
     return chevron_launch(run, node)
 
@@ -314,27 +315,19 @@ def _deref(run: Run, node: p.Deref) -> Value:
 
 
 def _cast(run: Run, node: p.Cast) -> Value:
-    from streamlint.interpreter.declarations import cast_to
-
     return cast_to(run, evaluate(run, node.value), node.type)
 
 
 def _new(run: Run, node: p.New) -> Value:
-    from streamlint.interpreter.declarations import new_object
-
     return new_object(run, node)
 
 
 def _delete(run: Run, node: p.DeleteExpr) -> Value:
-    from streamlint.interpreter.objects import delete_object
-
     delete_object(run, evaluate(run, node.value), node)
     return Const(None)
 
 
 def _construct(run: Run, node: p.Construct) -> Value:
-    from streamlint.interpreter.declarations import construct
-
     return construct(run, node.type, [(a.keyword, evaluate(run, a.value)) for a in node.args], run.node_span(node))
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.build import per_thread_default_stream
+from streamlint.build import build_root, per_thread_default_stream
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
@@ -65,9 +65,9 @@ class FileFacts:
 
     @property
     def lives_on_null(self) -> bool:
-        """Whether this file's work is on the null stream by design: most of its launches are."""
-        given = sum(given for _, _, given in self.launches)
-        return len(self.launches) - given > max(given, 4)
+        """Whether the project works on the null stream by design: most of its launches are there."""
+        null, given = launches_of_project(self.file)
+        return null > max(given, 4)
 
 
 def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
@@ -91,6 +91,21 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
         for function in overloads:
             _scan(facts, function)
     return facts
+
+
+def launches_of_project(file: File) -> tuple[int, int]:
+    """How many launches of the files at hand under one build root go to the null stream, and how many have a stream."""
+    root = build_root(file.path)
+    counts = file.program.launch_counts
+    if root not in counts:
+        null = given = 0
+        for other in file.program.files.values():
+            if other.is_cuda and build_root(other.path) == root:
+                for node in walk_module(other.module):
+                    if isinstance(node, p.Launch):
+                        given, null = (given + 1, null) if _given_stream(node) else (given, null + 1)
+        counts[root] = (null, given)
+    return counts[root]
 
 
 def _is_stream(kind: p.Type) -> bool:

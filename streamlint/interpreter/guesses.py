@@ -5,14 +5,11 @@ A parameter without a type that is asked to move to ``"cuda"`` is a tensor or a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Value
 from streamlint.operations import Evidence, Memory
-
-if TYPE_CHECKING:
-    from streamlint.interpreter.calls import Arguments, CallSite
 
 # Methods that only torch tensors (and modules) have, under a file that imports torch.
 _TENSOR_METHODS = frozenset(
@@ -92,7 +89,7 @@ def _imports(run: Run, package: str) -> bool:
 
 
 def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
-    from streamlint.interpreter.effects.buffers import as_device, looks_like_dtype
+    from streamlint.interpreter.effects.devices import as_device, looks_like_dtype
 
     if name == "to":
         given = [*arguments.positional[:1], *(v for k, v in arguments.keywords.items() if k == "device")]
@@ -118,8 +115,7 @@ def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
 
 def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Arguments) -> Value | None:
     """A module (or an object that may be one) moves and returns itself."""
-    from streamlint.interpreter.effects.buffers import as_device
-    from streamlint.interpreter.objects import library_bases
+    from streamlint.interpreter.effects.devices import as_device
 
     if isinstance(receiver, Instance) and not library_bases(run, receiver.definition, receiver.file):
         return None

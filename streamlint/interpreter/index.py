@@ -202,6 +202,7 @@ class Program:
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
+    launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
 
     def is_called(self, name: str, home: File) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter import pointers
+from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -54,10 +55,10 @@ def _index_value(run: Run, index: p.Expression) -> Value:
 
 
 def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) -> Value:
-    from streamlint.interpreter.calls import is_kernel
+    from streamlint.interpreter.bodies import is_kernel
 
     config = tuple(_index_value(run, index) for index in node.indices)
-    if len(config) >= 2 and is_kernel(run, value):
+    if len(config) >= 2 and is_kernel(value):
         return KernelConfig(value, config, run.span(node.value.at))
     return value  # a generic: List[int]
 
@@ -140,7 +141,7 @@ def _of_table(run: Run, value: Table, index: Value) -> Value:
 
 
 def _of_instance(run: Run, value: Instance, indices: list[Value], node: p.Index) -> Value:
-    from streamlint.interpreter.calls import call_method
+    from streamlint.interpreter.bodies import call_method
 
     name = "operator[]" if run.file.is_cuda else "__getitem__"
     found = call_method(run, value, name, indices, run.node_span(node))
@@ -266,7 +267,7 @@ def batch(run: Run, loader: Loader, term: str) -> Value:
 
 def _collated(run: Run, loader: Loader, term: str) -> Value | None:
     """Run a collate function at hand on samples in pageable memory; the loader pins what it knows how to pin."""
-    from streamlint.interpreter.calls import Arguments, CallSite, invoke
+    from streamlint.interpreter.calls import invoke
 
     assert loader.collate is not None
     sample = _leaves(run, Loader(False, loader.trail), f"sample{term}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.queries import leave_loop
@@ -118,8 +119,6 @@ def _body(run: Run, node: p.Loop) -> None:
 
 def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
     """A generator at hand runs with the loop's body as its ``yield``."""
-    from streamlint.interpreter.calls import run_generator
-
     assert node.target is not None
     target, caller = node.target, run.frame
 
@@ -166,8 +165,6 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
 
 
 def _rounds_of_object(run: Run, iterable: Instance, node: object) -> Iterator[Value]:
-    from streamlint.interpreter.calls import call_method
-
     made = call_method(run, iterable, "__iter__", [], run.span(getattr(node, "at", (0, 0, 0, 0))))
     if made is None or made is iterable or isinstance(made, GeneratorCall | Instance):
         for number in range(run.rounds):

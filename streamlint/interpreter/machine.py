@@ -12,8 +12,9 @@ from dataclasses import replace
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Stamp, Strength
 from streamlint.findings import Step
+from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
-from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value, reachable
+from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
 from streamlint.operations import (
     Alloc,
     Callback,

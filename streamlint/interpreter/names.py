@@ -67,7 +67,7 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
         from streamlint.interpreter.declarations import declared_value
 
         with run.entered(Frame(None, file, Environment(), qualname="<file>"), None), run.within(setup=True, loops=(), guards=()):
-            return declared_value(run, statement, global_scope=True)
+            return declared_value(run, statement)
     return run.opaque(f"{file.path}:{name}")
 
 
@@ -119,14 +119,14 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
     if name == "this":
         return frame.this or run.opaque("this")
     if frame.this is not None:
-        from streamlint.interpreter.objects import member
+        from streamlint.interpreter.members import member
 
         found = member(run, frame.this, name)
         if found is not None:
             return found
         bound = frame.this.types.get(name)
         if bound is not None:
-            from streamlint.interpreter.declarations import class_of
+            from streamlint.interpreter.cpp_types import class_of
 
             return class_of(run, bound) or LibraryName(bound.name)
     files = (frame.file, *frame.file.neighbours())

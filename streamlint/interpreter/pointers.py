@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from streamlint.findings import Span
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Value
 from streamlint.program import Type
@@ -28,8 +30,6 @@ def make(run: Run, kind: Type, values: list[Value]) -> Handle:
 
 
 def _deleter_type(run: Run, kind: Type) -> Value | None:
-    from streamlint.interpreter.declarations import class_of
-
     if len(kind.args) < 2:
         return None
     found = class_of(run, run.file.resolve_type(kind.args[1]))
@@ -47,8 +47,8 @@ def pointee(value: Value) -> Value | None:
 
 def end(run: Run, value: Handle, span: Span | None) -> None:
     """The last owner is gone: the deleter runs, or what is pointed to is destroyed."""
-    from streamlint.interpreter.calls import Arguments, CallSite, invoke
-    from streamlint.interpreter.objects import destroy
+    from streamlint.interpreter.calls import invoke
+    from streamlint.interpreter.lifetimes import destroy
     from streamlint.program import Unknown
 
     target = value.attrs.pop(_POINTEE, None)

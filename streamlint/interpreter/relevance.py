@@ -15,6 +15,8 @@ from streamlint.interpreter.index import File
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
+# A word that changes the meaning of code anywhere in its file.
+_FILE_WIDE = frozenset({"set_allocator"})
 _MOST_CALLEES = 200
 _DEEPEST = 2
 
@@ -264,19 +266,27 @@ class Relevance:
                 waiting.extend((inner, depth + 1) for inner in holder.callees(callee))
         return fulfilled(found, needs)
 
+    def _macros_in(self, function: p.Function) -> str:
+        """C++: the bodies of the macros that a function's text names."""
+        if not self.file.is_cuda:
+            return ""
+        text = self.text(function)
+        return "\n".join(body for file in self._reach() for name, body in file.module.macros.items() if name in text)
+
     def _words_outside(self, words: frozenset[str]) -> frozenset[str]:
         """The literals of the module's own statements: what a function finds in its globals."""
         if self._outside is None:
             own = [s for s in self.file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef)]
             text = "\n".join(self.text(statement) for statement in own)
-            self._outside = frozenset(word for word in words if word in text)
+            whole = self.file.module.text
+            self._outside = frozenset(word for word in words if word in (whole if word in _FILE_WIDE else text))
         return self._outside
 
     def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals that stand in a function's own text."""
         key = id(function)
         if key not in self._words:
-            text = self.text(function)
+            text = self.text(function) + self._macros_in(function)
             self._words[key] = frozenset(word for word in words if word in text)
         return self._words[key]
 

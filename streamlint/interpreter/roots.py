@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamlint import program as p
-from streamlint.interpreter.calls import run_body
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.objects import initialise_fields
+from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Frame, RaiseSignal, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -28,7 +31,6 @@ from streamlint.interpreter.values import (
     Stream,
     Table,
     Value,
-    reachable,
 )
 from streamlint.operations import Evidence, Memory
 
@@ -148,7 +150,7 @@ def _is_static(function: p.Function) -> bool:
 
 
 def _receiver(run: Run, root: Root, function: p.Function) -> Value:
-    from streamlint.interpreter.objects import foreign_object
+    from streamlint.interpreter.foreign import foreign_object
 
     assert root.definition is not None
     made = ClassValue(root.definition, root.file)
@@ -156,11 +158,9 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
         value = Instance(root.definition, root.file)
         if root.file.is_cuda:
             from streamlint.findings import Span
-            from streamlint.interpreter.calls import Arguments, CallSite
-            from streamlint.interpreter.objects import _initialise_fields
 
             site = CallSite(function, Span(root.file.path, *function.at), function.name)
-            _initialise_fields(run, value, Arguments(open=True), site)
+            initialise_fields(run, value, Arguments(open=True), site)
         return value
     if any(isinstance(d, p.Name) and d.id == "classmethod" for d in function.decorators):
         return made
@@ -199,7 +199,7 @@ def _parameter(run: Run, param: p.Param, function: p.Function, file: File) -> Va
 
 
 def _default_device(run: Run, default: Value, name: str) -> Device | None:
-    from streamlint.interpreter.effects.buffers import as_device
+    from streamlint.interpreter.effects.devices import as_device
 
     known = as_device(run, default)
     if known is not None and known.space == "device":
@@ -208,7 +208,7 @@ def _default_device(run: Run, default: Value, name: str) -> Device | None:
 
 
 def _cpp_parameter(run: Run, param: p.Param, name: str) -> Value:
-    from streamlint.interpreter.declarations import typed_value
+    from streamlint.interpreter.foreign import typed_value
 
     if param.type is None:
         return Opaque(name, parameter=True)
@@ -234,7 +234,7 @@ def typed_by_annotation(run: Run, name: str, annotation: p.Expression) -> Value 
         return None
     kind = run.evaluate(annotation)
     if isinstance(kind, ClassValue):
-        from streamlint.interpreter.objects import foreign_object
+        from streamlint.interpreter.foreign import foreign_object
 
         if len(run.frames) > 4:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, Opaque, ScopeValue, Stream, Value
@@ -63,8 +64,6 @@ def _lock(run: Run, expression: p.Expression) -> None:
 
 def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
     """A ``@contextmanager`` at hand: its body runs with the ``with`` body as its ``yield``."""
-    from streamlint.interpreter.calls import run_generator
-
     caller = run.frame
 
     def consumer(value: Value) -> Value:
@@ -79,8 +78,6 @@ def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
 
 
 def _instance(run: Run, manager: Instance, inside: Inside, span: Span) -> None:
-    from streamlint.interpreter.calls import call_method
-
     entered = call_method(run, manager, "__enter__", [], span)
     try:
         inside(entered if entered is not None else manager)

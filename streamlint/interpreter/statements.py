@@ -10,6 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import guard_of
+from streamlint.interpreter.lifetimes import leave_scope, released
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run, Signal
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, LibraryName, Value
 
@@ -23,8 +24,6 @@ def execute(run: Run, body: list[p.Statement]) -> None:
 
 def execute_scope(run: Run, body: list[p.Statement]) -> None:
     """A C++ scope: what is declared in it dies at its end, in reverse order."""
-    from streamlint.interpreter.objects import leave_scope
-
     frame = run.frame
     before = frame.environment
     frame.environment = Environment(parent=before)
@@ -41,8 +40,6 @@ def execute_scope(run: Run, body: list[p.Statement]) -> None:
 def _expression(run: Run, node: p.ExprStatement) -> None:
     value = run.evaluate(node.value)
     if not run.file.is_cuda and isinstance(node.value, p.Call):
-        from streamlint.interpreter.objects import released
-
         released(run, value, None)
 
 
@@ -201,8 +198,6 @@ def _continue(run: Run, node: p.Continue) -> None:
 
 
 def _delete(run: Run, node: p.Delete) -> None:
-    from streamlint.interpreter.objects import released
-
     for target in node.targets:
         if isinstance(target, p.Name):
             held = run.frame.environment.names.pop(target.id, None)

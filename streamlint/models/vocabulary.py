@@ -95,6 +95,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             # strided: transposed, keeps pinning; some: a part, maybe gapped; elements: a sequence of parts; contiguous: itself, or a new
             # pageable copy if gapped
             "part": "word whole|strided|some|elements|contiguous",
+            "axis": "selector",  # of a part: along the first axis it leaves no gaps
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
         },

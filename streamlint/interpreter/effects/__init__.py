@@ -6,13 +6,19 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from streamlint import program as p
+from streamlint.cuda_model import STAGED_BYTES
 from streamlint.findings import Span
 from streamlint.interpreter import pointers
-from streamlint.interpreter.calls import Arguments, CallSite, opaque_call
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.assignment import store_at
+from streamlint.interpreter.cpp_types import bytes_of
+from streamlint.interpreter.opaque import opaque_call, written_through
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Event, Opaque, Reference, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Opaque, Reference, Series, Storage, Stream, Value
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.operations import Memory
 
 _WORDS: dict[str, object] = {"true": True, "false": False, "none": None}
 
@@ -99,8 +105,6 @@ class Call:
 
     def store(self, value: Value, name: str = "into") -> Value:
         """Give the result to the out-parameter, or return it."""
-        from streamlint.interpreter.assignment import store_at
-
         selector = self.row.get(name)
         if isinstance(selector, Selector) and selector.kind == "pointee":
             pointer = self.given(selector)
@@ -135,11 +139,9 @@ def _unmodelled_outputs(call: Call) -> None:
     """C++: a plain call may write through the pointers it was given; those variables hold unknowns afterwards."""
     if call.row.effect != "none" or not call.run.file.is_cuda:
         return
-    from streamlint.interpreter.calls import _written_through
-
     for value in call.arguments.positional:
         if isinstance(value, Reference):
-            _written_through(call.run, value, call.site)
+            written_through(call.run, value, call.site)
 
 
 def _default_of(held: Selector, call: Call) -> bool | None:
@@ -157,7 +159,8 @@ def _as_switch(value: Value, selector: Selector) -> bool | None:
     if isinstance(value, Stream):
         return value.kind != "null"
     if isinstance(value, Opaque) and selector.keyword == "stream":
-        return True
+        # A parameter that defaults to the null stream may well be it.
+        return None if value.default is not None else True
     return None
 
 
@@ -169,9 +172,22 @@ def own_stream(call: Call) -> Stream | None:
 
 @functools.cache
 def _effects() -> dict[str, Callable[[Call], Value]]:
-    from streamlint.interpreter.effects import buffers, host, memory, streams, work
+    from streamlint.interpreter.effects import (
+        callbacks,
+        copies,
+        devices,
+        factories,
+        host,
+        launches,
+        memory,
+        streams,
+        transfers,
+        views,
+        work,
+    )
 
-    return {**buffers.EFFECTS, **host.EFFECTS, **memory.EFFECTS, **streams.EFFECTS, **work.EFFECTS}
+    modules = (callbacks, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
+    return {name: action for module in modules for name, action in module.EFFECTS.items()}
 
 
 def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
@@ -191,11 +207,6 @@ def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
 
 def _addressed(run: Run, reference: Reference) -> Buffer | None:
     """The memory of a C++ variable whose address is taken: the stack."""
-    from streamlint import program as p
-    from streamlint.interpreter.declarations import bytes_of
-    from streamlint.interpreter.values import Storage
-    from streamlint.operations import Memory
-
     target = reference.target
     if isinstance(target, p.Name):
         scope = reference.environment.find(target.id)
@@ -206,18 +217,10 @@ def _addressed(run: Run, reference: Reference) -> Buffer | None:
             return held
         if target.id not in scope.addressed:
             size = bytes_of(scope.type_of(target.id))
-            storage = Storage(Memory.PAGEABLE, target.id, nbytes=size, small=size is not None and size <= 65536)
+            storage = Storage(Memory.PAGEABLE, target.id, nbytes=size, small=size is not None and size <= STAGED_BYTES)
             scope.addressed[target.id] = Buffer(storage)
         return scope.addressed[target.id]
     if isinstance(target, p.Attr | p.Index):
         value = run.evaluate(target)
         return value if isinstance(value, Buffer) else run.unknown_buffer(value.term, "pointer")
     return None
-
-
-def event_or_stream(run: Run, value: Value | None) -> Event | Stream | None:
-    from streamlint.interpreter.effects.streams import as_event
-
-    if isinstance(value, Stream | Event):
-        return value
-    return as_event(run, value)

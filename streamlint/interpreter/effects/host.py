@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
-from streamlint.findings import Span
-from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Opaque, Reference, Series, Table, Value
+from streamlint.findings import Span, Step
+from streamlint.interpreter.assignment import assign, store_at
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.run import RaiseSignal, Run
+from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
-
-if TYPE_CHECKING:
-    from streamlint.interpreter.effects import Call
 
 
 def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
@@ -83,30 +81,10 @@ def maybe_device_read(run: Run) -> None:
     run.machine.host_waits(run.stream_of("torch"))
 
 
-def in_place(run: Run, target: Buffer, value: Value, span: Span, name: str) -> None:
-    """``target op= value``: a launch where the target is, or a host access."""
-    from streamlint.interpreter.effects.work import compute
-
-    compute(run, (target, value), span, name, writes=(target,))
-
-
-def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
-    """``target[part] = value``."""
-    from streamlint.interpreter.effects.work import compute
-
-    if target.storage.on_device:
-        compute(run, (target, value), span, "indexing", writes=(target,))
-        return
-    read_values(run, [value], span, "assignment")
-    host_write(run, target, span, "assignment")
-
-
 # --- effects ----------------------------------------------------------------------------------------------------------------------------
 
 
 def _read(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-
     run = call.run
     values = call.values("of") if call.row.get("of") is not None else ([call.receiver] if call.receiver is not None else [])
     if run.file.is_cuda:
@@ -124,22 +102,6 @@ def _read(call: Call) -> Value:
     return call.opaque()
 
 
-def _write(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-
-    run = call.run
-    target = buffer_of(run, call.value("of"))
-    for value in call.values("reads"):
-        buffer = buffer_of(run, value) if run.file.is_cuda else None
-        read_values(run, [buffer or value], call.span, call.name)
-    if target is not None:
-        if target.storage.on_device and not run.file.is_cuda:
-            assign_elements(run, target, Const(0), call.span)
-        else:
-            host_write(run, target, call.span, call.name)
-    return call.receiver or (call.arguments.positional[0] if call.arguments.positional else Const(None))
-
-
 def _none(call: Call) -> Value:
     result = call.text("result", "scalar")
     shown = call.value("on_device")
@@ -151,7 +113,7 @@ def _none(call: Call) -> Value:
         return call.status()
     if call.is_tuple:
         return Series([Const(0), call.opaque()], kind="tuple")
-    held = call.receiver if call.receiver is not None else None
+    held = call.receiver
     if isinstance(held, Buffer) and call.name.rpartition(".")[2] == "device":
         return call.opaque(held)
     term = (
@@ -164,15 +126,10 @@ def _none(call: Call) -> Value:
 
 
 def _exit(call: Call) -> Value:
-    from streamlint.interpreter.run import RaiseSignal
-
     raise RaiseSignal
 
 
 def _object(call: Call) -> Value:
-    from streamlint.findings import Step
-    from streamlint.interpreter.values import Handle
-
     handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"))
     handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
     handle.trail = (Step("created here", call.span),)
@@ -181,16 +138,12 @@ def _object(call: Call) -> Value:
 
 
 def _swap(call: Call) -> Value:
-    from streamlint.interpreter.assignment import store_at
-
     first, second = call.value("first"), call.value("second")
     if isinstance(first, Reference) and isinstance(second, Reference):
         one, two = call.run.evaluate(first.target), call.run.evaluate(second.target)
         store_at(call.run, first, two, call.site.node)
         store_at(call.run, second, one, call.site.node)
     elif len(call.arguments.nodes) >= 2:
-        from streamlint.interpreter.assignment import assign
-
         nodes = call.arguments.nodes
         if first is not None and second is not None:
             assign(call.run, nodes[0].value, second, call.site.node)
@@ -198,14 +151,8 @@ def _swap(call: Call) -> Value:
     return Const(None)
 
 
-def evidence_of(values: Iterable[Value]) -> Evidence:
-    found = [v.storage.evidence for v in values if isinstance(v, Buffer) and v.storage.on_device]
-    return min(found, default=Evidence.NONE)
-
-
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "read": _read,
-    "write": _write,
     "none": _none,
     "exit": _exit,
     "object": _object,

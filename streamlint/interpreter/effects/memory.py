@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.sizes import is_small
+from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Value
+from streamlint.interpreter.values import Buffer, Const, ScopeValue, Value
 from streamlint.operations import Evidence, Memory
-
-if TYPE_CHECKING:
-    from streamlint.interpreter.effects import Call
 
 _WORDS = {
     Memory.DEVICE: "allocated on the device here",
@@ -20,6 +19,15 @@ _WORDS = {
     Memory.PAGEABLE: "allocated in pageable host memory here",
     Memory.MANAGED: "allocated in managed memory here",
 }
+
+
+def made_here(call: Call, memory: Memory) -> Step:
+    return Step(_WORDS.get(memory, "allocated here"), call.span)
+
+
+def is_raw(call: Call) -> bool:
+    """Whether a buffer comes from the driver each time: a library without a pool, or one whose pool was switched off."""
+    return call.run.file.settings.get(call.library, call.flag("raw"))
 
 
 def _alloc(call: Call) -> Value:
@@ -31,9 +39,9 @@ def _alloc(call: Call) -> Value:
     storage = run.storage(
         memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library
     )
-    storage.small = nbytes is not None and nbytes <= 65536
+    storage.small = is_small(nbytes)
     storage.raw = not ordered and memory is not Memory.PAGEABLE
-    storage.trail = (Step(_WORDS.get(memory, "allocated here"), call.span),)
+    storage.trail = (made_here(call, memory),)
     buffer = Buffer(storage)
     if memory is not Memory.PAGEABLE:
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=nbytes, cached=ordered, buffer=buffer))
@@ -42,8 +50,6 @@ def _alloc(call: Call) -> Value:
 
 
 def _free(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-
     buffer = buffer_of(call.run, call.value("of"))
     free(
         call.run,
@@ -63,9 +69,6 @@ def free(run: Run, buffer: Buffer | None, memory: Memory, span: Span, name: str,
 
 
 def _register(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-    from streamlint.interpreter.values import ScopeValue
-
     buffer = buffer_of(call.run, call.value("of"), "numpy.ndarray")
     if call.library == "numba" and buffer is not None:
         return ScopeValue(buffer=buffer, kind="pinned")
@@ -81,8 +84,6 @@ def register(run: Run, buffer: Buffer, span: Span, name: str) -> None:
 
 
 def _unregister(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-
     buffer = buffer_of(call.run, call.value("of"))
     if buffer is not None:
         unregister(call.run, buffer, call.span, call.name)
@@ -101,9 +102,6 @@ def _trim(call: Call) -> Value:
 
 
 def _memset(call: Call) -> Value:
-    from streamlint.interpreter.effects import buffer_of
-    from streamlint.interpreter.effects.streams import stream_argument
-
     buffer = buffer_of(call.run, call.value("dst"))
     if buffer is not None and buffer.storage.memory is Memory.UNKNOWN:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED

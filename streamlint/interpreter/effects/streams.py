@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint.findings import Step
+from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import (
     Const,
@@ -26,7 +27,6 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
 if TYPE_CHECKING:
-    from streamlint.interpreter.effects import Call
     from streamlint.interpreter.index import File
 
 
@@ -84,6 +84,9 @@ def stream_argument(call: Call, name: str = "stream", default: str = "current") 
         if value is None:
             if call.arguments.open:
                 return None
+            given = next((v for v in reversed(call.arguments.positional) if isinstance(v, Stream)), None)
+            if given is not None and call.run.file.is_cuda:
+                return given  # an overload that takes it elsewhere
             return named_stream(call, field.default or "current", omitted=True)
         if isinstance(value, Const) and value.value is None and not call.run.file.is_cuda:
             # Python: stream=None means what leaving it out means.
@@ -120,8 +123,6 @@ def named_stream(call: Call, word: str, omitted: bool = False) -> Stream | None:
     if word == "null":
         return Stream("null", "null", None, call.library, chosen=call.span, how="omitted" if omitted else "literal")
     if word == "own":
-        from streamlint.interpreter.effects import own_stream
-
         return own_stream(call) or named_stream(call, "null", omitted)
     if word == "ptds":
         return Stream("ptds", "ptds", True, call.library)
@@ -365,4 +366,3 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "capture": _capture,
     "destroy": _destroy,
 }
-__all__ = ["EFFECTS", "Series", "as_event", "as_stream", "stream_argument"]

@@ -1,0 +1,156 @@
+"""Bodies at hand: functions run in place, in the caller's surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.arguments import Arguments, CallSite, bind
+from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.classes import find_method
+from streamlint.interpreter.effects.launches import work_of_declared
+from streamlint.interpreter.index import is_declaration
+from streamlint.interpreter.lifetimes import drop_locals, leave_scope
+from streamlint.interpreter.opaque import opaque_call
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import Frame, ReturnSignal, Run
+from streamlint.interpreter.statements import execute
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Environment,
+    Event,
+    FunctionValue,
+    GeneratorCall,
+    Handle,
+    Instance,
+    KernelConfig,
+    Loader,
+    Opaque,
+    Stream,
+    Value,
+)
+
+
+def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
+    """Run a body at hand in place, or make the call opaque where that is not possible."""
+    function = callee.function
+    if is_declaration(function) and callee.file.is_cuda:
+        return _declared_only(run, callee, arguments, site)
+    if function.space != "host" or is_kernel(callee):
+        return opaque_call(run, function.name, callee.receiver, arguments, site)
+    if _passes_over(callee, arguments):
+        return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
+    if not run.can_enter(function):
+        run.coverage.opaque["(recursion or depth)"] += 1
+        return opaque_call(run, function.name, callee.receiver, arguments, site)
+    environment = bind(run, callee, arguments, site)
+    if function.is_generator:
+        return GeneratorCall(callee, environment)
+    result = run_body(run, callee, environment, site.span, setup=function.kind == "constructor" or function.name == "__init__")
+    if callee.file.is_cuda:
+        _copy_out(run, function, environment, arguments, site)
+    return result
+
+
+_OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
+
+
+def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
+    """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
+    if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
+        return False
+    given = [*arguments.all(), *callee.bound]
+    if callee.receiver is not None and callee.function.name != "__init__":
+        given.append(callee.receiver)
+    if callee.closure is not None:
+        given.append(FunctionValue(callee.function, callee.file, callee.closure))
+    return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
+
+
+def _declared_only(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
+    """A function whose body is out of view but that takes a stream: it works there."""
+    environment = bind(run, callee, arguments, site)
+    work_of_declared(run, callee.function, environment, site)
+    return opaque_call(run, callee.function.name, callee.receiver, arguments, site)
+
+
+def is_kernel(value: Value) -> bool:
+    """Whether a value is a numba kernel: a function under ``cuda.jit``."""
+    if not isinstance(value, FunctionValue):
+        return False
+    for decorator in value.function.decorators:
+        node = decorator.function if isinstance(decorator, p.Call) else decorator
+        if (isinstance(node, p.Attr) and node.name == "jit") or (isinstance(node, p.Name) and node.id == "jit"):
+            base = node.value if isinstance(node, p.Attr) else node
+            dotted = value.file.module.imports.get(base.id, "") if isinstance(base, p.Name) else ""
+            if dotted.startswith("numba"):
+                return True
+    return False
+
+
+def run_body(
+    run: Run,
+    callee: FunctionValue,
+    environment: Environment,
+    span: Span | None,
+    on_yield: Callable[[Value], Value] | None = None,
+    setup: bool = False,
+    teardown: bool = False,
+) -> Value:
+    """Run a function's statements with its parameters bound."""
+    function = callee.function
+    this = callee.receiver if callee.file.is_cuda and isinstance(callee.receiver, Instance) else None
+    frame = Frame(function, callee.file, environment, this, on_yield, function.qualname)
+    result: Value = Const(None)
+    context = run.context
+    with (
+        run.entered(frame, span),
+        run.within(setup=context.setup or setup, teardown=context.teardown or teardown),
+    ):
+        try:
+            execute(run, function.body)
+        except ReturnSignal as signal:
+            result = signal.value
+        if callee.file.is_cuda:
+            leave_scope(run, environment, keep=result)
+    if not callee.file.is_cuda:
+        drop_locals(run, environment, result, callee.receiver)
+    return result
+
+
+def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:
+    """Run a generator's body; every ``yield`` runs the consumer."""
+    if not run.can_enter(made.function.function):
+        consumer(run.opaque("yielded"))
+        return
+    run_body(run, made.function, made.environment, None, consumer)
+
+
+def _copy_out(run: Run, function: p.Function, environment: Environment, arguments: Arguments, site: CallSite) -> None:
+    """C++ references: what the body gave a parameter goes back to the argument."""
+    for param, arg, before in zip(function.params, arguments.nodes, arguments.positional, strict=False):
+        if param.type is None or not param.type.reference or not isinstance(arg.value, p.Name | p.Attr | p.Index):
+            continue
+        after = environment.names.get(param.name)
+        if after is not None and after is not before and not (isinstance(after, Const) and after.origin is not None):
+            assign(run, arg.value, after, site.node)
+
+
+def call_method(
+    run: Run,
+    receiver: Instance,
+    name: str,
+    positional: list[Value],
+    span: Span,
+    arguments: Arguments | None = None,
+    site: CallSite | None = None,
+) -> Value | None:
+    """Call a method of an object at hand; None if its class has none of that name."""
+    found = find_method(run, receiver.definition, receiver.file, name, len(positional))
+    if found is None:
+        return None
+    function, owner, file = found
+    bound = FunctionValue(function, file, None, receiver, owner=owner)
+    return call_function(run, bound, arguments or Arguments(list(positional)), site or CallSite(function, span, name))

@@ -1,0 +1,101 @@
+"""C++ containers and arrays: memory of the host or the device, or a series of values."""
+
+from __future__ import annotations
+
+from streamlint import operations as ops
+from streamlint.findings import Span, Step
+from streamlint.interpreter import pointers
+from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, type_row
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Series,
+    Table,
+    Value,
+)
+from streamlint.models import TypeRow
+from streamlint.operations import Evidence, Memory
+from streamlint.program import Type
+
+
+def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
+    from streamlint.interpreter.declarations import default_value
+
+    row = type_row(run, Type(kind.name))
+    if (row is not None and row.kind in ("stream", "event", "handle")) or class_of(run, Type(kind.name)) is not None:
+        count = min(kind.array or 0, 4)
+        made = [default_value(run, Type(kind.name, kind.args), f"{name}[{i}]", span) for i in range(count)]
+        return Series(made or None, name=name)
+    size = bytes_of(kind)
+    trail = (Step("an array in pageable host memory (the stack or static memory)", span),) if span is not None else ()
+    return Buffer(run.storage(Memory.PAGEABLE, name, nbytes=size, small=size is not None and size <= 65536, trail=trail))
+
+
+def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Value:
+    """std::vector of values, of streams, of numbers; thrust vectors."""
+    element = kind.args[0] if kind.args else Type("")
+    if kind.name in TABLES:
+        return Table(complete=False)
+    if row is not None and row.space == "device":
+        return _device_vector(run, row, name, span)
+    element = run.file.resolve_type(element) if element.name else element
+    held = type_row(run, element) if element.name else None
+    if (
+        element.pointers
+        or (held is not None and held.kind != "buffer")
+        or class_of(run, element) is not None
+        or element.name in (*pointers.SMART, *SEQUENCES)
+    ):
+        made = _series(run, element, held, name, span, values)
+        made.holds = element
+        return made
+    return _host_memory(run, kind, row, name, span, values, element)
+
+
+def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span | None, values: list[Value], element: Type) -> Buffer:
+    """A container of plain values on the host: pageable unless its allocator may say otherwise."""
+    pinned = any("pinned" in a.name.lower() for a in kind.args[1:])
+    allocator = len(kind.args) > 1 and kind.name != "std::array"
+    memory = Memory.PINNED if pinned else Memory.UNKNOWN if allocator else Memory.PAGEABLE
+    trail = (Step(f"{kind.name}: pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
+    size = None
+    if kind.name == "std::array" and len(kind.args) > 1 and kind.args[1].name.isdigit():
+        size = int(kind.args[1].name) * SIZES.get(element.name, 8)
+        memory = Memory.PAGEABLE
+    elif values and isinstance(values[0], Const) and isinstance(values[0].value, int):
+        size = values[0].value * SIZES.get(element.name, 8)
+    elif values and isinstance(values[0], Series) and values[0].items is not None:
+        size = len(values[0].items) * SIZES.get(element.name, 8)
+    storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail)
+    return Buffer(storage, type=row.name if row is not None else kind.name)
+
+
+def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Series:
+    from streamlint.interpreter.declarations import default_value
+
+    first = values[0] if values else None
+    if isinstance(first, Series):
+        return Series(list(first.items) if first.items is not None else None, dict(first.made), first.element, name)
+    made = (
+        default_value(run, element, f"{name}[]", span)
+        if values and not element.pointers and held is None and element.name not in pointers.SMART
+        else None
+    )
+    if not values:
+        return Series([], name=name)
+    count = first.value if isinstance(first, Const) and isinstance(first.value, int) else None
+    if count is not None and count <= 4:
+        return Series([default_value(run, element, f"{name}[{i}]", span) for i in range(count)], name=name)
+    return Series(None, element=made, name=name)
+
+
+def _device_vector(run: Run, row: TypeRow, name: str, span: Span | None) -> Value:
+    storage = run.storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library="thrust")
+    place = span or Span(run.file.path, 0, 0, 0, 0)
+    storage.trail = (Step("allocates device memory here", place),)
+    buffer = Buffer(storage, type=row.name)
+    storage.raw = row.raw
+    if row.raw:
+        run.machine.alloc(ops.Alloc(place, "thrust", row.name, memory=Memory.DEVICE, buffer=buffer))
+    return buffer

@@ -1,0 +1,67 @@
+"""C++ types: their sizes, their rows in the models, their classes at hand."""
+
+from __future__ import annotations
+
+from streamlint.interpreter.names import expanded
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    ClassValue,
+)
+from streamlint.models import TypeRow
+from streamlint.program import Type
+
+SIZES = {
+    "char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "half": 2, "__half": 2, "int16_t": 2, "uint16_t": 2, "short": 2,
+    "int": 4, "unsigned": 4, "unsigned int": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "long": 8, "unsigned long": 8, "double": 8,
+    "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "float2": 8, "float4": 16,
+}  # fmt: skip
+SEQUENCES = ("std::vector", "std::deque", "std::list", "std::array", "std::queue", "vector", "std::set")
+TABLES = ("std::map", "std::unordered_map", "map", "unordered_map")
+
+
+def bytes_of(kind: Type | None) -> int | None:
+    """The size of a variable in bytes where the type says it; scalars and small structs are small in any case."""
+    if kind is None:
+        return None
+    if kind.pointers:
+        return 8
+    size = SIZES.get(kind.name.removeprefix("std::"), 64 if kind.name else None)
+    if size is None:
+        return None
+    if kind.array is not None:
+        return size * kind.array if kind.array else None
+    return size
+
+
+def type_row(run: Run, kind: Type) -> TypeRow | None:
+    models = run.file.models
+    name = expanded(run.file, kind.name.lstrip(":"))
+    if name.startswith("hip") and len(name) > 3 and not name[3].islower():
+        name = f"cuda{name[3:]}"
+    found = models.type_named(name)
+    if found is None:
+        for prefix in run.file.module.using:
+            found = found or models.type_named(f"{prefix}::{name}")
+    return found
+
+
+def class_of(run: Run, kind: Type) -> ClassValue | None:
+    if (bound := _template_argument(run, kind.name)) is not None:
+        kind = bound
+    for file in (run.file, *run.file.neighbours()):
+        definition = file.class_named(kind.name)
+        if definition is not None:
+            arguments = dict(zip(definition.template, (run.file.resolve_type(arg) for arg in kind.args), strict=False))
+            return ClassValue(definition, file, arguments)
+    return None
+
+
+def _template_argument(run: Run, name: str) -> Type | None:
+    """The type that a class template's parameter stands for in the object at hand."""
+    this = run.frame.this if run.frames else None
+    return this.types.get(name) if this is not None else None
+
+
+def is_container(run: Run, kind: Type) -> bool:
+    row = type_row(run, kind)
+    return not kind.pointers and not kind.reference and (kind.name in (*SEQUENCES, *TABLES) or (row is not None and row.kind == "buffer"))

@@ -1,0 +1,88 @@
+"""Callbacks and threads: host code that runs beside the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint.findings import Step
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.calls import invoke
+from streamlint.interpreter.effects import Call
+from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.opaque import opaque_call
+from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Opaque, Reference, Stream, Value
+
+
+def _callback(call: Call) -> Value:
+    """A host function that runs in stream order: its body is run here, marked as running on a driver thread."""
+
+    run = call.run
+    stream = stream_argument(call)
+    function = _callback_function(call)
+    known = isinstance(function, FunctionValue)
+    run.machine.callback(ops.Callback(call.span, call.library, call.name, stream=stream, body_known=known))
+    if function is not None and run.context.callback is None:
+        step = Step("registered as a host callback here", call.span)
+        with run.within(callback=step, loops=(), guards=()):
+            _run_callback(call, function, stream)
+    return call.status()
+
+
+def _callback_function(call: Call) -> Value | None:
+    value = call.value("function")
+    if isinstance(value, Reference):
+        value = call.run.evaluate(value.target)
+    if call.text("style") == "params":
+        return getattr(value, "attrs", {}).get("fn") if value is not None else None
+    return value
+
+
+def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
+
+    run = call.run
+    site = CallSite(call.site.node, call.span, "callback")
+    data = call.values("arguments")
+    style = call.text("style", "data")
+    if style == "params":
+        held = call.value("function")
+        held = run.evaluate(held.target) if isinstance(held, Reference) else held
+        data = [getattr(held, "attrs", {}).get("userData") or run.opaque("userData")]
+    if style in ("cupy-add", "numba"):
+        data = [stream or run.opaque("callback-stream"), run.opaque("callback-status"), *(data or [Const(None)])]
+        if style == "numba" and isinstance(function, FunctionValue):
+            data = data[: max(1, len(function.function.params))]
+    if run.file.is_cuda and call.name.endswith("AddCallback"):
+        data = [stream or run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
+    if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
+        shadow = run.machine.clocks
+        run.machine.clocks = type(shadow)({k: dict(v) for k, v in shadow.streams.items()}, dict(shadow.host), set(shadow.blocking))
+        # In stream order: all earlier work of its stream has ended when it runs.
+        try:
+            run.machine.clocks.synchronize_device()
+            invoke(run, function, Arguments(data), site)
+        finally:
+            run.machine.clocks = shadow
+
+
+def _thread(call: Call) -> Value:
+    """Another thread's work is out of view for now: what it can reach may be awaited there."""
+
+    result = opaque_call(call.run, call.name, call.receiver, call.arguments, call.site)
+    kind = "concurrent.futures.Future" if "Executor" in call.name else "threading.Thread" if call.name.endswith("Thread") else ""
+    return Opaque(result.term, (result,), type=kind) if kind else result
+
+
+def _block(call: Call) -> Value:
+    """The host waits for another thread, which may have waited for anything on the device."""
+    run = call.run
+    run.machine.note(ops.Block(call.span, call.library, call.name, what=call.text("what", "join")))
+    run.machine.forget_everything()
+    return call.opaque(*([call.receiver] if call.receiver is not None else []))
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "callback": _callback,
+    "thread": _thread,
+    "block": _block,
+}

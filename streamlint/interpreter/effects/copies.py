@@ -1,0 +1,170 @@
+"""Copies from memory at hand to memory at hand: their direction, and what is known of their host side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.host import host_write, read_values
+from streamlint.interpreter.effects.sizes import is_small
+from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Series, Stream, Value
+from streamlint.models.vocabulary import Selector
+from streamlint.operations import Direction, Evidence, Memory
+
+
+def _copy(call: Call) -> Value:
+
+    run = call.run
+    dst = _side(call, "dst")
+    src = _side(call, "src")
+    direction = _direction(call, dst, src)
+    _settle_place(dst, src, direction)
+    if direction is Direction.H2H:
+        _host_copy(call, dst, src)
+        return call.receiver or call.status()
+    stream = stream_argument(call)
+    asynchronous = call.switch("asynchronous")
+    nbytes = _bytes(call)
+    on_device = src if direction is Direction.D2H else dst
+    evidence = on_device.storage.evidence if on_device is not None and on_device.storage.on_device else Evidence.NONE
+    if run.file.is_cuda or call.library in ("cuda_python", "cupy", "numba"):
+        evidence = Evidence.LITERAL
+    issue_copy(
+        call, dst, src, direction, asynchronous=is_asynchronous(call, asynchronous, stream), stream=stream, evidence=evidence, nbytes=nbytes
+    )
+    return call.receiver if call.receiver is not None and not run.file.is_cuda else call.status()
+
+
+def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None) -> bool:
+    """Whether a copy was asked to be asynchronous. numba: it is wherever a stream other than 0 is given."""
+    if asynchronous is True and call.library == "numba":
+        return stream is not None and stream.kind != "null"
+    return asynchronous is True
+
+
+def _side(call: Call, name: str) -> Buffer | None:
+
+    value = call.value(name)
+    if isinstance(value, Series | Const) and not call.run.file.is_cuda:
+        return Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True), type="numpy.ndarray")
+    return buffer_of(call.run, value)
+
+
+_DIRECTIONS = {"h2d": Direction.H2D, "d2h": Direction.D2H, "d2d": Direction.D2D, "h2h": Direction.H2H, "peer": Direction.PEER}
+
+
+def _direction(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction:
+    field = call.row.get("direction")
+    word = field if isinstance(field, str) else None
+    if isinstance(field, Selector):
+        value = call.given(field)
+        word = _direction_word(call.run, value) if value is not None else field.default or "infer"
+    if word in _DIRECTIONS:
+        return _DIRECTIONS[word]
+    to_device, from_device = _place(dst), _place(src)
+    if to_device and from_device:
+        return Direction.D2D
+    if to_device and from_device is False:
+        return Direction.H2D
+    if to_device is False and from_device:
+        return Direction.D2H
+    if to_device is False and from_device is False:
+        return Direction.H2H
+    if word == "infer" and call.run.file.is_cuda and call.switch("asynchronous"):
+        # Between host and host nobody would ask for a stream.
+        if to_device is False:
+            return Direction.D2H
+        if from_device is False:
+            return Direction.H2D
+    return Direction.UNKNOWN
+
+
+def _direction_word(run: Run, value: Value) -> str | None:
+    if isinstance(value, Const):
+        numbers: dict[object, str] = {0: "h2h", 1: "h2d", 2: "d2h", 3: "d2d"}
+        return value.value if isinstance(value.value, str) else numbers.get(value.value)
+    last = value.term.rpartition("::")[2].rpartition(".")[2]
+    return run.file.models.constants.get(last) or run.file.models.constants.get(value.term)
+
+
+def _place(buffer: Buffer | None) -> bool | None:
+    if buffer is None or buffer.storage.memory in (Memory.UNKNOWN, Memory.MANAGED):
+        return None
+    return buffer.storage.on_device
+
+
+def _settle_place(dst: Buffer | None, src: Buffer | None, direction: Direction) -> None:
+    """A copy's direction says where pointers point that nothing was known of."""
+    for buffer, on_device in (
+        (dst, direction in (Direction.H2D, Direction.D2D, Direction.PEER)),
+        (src, direction in (Direction.D2H, Direction.D2D, Direction.PEER)),
+    ):
+        if buffer is not None and buffer.storage.memory is Memory.UNKNOWN and on_device:
+            buffer.storage.memory = Memory.DEVICE
+            buffer.storage.evidence = Evidence.DERIVED
+
+
+def _bytes(call: Call) -> int | None:
+    value = call.value("bytes")
+    if isinstance(value, Const) and isinstance(value.value, int):
+        return value.value
+    return None
+
+
+def _host_copy(call: Call, dst: Buffer | None, src: Buffer | None) -> None:
+
+    if src is not None:
+        read_values(call.run, [src], call.span, call.name)
+    if dst is not None:
+        host_write(call.run, dst, call.span, call.name)
+
+
+def issue_copy(
+    call: Call,
+    dst: Buffer | None,
+    src: Buffer | None,
+    direction: Direction,
+    *,
+    asynchronous: bool,
+    stream: Stream | None,
+    evidence: Evidence,
+    nbytes: int | None = None,
+) -> None:
+    """Put a copy on the path, with what is known of its host side."""
+    host = src if direction is Direction.H2D else dst if direction is Direction.D2H else None
+    storage = host.storage if host is not None else None
+    small = storage is not None and storage.small
+    size = nbytes if nbytes is not None else (storage.nbytes if storage is not None and not (host is not None and host.part) else None)
+    gapped = host is not None and host.gapped
+    memory = storage.memory if storage is not None else Memory.UNKNOWN
+    # A gapped source is made contiguous in new pageable memory first (Copy.cu).
+    effective = Memory.PAGEABLE if gapped and memory is Memory.PINNED and call.library.startswith("torch") else memory
+    if memory is Memory.DEVICE or memory is Memory.MANAGED:
+        effective = Memory.UNKNOWN
+    operation = ops.Copy(
+        call.span,
+        call.library,
+        call.name,
+        dst=dst,
+        src=src,
+        stream=stream,
+        direction=direction,
+        asked_async=asynchronous,
+        nbytes=size,
+        known_small=small or is_small(size),
+        evidence=evidence,
+        host_memory=effective,
+        host_gapped=gapped,
+        host_made_in=storage.made_in if storage is not None else None,
+        trail=storage.trail if storage is not None else (),
+    )
+    call.run.machine.copy(operation)
+    call.run.coverage.copies[(call.span, call.name)] = storage is not None and memory is not Memory.UNKNOWN
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "copy": _copy,
+}

@@ -1,0 +1,74 @@
+"""Devices: what a value used as a device is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.interpreter.effects import Call
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Const, Device, LibraryName, Opaque, Value
+from streamlint.operations import Evidence
+
+
+def as_device(run: Run, value: Value | None) -> Device | None:
+    """A value used as a device; None if it does not look like one."""
+    if isinstance(value, Device):
+        return value
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return _named_device(value.value)
+        if isinstance(value.value, int) and not isinstance(value.value, bool):
+            return Device("device", Evidence.LITERAL, f"cuda:{value.value}")
+        return None
+    if isinstance(value, Opaque):
+        if value.default is not None:
+            known = as_device(run, value.default)
+            if known is not None and known.space == "device":
+                return Device("device", Evidence.DEFAULT, value.term)
+        if run.settings.target_device == "cuda" and "device" in value.term:
+            return Device("device", Evidence.DEFAULT, value.term)
+        return Device("unknown", text=value.term)
+    return None
+
+
+def _named_device(text: str) -> Device | None:
+    kind = text.partition(":")[0]
+    if kind in ("cuda", "gpu"):
+        return Device("device", Evidence.LITERAL, text)
+    if kind == "cpu":
+        return Device("host", Evidence.LITERAL, text)
+    if kind in ("mps", "xpu", "hpu", "meta", "npu", "mlu", "musa", "tpu", "xla", "privateuseone", "ipu"):
+        return Device("other", text=text)
+    return None
+
+
+def looks_like_dtype(value: Value | None) -> bool:
+    if isinstance(value, LibraryName):
+        last = value.name.rpartition(".")[2]
+        return value.name.startswith(("torch.", "numpy.", "cupy.")) and last.rstrip("0123456789_") in {
+            "float",
+            "half",
+            "double",
+            "int",
+            "long",
+            "bool",
+            "uint",
+            "bfloat",
+            "complex",
+            "short",
+            "char",
+            "byte",
+        }
+    return isinstance(value, Opaque) and value.name.endswith(".dtype")
+
+
+def _device(call: Call) -> Value:
+    value = call.value("from")
+    if value is None:
+        return Device("device", Evidence.LITERAL) if call.library in ("cupy", "numba", "cuda_python") else Device("unknown")
+    return as_device(call.run, value) or Device("unknown", text=value.term)
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "device": _device,
+}

@@ -1,0 +1,121 @@
+"""Factories: buffers that a call makes, where they are, and what fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint.findings import Step
+from streamlint.interpreter.effects import Call
+from streamlint.interpreter.effects.devices import as_device
+from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.effects.memory import is_raw, made_here
+from streamlint.interpreter.effects.sizes import measure
+from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.values import Buffer, ClassValue, Const, Device, FunctionValue, Handle, Loader, Opaque, Series, Value
+from streamlint.operations import Evidence, Memory
+
+
+def _factory(call: Call) -> Value:
+
+    run = call.run
+    device = _factory_device(call)
+    memory, evidence = _factory_memory(call, device)
+    alias = _aliased(call, memory)
+    if alias is not None:
+        return alias
+    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
+    measure(call, storage)
+    storage.trail = (made_here(call, memory),)
+    result = Buffer(storage, type=call.text("type", "torch.Tensor"))
+    data = call.value("data")
+    if isinstance(data, Buffer | Series):
+        read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
+    if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
+        storage.raw = True
+        run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, buffer=result))
+    if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
+        run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
+    if memory is Memory.DEVICE:
+        storage.stream = run.stream_of("torch" if call.library.startswith("torch") else call.library)
+    return result
+
+
+def _factory_device(call: Call) -> Device | None:
+    value = call.value("device")
+    if value is None and call.row.get("device") is not None:
+        value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
+    return as_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
+
+
+def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence]:
+    space = call.text("space", "argument")
+    pinned = call.switch("pin") if call.row.get("pin") is not None else False
+    stated = call.text("memory")
+    if space == "device":
+        return Memory.DEVICE, Evidence.LITERAL
+    if space == "managed":
+        return Memory.MANAGED, Evidence.LITERAL
+    if device is not None:
+        if device.space == "device":
+            return Memory.DEVICE, device.evidence
+        if device.space != "host":
+            return Memory.UNKNOWN, Evidence.NONE
+    elif space == "like":
+        like = call.value("like")
+        if isinstance(like, Buffer) and not like.storage.on_host:
+            return like.storage.memory, like.storage.evidence
+        if not isinstance(like, Buffer):
+            return Memory.UNKNOWN, Evidence.NONE
+    elif space == "argument" and call.arguments.open:
+        return Memory.UNKNOWN, Evidence.NONE
+    if device is None and space == "argument" and call.run.memo.get("default-device") is not None:
+        return Memory.UNKNOWN, Evidence.NONE
+    if not call.run.file.is_cuda and call.name == "torch.tensor" and device is None and _may_be_scalar(call.value("data")):
+        return Memory.UNKNOWN, Evidence.NONE  # a number, a list, an array: its size is not known
+    if call.run.file.is_cuda and device is None and any(isinstance(v, Opaque | Handle) for v in call.arguments.positional[1:]):
+        return Memory.UNKNOWN, Evidence.NONE  # tensor options that are not followed
+    if pinned is None:
+        return Memory.UNKNOWN, Evidence.NONE  # pinned when possible
+    if pinned:
+        return Memory.PINNED, Evidence.NONE
+    return Memory(stated) if stated else Memory.PAGEABLE, Evidence.NONE
+
+
+def _may_be_scalar(value: Value | None) -> bool:
+    """An unknown value, or one computed from unknown values."""
+    return isinstance(value, Opaque) or (isinstance(value, Buffer) and value.storage.memory is Memory.UNKNOWN and not value.storage.host)
+
+
+def _aliased(call: Call, memory: Memory) -> Buffer | None:
+    """``torch.from_numpy(x)``: the same memory under another type."""
+    if not call.flag("alias"):
+        return None
+    data = call.value("data")
+    if isinstance(data, Opaque) and memory is not Memory.DEVICE:
+        # Memory from out of view: pageable, pinned or registered, nobody knows.
+        storage = call.run.storage(Memory.UNKNOWN, data.term, trail=(made_here(call, Memory.UNKNOWN),), library=call.library)
+        storage.host = call.text("space") == "host"
+        return Buffer(storage, type=call.text("type", "torch.Tensor"))
+    if not isinstance(data, Buffer):
+        return None
+    if memory is Memory.DEVICE and not data.storage.on_device:
+        return None
+    return Buffer(data.storage, data.part, call.text("type", data.type), data.gapped, data.strided)
+
+
+def _loader(call: Call) -> Value:
+    pinned = call.switch("pin")
+    if pinned is False:
+        trail = (Step("this loader does not pin its batches (pin_memory is not set)", call.span),)
+    else:
+        trail = (Step("batches of this loader", call.span),)
+    collate = call.value("collate")
+    made_here = collate if isinstance(collate, FunctionValue | ClassValue) else None
+    return Loader(pinned, trail, type=call.name, collate=made_here)
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "factory": _factory,
+    "loader": _loader,
+}

@@ -1,0 +1,135 @@
+"""Launches: kernels of the project, and calls of libraries that work on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.copies import issue_copy
+from streamlint.interpreter.effects.host import buffers_in
+from streamlint.interpreter.effects.streams import as_stream, stream_argument
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Environment, KernelConfig, Stream, Value
+from streamlint.models import Row
+from streamlint.operations import Evidence, Memory
+
+
+def chevron_launch(run: Run, node: p.Launch) -> Value:
+    """``kernel<<<grid, block, shared, stream>>>(args)``."""
+    config = [run.evaluate(e) for e in node.config]
+    args = [run.evaluate(a.value) for a in node.args]
+    span = run.span(node.name_at if node.name_at != p.NOWHERE else node.at)
+    stream = _chevron_stream(run, config, span)
+    name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
+    _kernel(run, span, "cuda-runtime", name, stream, args)
+    return Const(None)
+
+
+def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
+
+    call = Call(run, Row(("launch",), "launch", {}, "cuda-runtime"), "launch", None, Arguments(), CallSite(p.Unknown(), span))
+    if len(config) < 4:
+        return Stream("null", "null", None, "cuda-runtime", chosen=span, how="omitted")
+    return as_stream(call, config[3], how="literal")
+
+
+def _kernel(run: Run, span: Span, library: str, name: str, stream: Stream | None, args: list[Value]) -> None:
+
+    touched = []
+    for value in args:
+        buffer = buffer_of(run, value) if isinstance(value, Buffer) else None
+        if buffer is not None:
+            touched.append(buffer)
+        else:
+            touched.extend(buffers_in(value))
+    device = tuple(b for b in touched if not b.storage.on_host)
+    run.machine.launch(ops.Launch(span, library, name, stream=stream, reads=device, writes=device))
+    run.coverage.launches[(span, name)] = stream is not None
+
+
+def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: CallSite) -> Value:
+    """``kernel[grid, block, stream](args)``; host arrays are copied there and back."""
+
+    call = Call(run, Row(("kernel",), "launch", {}, "numba"), "kernel", None, arguments, site)
+    given = config.config[2] if len(config.config) > 2 else None
+    if given is None:
+        stream: Stream | None = Stream("null", "null", None, "numba", chosen=config.span, how="omitted")
+    else:
+        stream = as_stream(call, given)
+    arrays = [b for v in arguments.positional for b in buffers_in(v) if b.storage.on_host]
+    for array in arrays:
+        _implicit_copy(call, config.span, array, stream, to_device=True)
+    _kernel(run, config.span, "numba", getattr(getattr(config.kernel, "function", None), "name", "kernel"), stream, arguments.positional)
+    for array in arrays:
+        _implicit_copy(call, config.span, array, stream, to_device=False)
+    return Const(None)
+
+
+def _implicit_copy(call: Call, span: Span, array: Buffer, stream: Stream | None, to_device: bool) -> None:
+    """numba copies host arrays to the device before the launch and back after it, on the launch's stream (args.py)."""
+
+    device = Buffer(
+        call.run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL), type="numba.cuda.cudadrv.devicearray.DeviceNDArray"
+    )
+    asynchronous = stream is not None and stream.kind != "null"
+    dst, src = (device, array) if to_device else (array, device)
+    direction = ops.Direction.H2D if to_device else ops.Direction.D2H
+    call.site.span = span
+    issue_copy(call, dst, src, direction, asynchronous=asynchronous, stream=stream, evidence=Evidence.LITERAL)
+
+
+def _launch(call: Call) -> Value:
+
+    run = call.run
+    query = call.value("size_query")
+    if isinstance(query, Const) and query.value in (None, 0):
+        return call.status()
+    stream = _policy_stream(call) if call.flag("policy") else stream_argument(call, default="none")
+    fields = call.row.get("reads"), call.row.get("writes")
+    values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
+    touched = tuple(b for v in values for b in buffers_in(v) if not b.storage.on_host)
+    operation = ops.Launch(
+        call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind="library", host_waits=call.flag("waits")
+    )
+    run.machine.launch(operation)
+    run.coverage.launches[(call.span, call.name)] = stream is not None
+    return call.status() if run.file.is_cuda else Const(None)
+
+
+def _policy_stream(call: Call) -> Stream | None:
+    """thrust: the stream of the policy that is the first argument; without one, the null stream if device memory is in play."""
+    first = call.arguments.positional[0] if call.arguments.positional else None
+    if isinstance(first, Stream):
+        return as_stream(call, first)
+    text = first.term if first is not None else ""
+    constant = call.run.file.models.constants.get(text)
+    if constant == "policy" or text in ("thrust::device", "thrust::cuda::par", "thrust::cuda::par_nosync"):
+        return Stream("null", "null", None, "thrust", chosen=call.span, how="policy")
+    if text.startswith(("thrust::host", "thrust::seq")):
+        return None
+    on_device = any(isinstance(v, Buffer) and v.storage.on_device for v in call.arguments.positional)
+    return Stream("null", "null", None, "thrust", chosen=call.span, how="policy") if on_device else None
+
+
+_STREAMS = frozenset({"cudaStream_t", "CUstream", "hipStream_t"})
+
+
+def work_of_declared(run: Run, function: p.Function, environment: Environment, site: CallSite) -> None:
+    """A call of a function that is only declared, with a stream among its parameters: device work on that stream."""
+
+    param = next((pm for pm in function.params if pm.type is not None and pm.type.name in _STREAMS and not pm.type.pointers), None)
+    if param is None:
+        return
+    call = Call(run, Row(("declared",), "launch", {}, "cuda-runtime"), function.name, None, Arguments(), site)
+    stream = as_stream(call, environment.names[param.name])
+    touched = tuple(b for v in environment.names.values() for b in buffers_in(v) if b.storage.on_device)
+    run.machine.launch(ops.Launch(site.span, "cuda-runtime", function.name, stream=stream, reads=touched, kind="library"))
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "launch": _launch,
+}

@@ -1,0 +1,87 @@
+"""Sizes: how many bytes a new buffer has, and whether it is small, from its shape, its data or what it is like."""
+
+from __future__ import annotations
+
+from streamlint.cuda_model import STAGED_BYTES
+from streamlint.interpreter.effects import Call
+from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
+
+_WORD_BYTES = 8  # the widest element that libraries make by default
+
+
+def is_small(nbytes: int | None) -> bool:
+    return nbytes is not None and nbytes <= STAGED_BYTES
+
+
+def measure(call: Call, storage: Storage) -> None:
+    shape = call.values("shape")
+    if shape:
+        count = elements(shape)
+        if count is not None:
+            storage.nbytes = count * _item_bytes(call)
+            storage.small = is_small(storage.nbytes)
+        elif len(shape) == 1 and shape[0].term.startswith("len("):
+            storage.small = True  # one number for each item of a container of Python's: requests, prompts, paths
+        return
+    if call.row.get("like") is not None:
+        like = call.value("like")
+        if isinstance(like, Buffer) and call.row.get("data") is None:
+            storage.nbytes, storage.small = like.storage.nbytes, like.storage.small
+            return
+    if call.row.get("data") is not None:
+        storage.nbytes, storage.small = _of_data(call.value("data"))
+    elif call.text("type") == "torch.Tensor" and call.row.get("shape") is not None and not call.arguments.open:
+        storage.nbytes, storage.small = _WORD_BYTES, True  # torch.empty(()) and friends
+
+
+def elements(values: list[Value]) -> int | None:
+    """The number of elements that a shape names, where every extent is a number."""
+    total = 1
+    for value in values:
+        if isinstance(value, Series) and value.items is not None and value.name != "open":
+            inner = elements(value.items)
+            if inner is None:
+                return None
+            total *= inner
+        elif isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool):
+            total *= max(value.value, 0)
+        else:
+            return None
+    return total
+
+
+def _of_data(value: Value | None) -> tuple[int | None, bool]:
+    """Bytes of literal data, and whether it is small: a number, a display, a list of one number an item."""
+    if isinstance(value, Const) and isinstance(value.value, int | float | bool):
+        return _WORD_BYTES, True
+    if isinstance(value, Series):
+        if value.items is not None and not any(isinstance(v, Buffer) for v in value.items):
+            known = None if value.name == "open" else _elements_of_display(value)
+            # A list in Python source, or one built item by item: lengths, indices, ids.
+            return (known * _WORD_BYTES if known is not None else None), True
+        return None, value.items is None
+    return None, False
+
+
+def _elements_of_display(value: Series) -> int:
+    return sum(_elements_of_display(item) if isinstance(item, Series) and item.items is not None else 1 for item in value.items or [])
+
+
+def _item_bytes(call: Call) -> int:
+    value = call.value("dtype")
+    text = value.term if value is not None else ""
+    for width, size in (
+        ("64", 8),
+        ("double", 8),
+        ("long", 8),
+        ("32", 4),
+        ("16", 2),
+        ("half", 2),
+        ("8", 1),
+        ("bool", 1),
+        ("float", 4),
+        ("int", 4),
+    ):
+        if width in text:
+            return size
+    return 4

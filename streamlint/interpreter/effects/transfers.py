@@ -1,0 +1,188 @@
+"""Transfers: a value goes to a device or to the host, and what comes of it is new memory there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint.findings import Step
+from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
+from streamlint.interpreter.effects.devices import as_device, looks_like_dtype
+from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.effects.memory import is_raw
+from streamlint.interpreter.effects.sizes import is_small
+from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.effects.work import compute
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Value
+from streamlint.operations import Direction, Evidence, Memory
+
+
+def _transfer(call: Call) -> Value:
+
+    run = call.run
+    value = call.value("of") if call.row.get("of") is not None else call.receiver
+    if isinstance(value, Handle | Instance) and (not isinstance(value, Instance) or library_bases(run, value.definition, value.file)):
+        return move_module(call, value)
+    if isinstance(value, Series) and call.library != "torch":
+        value = _gathered(call, value)
+    source = buffer_of(run, value)
+    if source is None and isinstance(value, Const | Series):
+        storage = run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),))
+        source = Buffer(storage, type="numpy.ndarray")
+    if source is None:
+        return call.opaque(*([value] if value is not None else []))
+    target = _target(call)
+    if target is None:
+        return cast(call, source)
+    return move(call, source, target)
+
+
+def _gathered(call: Call, value: Series) -> Value:
+    held = next((v for v in value.all() if isinstance(v, Buffer)), None)
+    return held if held is not None else value
+
+
+def _target(call: Call) -> Device | None:
+    """Where a transfer goes; None if it changes no place (``x.to(dtype)``)."""
+    to = call.row.get("to", "argument")
+    if to == "device":
+        given = next((d for v in call.values("device") if (d := as_device(call.run, v)) is not None), None)
+        return given if given is not None and given.space == "device" else Device("device", Evidence.LITERAL)
+    if to == "host":
+        return Device("host", Evidence.LITERAL)
+    candidates = call.values("device") if call.row.get("device") is not None else call.arguments.positional
+    for value in candidates:
+        if looks_like_dtype(value):
+            continue
+        if isinstance(value, Buffer):
+            # Tensor.to(other): the other's place.
+            if value.storage.on_device:
+                return Device("device", value.storage.evidence)
+            return Device("host", Evidence.DERIVED) if value.storage.on_host else Device("unknown", text=value.term)
+        found = as_device(call.run, value)
+        if found is not None and not (isinstance(value, Const) and isinstance(value.value, bool)):
+            return found
+    return None
+
+
+def cast(call: Call, source: Buffer) -> Value:
+    """``x.to(dtype)``, ``x.float()``: a new value in the same place; on the host it is pageable."""
+
+    if call.run.machine.in_flight(source) is not None:
+        return source  # of the same type already, as far as is known: then nothing is read
+    return compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
+
+
+def move(call: Call, source: Buffer, target: Device) -> Value:
+    """A transfer of a buffer to a device or to the host."""
+    if target.space == "device":
+        return _to_device(call, source, target)
+    if target.space == "host":
+        return _to_host(call, source)
+    result = call.run.unknown_buffer(f"{call.name}{call.run.visit_key(call.site.node)}", call.text("type", source.type))
+    result.leaves = {} if source.leaves is not None else None
+    if source.storage.on_device:
+        result.storage.evidence = Evidence.DERIVED
+    return result
+
+
+def _to_device(call: Call, source: Buffer, target: Device) -> Value:
+
+    run = call.run
+    if source.storage.on_device:
+        return Buffer(source.storage, source.part, call.text("type", source.type), source.gapped, source.strided, leaves=source.leaves)
+    asynchronous = call.switch("asynchronous")
+    storage = run.storage(Memory.DEVICE, f"{call.name}{run.visit_key(call.site.node)}", evidence=target.evidence, library=call.library)
+    storage.trail = (Step("moved to the device here", call.span),)
+    storage.nbytes, storage.small = source.storage.nbytes, source.storage.small
+    result = Buffer(storage, type=call.text("type", source.type), leaves={} if source.leaves is not None else None)
+    out = call.value("out")
+    if isinstance(out, Buffer):
+        result = out
+    elif call.flag("raw") and is_raw(call):
+        storage.raw = True
+        run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=Memory.DEVICE, buffer=result))
+    if call.flag("staged") and source.storage.memory is not Memory.PINNED:
+        # The library copies into its own pinned memory first: the host reads, nothing waits.
+
+        read_values(run, [source], call.span, call.name)
+        run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="upload"))
+        return result
+    stream = stream_argument(call)
+    issue_copy(
+        call,
+        result,
+        source,
+        Direction.H2D,
+        asynchronous=is_asynchronous(call, asynchronous, stream),
+        stream=stream,
+        evidence=target.evidence,
+    )
+    return result
+
+
+def _to_host(call: Call, source: Buffer) -> Value:
+
+    run = call.run
+    if source.storage.on_host:
+        return Buffer(source.storage, source.part, call.text("type", source.type), source.gapped, source.strided, leaves=source.leaves)
+    if source.storage.memory is Memory.UNKNOWN and call.library in ("cupy", "numba"):
+        source.storage.memory, source.storage.evidence = Memory.DEVICE, Evidence.DERIVED  # their arrays are nowhere else
+    asynchronous = call.switch("asynchronous")
+    stream = stream_argument(call)
+    asked = is_asynchronous(call, asynchronous, stream)
+    rule = call.text("host_memory", "pageable")
+    pinned = rule == "pinned" or (rule == "pinned-if-asynchronous" and asked)
+    memory = Memory.PINNED if pinned else Memory.PAGEABLE
+    if rule == "pinned-if-asynchronous" and asynchronous is None:
+        memory = Memory.UNKNOWN
+    storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", library=call.library)
+    storage.trail = (Step("copied to new pinned host memory here" if pinned else "copied to new pageable host memory here", call.span),)
+    storage.nbytes, storage.small = source.storage.nbytes, source.storage.small
+    result = Buffer(storage, type=call.text("type", source.type), leaves={} if source.leaves is not None else None)
+    out = call.value("out")
+    given = buffer_of(run, out, "numpy.ndarray") if out is not None and not (isinstance(out, Const) and out.value is None) else None
+    if given is not None:
+        result = given
+    evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked else Evidence.NONE)
+    issue_copy(call, result, source, Direction.D2H, asynchronous=asked, stream=stream, evidence=evidence)
+    return result
+
+
+def _module_to(call: Call) -> Value:
+    value = call.value("of") if call.row.get("of") is not None else call.receiver
+    if isinstance(value, Handle | Instance):
+        return move_module(call, value)
+    return _transfer(call)
+
+
+def move_module(call: Call, value: Handle | Instance) -> Value:
+    """``module.to(device)``: its parameters move; the module is returned."""
+    target = _target(call)
+    if target is None:
+        return value
+    before = value.attrs.get("(device)")
+    value.attrs["(device)"] = target
+    if target.space == "device" and before is None and isinstance(value, Handle) and value.made and call.switch("asynchronous"):
+        _upload_parameters(call, value, target)
+    return value
+
+
+def _upload_parameters(call: Call, module: Handle, target: Device) -> None:
+    """The parameters of a module that was made in view are in pageable memory."""
+
+    sizes = [v.value for v in module.args.values() if isinstance(v, Const) and isinstance(v.value, int) and not isinstance(v.value, bool)]
+    small = bool(sizes) and is_small(4 * math.prod(max(size, 1) for size in sizes))
+    trail = tuple(Step("a module's parameters are made in pageable host memory here", step.span) for step in module.trail)
+    source = Buffer(call.run.storage(Memory.PAGEABLE, "parameters", small=small, trail=trail))
+    result = Buffer(call.run.storage(Memory.DEVICE, "parameters", evidence=target.evidence))
+    issue_copy(call, result, source, Direction.H2D, asynchronous=True, stream=stream_argument(call), evidence=target.evidence)
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "transfer": _transfer,
+    "module_to": _module_to,
+}

@@ -1,0 +1,119 @@
+"""Views: the same memory seen in another way, and the host copies that are made where that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint import operations as ops
+from streamlint.findings import Step
+from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Series, Value
+from streamlint.operations import Memory
+
+
+def _along_first_axis(call: Call, buffer: Buffer) -> bool:
+    """Whether a part is a range of the first axis of a tensor without gaps: then it has none either."""
+    axis = call.value("axis")
+    return isinstance(axis, Const) and axis.value == 0 and not buffer.strided
+
+
+def _view(call: Call) -> Value:
+
+    run = call.run
+    value = call.value("of") if call.row.get("of") is not None else call.receiver
+    buffer = buffer_of(run, value)
+    if buffer is None:
+        return call.opaque(*([value] if value is not None else []))
+    part = call.text("part", "whole")
+    kind = call.text("type", buffer.type)
+    if part == "contiguous":
+        return _contiguous(call, buffer)
+    if part == "elements":
+        if buffer.leaves is not None:
+            return buffer
+        return Series(None, element=None, name=f"{buffer.term}.{call.name}", made=_Parts(run, buffer))
+    result = Buffer(
+        buffer.storage,
+        buffer.part,
+        kind,
+        buffer.gapped or (part == "some" and not _along_first_axis(call, buffer)),
+        buffer.strided or part == "strided",
+        leaves=buffer.leaves,
+        attrs={},
+    )
+    if call.flag("host_access"):
+        return _host_view(call, buffer, result)
+    return result
+
+
+class _Parts(dict):  # type: ignore[type-arg]
+    """Elements of a tensor that was taken apart: parts of its memory, made when they are asked for."""
+
+    def __init__(self, run: Run, buffer: Buffer) -> None:
+        super().__init__()
+        self.buffer = buffer
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: str) -> Value:
+        return Buffer(self.buffer.storage, (*self.buffer.part, ("i", key)), self.buffer.type)
+
+    def values(self) -> list[Value]:  # type: ignore[override]
+        return [self.buffer]
+
+
+def _host_view(call: Call, buffer: Buffer, result: Buffer) -> Value:
+    """``t.numpy()``, ``np.asarray(t)``: a host view; the first use of it is a read of the memory, announced here."""
+
+    run = call.run
+    if buffer.storage.on_device:
+        if call.library == "numpy":
+            read_values(run, [buffer], call.span, call.name)
+        return Buffer(run.storage(Memory.PAGEABLE, f"{call.name}{run.visit_key(call.site.node)}", library="numpy"), type="numpy.ndarray")
+    if run.machine.in_flight(buffer) is not None:
+        result.access = ops.HostRead(call.span, call.library, call.name, buffer=buffer)
+    elif buffer.access is not None:
+        result.access = buffer.access
+    return result
+
+
+def _contiguous(call: Call, buffer: Buffer) -> Value:
+    if buffer.storage.on_host and (buffer.gapped or buffer.strided):
+        read_values(call.run, [buffer], call.span, call.name)
+        storage = call.run.storage(Memory.PAGEABLE, f"{buffer.storage.name}.contiguous", library=buffer.storage.library)
+        storage.trail = (*buffer.storage.trail, Step("copied into new pageable memory here: contiguous() of a strided view", call.span))
+        return Buffer(storage, type=buffer.type)
+    return Buffer(buffer.storage, buffer.part, buffer.type)
+
+
+def _pin(call: Call) -> Value:
+
+    value = call.value("of") if call.row.get("of") is not None else call.receiver
+    buffer = buffer_of(call.run, value)
+    if buffer is None:
+        return call.opaque()
+
+    read_values(call.run, [buffer], call.span, call.name)
+    old = buffer.storage
+    storage = call.run.storage(Memory.PINNED, f"{old.name}.pinned", nbytes=old.nbytes, small=old.small, library=old.library)
+    storage.trail = (Step("pinned here", call.span),)
+    return Buffer(storage, type=buffer.type, leaves={} if buffer.leaves is not None else None)
+
+
+def _same(call: Call) -> Value:
+    value = call.value("of") if call.row.get("of") is not None else call.receiver
+    if value is None:
+        return call.opaque()
+    if call.row.get("into") is not None:
+        return call.store(value)
+    return value
+
+
+EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "view": _view,
+    "pin": _pin,
+    "same": _same,
+}

@@ -1,0 +1,151 @@
+"""Values from out of view that are known by their type: what a caller hands over, what other code made."""
+
+from __future__ import annotations
+
+from streamlint.findings import Span
+from streamlint.interpreter import pointers
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.classes import find_method, lineage
+from streamlint.interpreter.cpp_types import SEQUENCES, class_of, type_row
+from streamlint.interpreter.objects import construct, is_dataclass
+from streamlint.interpreter.roots import parameters, typed_by_annotation
+from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.values import (
+    Buffer,
+    ClassValue,
+    Const,
+    Environment,
+    Handle,
+    Instance,
+    Opaque,
+    Series,
+    Stream,
+    Table,
+    Value,
+)
+from streamlint.models import TypeRow
+from streamlint.operations import Evidence, Memory
+from streamlint.program import Type
+
+
+def typed_value(run: Run, kind: Type, name: str, parameter: bool = False) -> Value | None:
+    """A value from out of view, of a known type."""
+    kind = run.file.resolve_type(kind)
+    if kind.name in pointers.SMART and kind.args and not kind.pointers:
+        inner = typed_value(run, kind.args[0], f"*{name}")
+        return pointers.make(run, kind, [inner] if inner is not None else [])
+    row = type_row(run, kind)
+    if row is not None and kind.pointers == 0:
+        return _foreign_library_value(run, kind, row, name, parameter)
+    found = class_of(run, kind)
+    if found is not None and kind.pointers <= 1:
+        made = foreign_object(run, found, name)
+        made.shared = True
+        return made
+    if kind.name in SEQUENCES and kind.args and not kind.pointers:
+        return _foreign_sequence(run, kind, name)
+    return None
+
+
+def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parameter: bool) -> Value:
+    if row.kind == "stream":
+        return Stream(f"opaque:{name}", "parameter" if parameter else "foreign", None, row.library, row.name)
+    if row.kind == "event":
+        return run.new_event(row.name, unknown=True)
+    if row.kind == "handle":
+        return Handle(row.name, f"opaque:{name}", unknown=True)
+    if row.kind == "buffer":
+        if row.space == "device":
+            return Buffer(run.storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library=row.library, owner="caller"), type=row.name)
+        if kind.name in SEQUENCES and kind.args:
+            return _foreign_sequence(run, kind, name)
+        return Buffer(run.storage(Memory.UNKNOWN, name, library=row.library, owner="caller"), type=row.name)
+    return Opaque(name, type=row.name, parameter=parameter)
+
+
+def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
+    element = run.file.resolve_type(kind.args[0])
+    row = type_row(run, element)
+    if (
+        (row is not None and row.kind != "buffer")
+        or class_of(run, element) is not None
+        or element.pointers
+        or element.name in (*pointers.SMART, *SEQUENCES)
+    ):
+        held = typed_value(run, element, f"{name}[]")
+        return Series(None, element=held, name=name)
+    # The caller's vector: ordinary host memory unless its allocator says otherwise.
+    memory = Memory.UNKNOWN if len(kind.args) > 1 else Memory.PAGEABLE
+    return Buffer(run.storage(memory, name, owner="caller", trail=()), type=kind.name)
+
+
+def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
+    """An object that code out of view made: its constructor is run with unknowns, and nothing is in flight on entry."""
+    value = Instance(made.definition, made.file, foreign=True, name=name, types=made.types)
+    site = CallSite(made.definition, Span(made.file.path, *made.definition.at), made.definition.name)
+    found = find_method(run, made.definition, made.file, "__init__")
+    arguments = Arguments()
+    depth = len(run.frames)
+    if found is not None and depth < 5 and id(found[0]) not in run.stack:
+        given = parameters(run, found[0], found[2])
+        plain = [pm.name for pm in found[0].params if pm.kind == "plain"]
+        offset = 0 if made.file.is_cuda else 1
+        arguments = Arguments(
+            [given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in found[0].params if pm.kind == "keyword"}
+        )
+    elif found is not None:
+        return value
+    elif not made.file.is_cuda and is_dataclass(made.definition):
+        _foreign_fields(run, value)
+        return value
+    with run.within(setup=True, loops=(), guards=()):
+        construct(run, value, arguments, site)
+    _widen(run, value)
+    return value
+
+
+def _foreign_fields(run: Run, value: Instance) -> None:
+    for owner, file in lineage(run, value.definition, value.file):
+        for declared in owner.fields:
+            if declared.name not in value.attrs and declared.annotation is not None:
+                with run.entered(Frame(None, file, Environment(), qualname=owner.qualname), None):
+                    made = typed_by_annotation(run, f"{value.term}.{declared.name}", declared.annotation)
+                value.attrs[declared.name] = made or run.opaque(f"{value.term}.{declared.name}")
+
+
+def _widen(run: Run, value: Instance) -> None:
+    """Other methods may have filled the containers that the constructor left empty, and set what it left null."""
+    types = {f.name: f.type for f in value.definition.fields if f.type is not None and not f.static} if value.file.is_cuda else {}
+    for name, held in list(value.attrs.items()):
+        if name in types and (isinstance(held, Const) or (isinstance(held, Stream) and held.kind == "null")):
+            value.attrs[name] = _set_elsewhere(run, value, name, types[name])
+            continue
+        if isinstance(held, Series) and held.items == []:
+            value.attrs[name] = Series(None, element=_element(run, value, name), name=f"{value.term}.{name}", kind=held.kind)
+        elif isinstance(held, Table) and held.complete and not held.items:
+            value.attrs[name] = Table(complete=False)
+
+
+def _set_elsewhere(run: Run, value: Instance, name: str, kind: Type) -> Value:
+    """C++: a member of an object from out of view that its constructor leaves at a constant."""
+    with run.entered(Frame(None, value.file, Environment(), value, qualname=value.definition.qualname), None):
+        row = type_row(run, value.file.resolve_type(kind))
+    term = f"{value.term}.{name}"
+    if row is not None and row.kind == "stream" and not kind.pointers:
+        return Stream(f"opaque:{term}", "foreign", None, row.library, row.name)
+    return Opaque(term, type=row.name if row is not None and not kind.pointers else "", cpp_type=kind)
+
+
+def _element(run: Run, value: Instance, name: str) -> Value | None:
+    """C++: what a member container holds, by its type."""
+    declared = next((f for f in value.definition.fields if f.name == name), None)
+    if declared is None or declared.type is None or len(run.frames) > 4:
+        return None
+    kind = value.file.resolve_type(declared.type)
+    if not kind.args:
+        return None
+    with run.entered(Frame(None, value.file, Environment(), value, qualname=value.definition.qualname), None):
+        made = typed_value(run, kind.args[0], f"{value.term}.{name}[]")
+    if isinstance(made, Instance):
+        made.shared = False
+    return made

@@ -1,0 +1,140 @@
+"""How objects and memory end: scopes left, destructors run, names dropped."""
+
+from __future__ import annotations
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter import pointers
+from streamlint.interpreter.classes import find_method
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    Environment,
+    FunctionValue,
+    Handle,
+    Instance,
+    Opaque,
+    Reference,
+    Series,
+    Table,
+    Value,
+)
+from streamlint.operations import Memory
+
+
+def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None:
+    """C++: destroy what a scope owns, in reverse order; what is returned lives on."""
+    kept = {id(v) for v in reachable([keep])} if keep is not None else set()
+    for value in reversed(scope.owned):
+        if id(value) in kept or (pointers.is_smart(value) and _held_elsewhere(run, value, scope)):
+            continue
+        destroy(run, value, None)
+    scope.owned.clear()
+
+
+def _held_elsewhere(run: Run, value: Value, scope: Environment) -> bool:
+    """Whether another owner of what a smart pointer points to is still there."""
+    others: list[Value] = []
+    for frame in run.frames:
+        if frame.this is not None:
+            others.append(frame.this)
+        seen: Environment | None = frame.environment
+        while seen is not None:
+            if seen is not scope:
+                others.extend(seen.names.values())
+            seen = seen.parent
+    others.extend(run.globals.values())
+    return any(v is value for v in reachable(others, limit=1000))
+
+
+def destroy(run: Run, value: Value, span: Span | None) -> None:
+    """Run the destructor of an object, then those of its members; containers destroy their elements."""
+    if isinstance(value, Instance):
+        _destroy_instance(run, value, span)
+    elif isinstance(value, Series):
+        for item in list(value.all()):
+            destroy(run, item, span)
+        if not value.items and not value.made and value.element is not None:
+            destroy(run, value.element, span)
+    elif isinstance(value, Buffer) and value.storage.raw and not value.storage.freed:
+        _emit_free(run, value, span)
+    elif isinstance(value, Handle) and pointers.is_smart(value):
+        pointers.end(run, value, span)
+
+
+def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:
+    from streamlint.interpreter.bodies import run_body
+
+    if value.destroyed or value.shared:
+        return
+    value.destroyed = True
+    found = find_method(run, value.definition, value.file, "__del__")
+    if found is not None and run.can_enter(found[0]):
+        function, owner, file = found
+        run_body(run, FunctionValue(function, file, None, value, owner=owner), Environment(), span, teardown=True)
+    for declared in reversed(value.definition.fields):
+        held = value.attrs.get(declared.name)
+        if held is not None and declared.type is not None and not declared.type.pointers and not declared.type.reference:
+            destroy(run, held, span)
+
+
+def delete_object(run: Run, value: Value, node: p.DeleteExpr) -> None:
+    """C++ ``delete p``."""
+    span = run.node_span(node)
+    if isinstance(value, Reference):
+        value = run.evaluate(value.target)
+    if isinstance(value, Opaque) and value.buffer is not None:
+        value = value.buffer
+    if isinstance(value, Instance):
+        value.shared = False
+        destroy(run, value, span)
+    elif isinstance(value, Series | Table | Handle):
+        destroy(run, value, span)
+    elif isinstance(value, Buffer):
+        from streamlint.interpreter.effects.memory import free
+
+        free(run, value, Memory.PAGEABLE, span, "delete")
+
+
+def _emit_free(run: Run, value: Buffer, span: Span | None) -> None:
+    storage = value.storage
+    place = span or (storage.allocated.span if storage.allocated is not None else Span(run.file.path, 0, 0, 0, 0))
+    run.machine.free(ops.Free(place, storage.library, "drop", memory=storage.memory, buffer=value, kind="drop"))
+
+
+def released(run: Run, dropped: Value, span: Span | None) -> None:
+    """Python: a name lost this value. Driver memory whose last reference it was is freed."""
+    raw = [v for v in reachable([dropped], limit=40) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed]
+    if not raw:
+        return
+    alive = _alive(run)
+    for buffer in raw:
+        if id(buffer.storage) not in alive:
+            _emit_free(run, buffer, span)
+
+
+def drop_locals(run: Run, environment: Environment, result: Value, receiver: Value | None) -> None:
+    """Python: a function's names are gone; what only they held is freed."""
+    raw = [
+        v for v in reachable(list(environment.names.values()), limit=80) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed
+    ]
+    if not raw:
+        return
+    alive = _alive(run, result, *([receiver] if receiver is not None else []))
+    for buffer in raw:
+        if id(buffer.storage) not in alive:
+            _emit_free(run, buffer, None)
+
+
+def _alive(run: Run, *extra: Value) -> set[int]:
+    values: list[Value] = list(extra)
+    for frame in run.frames:
+        scope: Environment | None = frame.environment
+        while scope is not None:
+            values.extend(scope.names.values())
+            scope = scope.parent
+    values.extend(run.globals.values())
+    values.extend(run.rooted)
+    return {id(v.storage) for v in reachable(values, limit=2000) if isinstance(v, Buffer)}

@@ -1,0 +1,165 @@
+"""Members of objects and classes at hand: fields, methods, properties, and what other methods assign."""
+
+from __future__ import annotations
+
+import functools
+
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.bodies import call_function
+from streamlint.interpreter.classes import find_method, lineage
+from streamlint.interpreter.declarations import make_declared
+from streamlint.interpreter.index import File, assigned_attributes
+from streamlint.interpreter.roots import parameters
+from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.values import (
+    ClassValue,
+    Const,
+    Environment,
+    FunctionValue,
+    Instance,
+    Value,
+)
+
+
+def member(run: Run, value: Instance, name: str) -> Value | None:
+    """An attribute or a bound method of an object at hand."""
+    if name in value.attrs:
+        held = value.attrs[name]
+        if value.foreign and not value.file.is_cuda and isinstance(held, Const) and held.value in (None, 0, False):
+            return _assigned_elsewhere(run, value, name) or held
+        return held
+    found = find_method(run, value.definition, value.file, name)
+    if found is not None:
+        function, owner, file = found
+        return _bound(run, value, function, owner, file)
+    for owner, file in lineage(run, value.definition, value.file):
+        for declared in owner.fields:
+            if declared.name == name:
+                return _class_field(run, value, declared, owner, file)
+    if not value.file.is_cuda:
+        return _assigned_elsewhere(run, value, name)
+    return None
+
+
+def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file: File) -> Value:
+    kinds = {d.id if isinstance(d, p.Name) else d.name if isinstance(d, p.Attr) else "" for d in function.decorators}
+    if kinds & {"property", "cached_property"}:
+        bound = FunctionValue(function, file, None, value, owner=owner)
+        result = call_function(run, bound, Arguments(), CallSite(function, Span(file.path, *function.at), function.name))
+        if "cached_property" in kinds:
+            value.attrs[function.name] = result
+        return result
+    if "staticmethod" in kinds or (file.is_cuda and function.static):
+        return FunctionValue(function, file, None, None, owner=owner)
+    if "classmethod" in kinds:
+        return FunctionValue(function, file, None, ClassValue(value.definition, value.file), owner=owner)
+    return FunctionValue(function, file, None, value, owner=owner)
+
+
+def _class_field(run: Run, value: Instance, declared: p.Field, owner: p.Class, file: File) -> Value:
+    with run.entered(Frame(None, file, Environment(), value if file.is_cuda else None, qualname=owner.qualname), None):
+        if file.is_cuda:
+            made = make_declared(run, declared, None, f"{value.term}.{declared.name}")
+        elif declared.value is not None:
+            made = run.evaluate(declared.value)
+        else:
+            made = run.opaque(f"{value.term}.{declared.name}")
+    value.attrs[declared.name] = made
+    return made
+
+
+def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
+    """What another method gives an attribute: its expression, evaluated with unknown parameters, if there is one such."""
+    key = f"sweep:{value.term}.{name}"
+    if key in run.memo:
+        return run.memo[key]
+    found = []
+    for owner, file in lineage(run, value.definition, value.file):
+        for overloads in owner.methods.values():
+            for function in overloads:
+                for expression in assigned_attributes(function).get(name, ()):
+                    if not (isinstance(expression, p.Const) and expression.value is None):
+                        found.append((function, expression, file))
+    if len(found) != 1 or len(run.frames) > 5 or id(found[0][0]) in run.stack:
+        return None
+    function, expression, file = found[0]
+    run.memo[key] = run.opaque(f"{value.term}.{name}")
+    names = parameters(run, function, file)
+    names[function.params[0].name] = value
+    with (
+        run.entered(Frame(function, file, Environment(names), qualname=function.qualname), None),
+        run.within(setup=True, loops=(), guards=()),
+    ):
+        made = run.evaluate(expression) if not _uses_locals(function, expression) else None
+    if made is None:
+        del run.memo[key]
+        return None
+    run.memo[key] = made
+    return made
+
+
+@functools.lru_cache(maxsize=4096)
+def _uses_locals(function: p.Function, expression: p.Expression) -> bool:
+    """Whether an expression names a local variable, whose value cannot be told without running the method."""
+    params = {param.name for param in function.params}
+    local = {
+        target.id
+        for node in p.walk(function)
+        if isinstance(node, p.Assign | p.Loop | p.With)
+        for target in p.walk(node)
+        if isinstance(target, p.Name) and _is_target(node, target)
+    }
+    return any(isinstance(n, p.Name) and n.id in local - params for n in p.walk(expression))
+
+
+def _is_target(node: object, name: p.Name) -> bool:
+    if isinstance(node, p.Assign):
+        return any(name in list(p.walk(t)) for t in node.targets if isinstance(t, p.Name | p.Collection))
+    if isinstance(node, p.Loop):
+        return node.target is not None and name in list(p.walk(node.target))
+    if isinstance(node, p.With):
+        return any(t is not None and name in list(p.walk(t)) for _, t in node.items)
+    return False
+
+
+def class_member(run: Run, value: ClassValue, name: str) -> Value | None:
+    """``C.name``: a function of the class, a class attribute."""
+    stored = run.globals.get((value.term, name))
+    if stored is not None:
+        return stored
+    found = find_method(run, value.definition, value.file, name)
+    if found is not None:
+        function, owner, file = found
+        kinds = {d.id for d in function.decorators if isinstance(d, p.Name)}
+        receiver = value if "classmethod" in kinds else None
+        return FunctionValue(function, file, None, receiver, owner=owner)
+    for owner, file in lineage(run, value.definition, value.file):
+        for declared in owner.fields:
+            if declared.name == name and declared.value is not None:
+                with run.entered(Frame(None, file, Environment(), qualname=owner.qualname), None):
+                    made = run.evaluate(declared.value)
+                run.globals[(value.term, name)] = made
+                return made
+        if name in owner.classes:
+            return ClassValue(owner.classes[name], file)
+    return None
+
+
+def parent_view(run: Run) -> Value | None:
+    """``super()`` in a method: the object, seen from the class behind the method's own."""
+    frame = run.frame
+    if frame.function is None or not frame.function.class_name or not frame.function.params:
+        return None
+    receiver = frame.environment.names.get(frame.function.params[0].name)
+    if not isinstance(receiver, Instance):
+        return None
+    line = lineage(run, receiver.definition, receiver.file)
+    position = next((i for i, (c, _) in enumerate(line) if c.qualname == frame.function.class_name), None)
+    if position is None or position + 1 >= len(line):
+        return run.opaque("super()")
+    definition, file = line[position + 1]
+    view = Instance(definition, file, foreign=receiver.foreign, name=receiver.term)
+    view.attrs = receiver.attrs
+    return view

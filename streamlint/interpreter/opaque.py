@@ -1,0 +1,84 @@
+"""Calls whose body is not at hand: what they may do, and what they give."""
+
+from __future__ import annotations
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Device,
+    Environment,
+    Handle,
+    Instance,
+    Opaque,
+    Reference,
+    Storage,
+    Value,
+)
+from streamlint.operations import Evidence, Memory
+
+
+def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
+    """A call of unknown effect: one launch on its GPU arguments; it may wait for all that it can reach."""
+    values = arguments.all()
+    if receiver is not None:
+        values = [receiver, *values]
+    run.coverage.opaque[name] += 1
+    on_device = _device_argument(values)
+    tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
+    run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=tensors), values)
+    for value in arguments.positional:
+        written_through(run, value, site)
+    if receiver is not None and not run.file.is_cuda:
+        made = _result_of_module(run, receiver, site)
+        if made is not None:
+            return made
+    if on_device is not None and not run.file.is_cuda:
+        return _derived(on_device, f"result{run.visit_key(site.node)}")
+    return run.opaque(f"result{run.visit_key(site.node)}", *values)
+
+
+def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Value | None:
+    """What a module makes is where its parameters are, as far as it was moved in view."""
+    name = f"result{run.visit_key(site.node)}"
+    home = receiver.attrs.get("(device)") if isinstance(receiver, Handle | Instance) else None
+    if isinstance(home, Device) and home.space == "device":
+        return Buffer(run.storage(Memory.DEVICE, name, evidence=max(home.evidence, Evidence.DERIVED), library="torch"), type="torch.Tensor")
+    if (isinstance(home, Device) and home.space == "host") or (isinstance(receiver, Buffer) and receiver.storage.on_host):
+        result = run.unknown_buffer(name)
+        result.storage.host = True
+        return result
+    return None
+
+
+def _derived(source: Buffer, name: str) -> Buffer:
+    """A device value computed from another."""
+    storage = Storage(
+        Memory.DEVICE, name, evidence=Evidence(max(source.storage.evidence, Evidence.DERIVED)), library=source.storage.library
+    )
+    storage.trail = source.storage.trail
+    return Buffer(storage, type=source.type)
+
+
+def written_through(run: Run, value: Value, site: CallSite) -> None:
+    """C++ ``&x``: the variable may hold anything afterwards."""
+    if isinstance(value, Reference) and isinstance(value.target, p.Name):
+        held = value.environment.find(value.target.id)
+        if held is not None and isinstance(held.names[value.target.id], Const | Opaque):
+            held.names[value.target.id] = run.opaque(f"{value.target.id}{run.visit_key(site.node)}", type=_type_name(held, value.target.id))
+
+
+def _type_name(scope: Environment, name: str) -> str:
+    kind = scope.type_of(name)
+    return kind.name if kind is not None else ""
+
+
+def _device_argument(values: list[Value]) -> Buffer | None:
+    for value in reachable(values, limit=60):
+        if isinstance(value, Buffer) and value.storage.on_device:
+            return value
+    return None
