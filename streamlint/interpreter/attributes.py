@@ -47,7 +47,7 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
     if isinstance(value, Device):
         return _of_device(run, value, name)
     if isinstance(value, FunctionValue):
-        return Method(value, name)
+        return value if name == "value" else Method(value, name)  # ctypes: the address in a pointer object
     if isinstance(value, Series | Table | Const):
         return Method(value, name)
     return run.opaque(f"{value.term}.{name}", value)

@@ -9,7 +9,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite, bind
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
-from streamlint.interpreter.effects.launches import work_of_declared
+from streamlint.interpreter.effects.launches import numba_call, work_of_declared
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
 from streamlint.interpreter.opaque import opaque_call
@@ -38,6 +38,8 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     function = callee.function
     if is_declaration(function) and callee.file.is_cuda:
         return _declared_only(run, callee, arguments, site)
+    if is_kernel(callee, ("reduce", "Reduce", "vectorize", "guvectorize")):
+        return numba_call(run, callee, arguments, site)
     if function.space != "host" or is_kernel(callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if _passes_over(callee, arguments):
@@ -76,13 +78,13 @@ def _declared_only(run: Run, callee: FunctionValue, arguments: Arguments, site: 
     return opaque_call(run, callee.function.name, callee.receiver, arguments, site)
 
 
-def is_kernel(value: Value) -> bool:
-    """Whether a value is a numba kernel: a function under ``cuda.jit``."""
+def is_kernel(value: Value, names: tuple[str, ...] = ("jit",)) -> bool:
+    """Whether a value is a numba kernel: a function under ``cuda.jit``, or under another decorator of numba's."""
     if not isinstance(value, FunctionValue):
         return False
     for decorator in value.function.decorators:
         node = decorator.function if isinstance(decorator, p.Call) else decorator
-        if (isinstance(node, p.Attr) and node.name == "jit") or (isinstance(node, p.Name) and node.id == "jit"):
+        if (isinstance(node, p.Attr) and node.name in names) or (isinstance(node, p.Name) and node.id in names):
             base = node.value if isinstance(node, p.Attr) else node
             dotted = value.file.module.imports.get(base.id, "") if isinstance(base, p.Name) else ""
             if dotted.startswith("numba"):

@@ -157,6 +157,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "into": "selector",  # result, or &0
             "bytes": "selector",
             "stream": STREAM,  # stream-ordered (cudaMallocAsync): no SL003
+            "owned": "bool",  # an object: freed when its last reference goes
         },
     ),
     "free": ("its counterpart", {"of": "selector", "memory": "word device|pinned|managed|pageable", "stream": STREAM}),

@@ -13,7 +13,7 @@ from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in
 from streamlint.interpreter.effects.streams import as_stream, stream_argument
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Environment, KernelConfig, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Stream, Value
 from streamlint.models import Row
 from streamlint.operations import Evidence, Memory
 
@@ -61,12 +61,34 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
     else:
         stream = as_stream(call, given)
     arrays = [b for v in arguments.positional for b in buffers_in(v) if b.storage.on_host]
+    copies: dict[str, Buffer] = {}
     for array in arrays:
+        copies[array.term] = _implicit_array(run, config.span)
         _implicit_copy(call, config.span, array, stream, to_device=True)
     _kernel(run, config.span, "numba", getattr(getattr(config.kernel, "function", None), "name", "kernel"), stream, arguments.positional)
     for array in arrays:
         _implicit_copy(call, config.span, array, stream, to_device=False)
+        run.machine.free(ops.Free(config.span, "numba", "kernel", memory=Memory.DEVICE, buffer=copies[array.term], kind="drop"))
     return Const(None)
+
+
+def numba_call(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
+    """A function under ``cuda.reduce`` or ``cuda.vectorize``: device work on the stream that it is given, else on the null stream."""
+    call = Call(run, Row((callee.function.name,), "launch", {}, "numba"), callee.function.name, None, arguments, site)
+    given = arguments.keywords.get("stream")
+    stream = as_stream(call, given if given is not None else Const(0))
+    if given is None and stream is not None:
+        stream.how = "omitted"
+    _kernel(run, site.span, "numba", callee.function.name, stream, arguments.all())
+    return run.opaque(f"result{run.visit_key(site.node)}")
+
+
+def _implicit_array(run: Run, span: Span) -> Buffer:
+    """The device array that stands in for a host array: allocated for this launch alone, and numba has no pool."""
+    buffer = Buffer(run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL, library="numba"))
+    cached = not run.file.settings.get("numba", True)
+    run.machine.alloc(ops.Alloc(span, "numba", "kernel", memory=Memory.DEVICE, cached=cached, buffer=buffer))
+    return buffer
 
 
 def _implicit_copy(call: Call, span: Span, array: Buffer, stream: Stream | None, to_device: bool) -> None:

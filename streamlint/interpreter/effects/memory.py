@@ -45,7 +45,7 @@ def _alloc(call: Call) -> Value:
     buffer = Buffer(storage)
     if memory is not Memory.PAGEABLE:
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=nbytes, cached=ordered, buffer=buffer))
-    storage.raw = False  # freed by hand, not by a last reference
+    storage.raw = call.flag("owned")  # else freed by hand, not by a last reference
     return call.store(buffer)
 
 

@@ -162,7 +162,9 @@ def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = N
     if which in ("current",):
         return run.stream_of(library)
     if which in ("default", "null"):
-        made = run.remembered(f"default:{library}", lambda: Stream("null", "null", None, library, type=_stream_type(library)))
+        made = run.remembered(
+            f"default:{library}", lambda: Stream("null", "null", None, library, type=_stream_type(library), how="literal")
+        )
         assert isinstance(made, Stream)
         return made
     if which == "ptds":

@@ -9,7 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
 from streamlint.operations import Memory
 
 
@@ -26,6 +26,8 @@ def _view(call: Call) -> Value:
     buffer = buffer_of(run, value)
     if buffer is None:
         return call.opaque(*([value] if value is not None else []))
+    if call.text("type").startswith("numpy.") and buffer.storage.memory is Memory.UNKNOWN and isinstance(value, Opaque):
+        buffer.storage.host = True  # an array of NumPy's is on the host, pinned or not
     part = call.text("part", "whole")
     kind = call.text("type", buffer.type)
     if part == "contiguous":

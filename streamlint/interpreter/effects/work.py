@@ -137,6 +137,10 @@ def _compute(call: Call) -> Value:
 
 def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Value]) -> Value:
     kind = call.text("result", "buffer")
+    if call.flag("host") and kind == "buffer" and isinstance(result, Buffer) and result.storage.memory is Memory.UNKNOWN:
+        # NumPy returns new arrays, and they are pageable.
+        result.storage.memory = Memory.PAGEABLE
+        result.storage.trail = (Step("a new array in pageable host memory", call.span),)
     if kind == "none":
         return Const(None)
     if kind == "scalar":
