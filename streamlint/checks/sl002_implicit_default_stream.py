@@ -11,7 +11,7 @@ from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Copy, Direction, Launch, Operation, Synchronize, Wait
 
-_CHOICES = frozenset({"omitted", "literal", "handle", "policy"})
+_CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
 
 
 class ImplicitDefaultStream(Check):
@@ -112,16 +112,11 @@ class ImplicitDefaultStream(Check):
         facts, context = path.facts, operation.context
         if facts.per_thread or context.teardown or context.handles_error:
             return None
-        if (
-            operation.stream is not None
-            and operation.stream.how == "handle"
-            and facts.binds_handles
-            and not self._made_in_view(operation, path)
-        ):
-            return None
         if facts.is_torch_extension:
             return None if context.setup else "a torch extension works on PyTorch's current stream"
         if context.setup or facts.lives_on_null or self._elsewhere(operation, facts):
+            return None
+        if operation.stream is not None and operation.stream.how == "default" and not self._chosen_beside_stream(operation, facts):
             return None
         if self._fetches_at_rest(operation) or self._behind_device_wait(operation, path):
             return None
@@ -130,6 +125,10 @@ class ImplicitDefaultStream(Check):
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation, path)):
             return "other streams have work in flight"
         return None
+
+    def _chosen_beside_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:
+        """A struct's stream was left at its null default in a function that was given a stream."""
+        return any(function in facts.functions_given_streams for function in operation.context.functions)
 
     def _elsewhere(self, operation: Launch | Copy, facts: FileFacts) -> bool:
         """A helper of another file that has no stream to pass on: its callers cannot choose."""
@@ -149,16 +148,13 @@ class ImplicitDefaultStream(Check):
         ]
         return bool(before) and isinstance(before[-1], Synchronize) and before[-1].of is None and not operation.beside
 
-    def _made_in_view(self, operation: Operation, path: Trace) -> bool:
-        return any(getattr(o, "what", "") == "handle" for o in path.before(operation))
-
     def _has_stream_at_hand(self, operation: Launch | Copy, facts: FileFacts) -> bool:
         for function in operation.context.functions:
+            if function in facts.setup_functions:
+                return False
             if function in facts.functions_given_streams:
                 return True
             owner = function.rpartition("::")[0]
-            if function in facts.setup_functions:
-                return False
             if owner in facts.classes_with_streams and not function.endswith(f"::{owner.rpartition('::')[2]}"):
                 return True
         return any(self._mentions_context(facts, function) for function in operation.context.functions)

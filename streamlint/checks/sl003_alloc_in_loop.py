@@ -16,7 +16,7 @@ def _uploads(operation: Operation) -> bool:
 
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
-_SILENT_LOOPS = frozenset({"devices", "retry", "tuning", "teardown"})
+_SILENT_LOOPS = frozenset({"devices", "layers", "retry", "tuning", "teardown"})
 _TINY = 4
 
 
@@ -87,6 +87,7 @@ class AllocInLoop(Check):
             ),
         ),
         (("for", "while"), ("cp.", "cupy."), ("set_allocator",)),
+        (("for", "while"), ("numba",), ("](",)),
     )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

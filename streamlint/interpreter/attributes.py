@@ -31,7 +31,7 @@ from streamlint.operations import Evidence, Memory
 def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
     """The value of an attribute that is read."""
     if isinstance(value, Instance):
-        return _of_instance(run, value, name)
+        return _of_instance(run, value, name, node)
     if isinstance(value, LibraryName):
         return _of_library(run, value, name)
     if isinstance(value, Buffer):
@@ -53,9 +53,11 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
     return run.opaque(f"{value.term}.{name}", value)
 
 
-def _of_instance(run: Run, value: Instance, name: str) -> Value:
+def _of_instance(run: Run, value: Instance, name: str, node: p.Attr) -> Value:
     found = member(run, value, name)
     if found is not None:
+        if value.memory is not None and not isinstance(found, FunctionValue):
+            _read_member(run, value.memory, node)
         return found
     if name in ("__dict__", "__class__"):
         return run.opaque(f"{value.term}.{name}")
@@ -114,9 +116,11 @@ def _device_of(run: Run, holder: Value) -> Value:
 
 def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
     if name in value.attrs:
+        if run.file.is_cuda:
+            _read_member(run, value, node)
         return value.attrs[name]
     if run.file.is_cuda:
-        return _member_of_pointer(run, value, name)
+        return _member_of_pointer(run, value, name, node)
     models = run.file.models
     if name == "is_cuda":
         if value.storage.memory is not Memory.UNKNOWN:
@@ -137,19 +141,30 @@ def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
 _TABLE_METHODS = {"items", "keys", "values", "get", "pop", "update", "append", "copy"}
 
 
-def _member_of_pointer(run: Run, value: Buffer, name: str) -> Value:
+def _read_member(run: Run, memory: Buffer, node: p.Attr) -> None:
+    """C++: ``p->x`` and ``s.x`` look into the object's memory, which a copy may be filling."""
+    from streamlint.interpreter.effects.host import host_read
+
+    if run.machine.in_flight(memory) is not None:
+        host_read(run, memory, run.node_span(node), node.name)
+
+
+def _member_of_pointer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
     """C++: a method of a container, or a member of what a pointer points to."""
     row = run.file.models.method(value.type, name, "::")
     if row is not None:
         return Method(value, name, row)
     if value.type != "pointer":
         return Method(value, name)
+    _read_member(run, value, node)
     made = run.opaque(f"{value.term}.{name}")
     value.attrs[name] = made
     return made
 
 
 def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
+    if value.buffer is not None and run.file.is_cuda and node.arrow:
+        _read_member(run, value.buffer, node)
     if name in value.attrs:
         return value.attrs[name]
     if value.buffer is not None and not run.file.is_cuda and value.buffer.storage.writes:
@@ -204,4 +219,6 @@ def _of_device(run: Run, value: Device, name: str) -> Value:
         if value.space in ("device", "host"):
             return Const("cuda" if value.space == "device" else "cpu")
         return run.opaque(f"{value.term}.type", value)
+    if run.file.is_cuda:
+        return Method(value, name, run.file.models.method("at::TensorOptions", name, "::"))
     return Method(value, name, run.file.models.method("torch.device", name))

@@ -76,11 +76,11 @@ def _enumerate(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _zip(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    from streamlint.interpreter.effects.host import read_values
+    from streamlint.interpreter.effects.host import host_iteration
 
     for value in arguments.positional:
         if isinstance(value, Buffer) and value.storage.on_host:
-            read_values(run, (value,), site.span, "iteration", wait=False)
+            host_iteration(run, value, site.span, "iteration")
     if arguments.open:
         return Series(None, name=f"zip{run.visit_key(site.node)}")
     series = [as_series(run, v) for v in arguments.positional]
@@ -98,10 +98,10 @@ def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     if isinstance(value, Series):
         return Series(list(value.items) if value.items is not None else None, dict(value.made), value.element, value.name)
     if isinstance(value, Buffer) and value.leaves is None:
-        from streamlint.interpreter.effects.host import read_values
+        from streamlint.interpreter.effects.host import host_iteration
 
-        read_values(run, (value,), site.span, "list", wait=False)
-        return Series(None, name=f"list({value.term})")
+        host_iteration(run, value, site.span, "list")
+        return as_series(run, value) if value.type.startswith("torch.") else Series(None, name=f"list({value.term})")
     if isinstance(value, GeneratorCall):
         return None
     return Series(None, name=f"list({value.term})", element=None) if isinstance(value, Opaque) else as_series(run, value)

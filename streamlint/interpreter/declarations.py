@@ -135,7 +135,7 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     if kind.array is not None and not kind.pointers:
         return array(run, kind, name, span)
     if kind.pointers:
-        return run.opaque(f"uninitialised:{name}", type="")
+        return Opaque(f"uninitialised:{name}", cpp_type=kind)
     row = type_row(run, kind)
     if row is not None:
         if row.kind == "handle" and "*" not in row.name and row.name.startswith("cutlass::"):

@@ -56,7 +56,6 @@ class FileFacts:
     functions_with_streams: set[str] = field(default_factory=set)
     functions_given_streams: set[str] = field(default_factory=set)  # those that take one as a parameter, or ask for the current one
     classes_with_streams: set[str] = field(default_factory=set)
-    binds_handles: bool = False  # some code gives a library handle its stream
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
     wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
@@ -138,8 +137,6 @@ def _scan(facts: FileFacts, function: p.Function) -> None:
             and node.function.id.startswith(("cudaStreamCreate", "hipStreamCreate"))
         ):
             facts.setup_functions.add(function.qualname)
-        elif isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.endswith(("SetStream", "SetStream_v2")):
-            facts.binds_handles = True
         elif isinstance(node, p.Declare) and _is_stream(node.type):
             facts.functions_with_streams.add(function.qualname)
         elif isinstance(node, p.Name) and node.id.endswith(_CURRENT):

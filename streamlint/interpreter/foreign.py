@@ -98,7 +98,7 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
     elif not made.file.is_cuda and is_dataclass(made.definition):
         _foreign_fields(run, value)
         return value
-    with run.within(setup=True, loops=(), guards=()):
+    with run.within(setup=True, loops=(), guards=(), callback=None):
         construct(run, value, arguments, site)
     _widen(run, value)
     return value

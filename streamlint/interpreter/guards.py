@@ -141,12 +141,18 @@ def _names_called(node: object) -> set[str]:
     return found
 
 
+_LAYER_CALLS = frozenset({"modules", "named_modules", "children", "named_children"})
+"""Walks over the layers of a model: set-up work, done once a layer (torch.nn.Module)."""
+
+
 @functools.lru_cache(maxsize=8192)
 def loop_kind(node: p.Loop) -> str:
-    """``devices``, ``retry``, ``tuning``, ``teardown`` or ``data``: what a loop is for, as far as its structure says."""
+    """``devices``, ``layers``, ``retry``, ``tuning``, ``teardown`` or ``data``: what a loop is for, as far as its structure says."""
     called = _names_called(node)
     if called & _DEVICE_CALLS:
         return "devices"
+    if isinstance(node.iterable, p.Call) and isinstance(node.iterable.function, p.Attr) and node.iterable.function.name in _LAYER_CALLS:
+        return "layers"
     if called & _TIME_CALLS:
         return "tuning"
     if _is_retry(node):

@@ -33,6 +33,7 @@ from streamlint.program import (
 )
 
 if TYPE_CHECKING:
+    from streamlint.interpreter.handles import Handles
     from streamlint.interpreter.relevance import Relevance
 
 
@@ -94,23 +95,15 @@ class File:
     models: Models = field(default_factory=Models)
     _settings: dict[str, bool] | None = None
     _relevance: Relevance | None = None
-    _unbound: bool | None = None
+    _handles: Handles | None = None
 
-    @property
-    def leaves_handles_unbound(self) -> bool:
-        """Whether the code at hand makes library handles and gives none of them a stream."""
-        if self._unbound is None:
-            names = {
-                node.function.id
-                for f in (self, *self.neighbours())
-                for node in walk_module(f.module)
-                if isinstance(node, Call) and isinstance(node.function, Name)
-            }
-            makes = any(
-                name.startswith(("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver")) and "Create" in name for name in names
-            )
-            self._unbound = makes and not any(name.endswith(("SetStream", "SetStream_v2", "set_stream")) for name in names)
-        return self._unbound
+    def leaves_unbound(self, handle: Expression | None) -> bool:
+        """Whether the code at hand makes this library handle (``plan_``, ``ctx->blas``) and gives it no stream anywhere."""
+        if self._handles is None:
+            from streamlint.interpreter.handles import handles_of
+
+            self._handles = handles_of((self, *self.neighbours()))
+        return self._handles.leaves_unbound(handle)
 
     @property
     def relevance(self) -> Relevance:
@@ -291,9 +284,19 @@ def _index(file: File) -> None:
     for qualname, definition in module.classes.items():
         file.classes[qualname] = definition
         file.classes.setdefault(definition.name, definition)
+        if file.is_cuda:
+            _index_nested(file, definition)
     _index_globals(module.body, file.globals)
     for declared in module.globals:
         file.globals.setdefault(declared.name, []).append(declared)
+
+
+def _index_nested(file: File, outer: Class) -> None:
+    """C++: a class within a class, found by its last name where that stands for nothing else."""
+    for definition in outer.classes.values():
+        file.classes.setdefault(definition.qualname, definition)
+        file.classes.setdefault(definition.name, definition)
+        _index_nested(file, definition)
 
 
 def _index_globals(body: list[Statement], into: dict[str, list[Statement]]) -> None:

@@ -51,7 +51,10 @@ def _known_length(run: Run, node: p.Loop) -> bool:
 
 
 def _run_loop(run: Run, node: p.Loop) -> None:
-    if node.kind == "for":
+    if node.kind == "for" and run.file.is_cuda:
+        with _own_scope(run):
+            _for(run, node)
+    elif node.kind == "for":
         _for(run, node)
     elif node.kind == "c-for":
         from streamlint.interpreter.statements import execute
@@ -99,6 +102,7 @@ def _for(run: Run, node: p.Loop) -> None:
     with run.within_loop(_frame(run, node, length)):
         for value in rounds_of(run, iterable, node):
             try:
+                _declare_target(run, target)
                 assign(run, target, value, node)
                 _body(run, node)
             except ContinueSignal:
@@ -106,6 +110,14 @@ def _for(run: Run, node: p.Loop) -> None:
             except BreakSignal:
                 return
     execute(run, node.otherwise)
+
+
+def _declare_target(run: Run, target: p.Expression) -> None:
+    """C++: ``for (auto& x : xs)`` declares its variables, a new one each round."""
+    if run.file.is_cuda:
+        for name in p.walk(target):
+            if isinstance(name, p.Name):
+                run.frame.environment.names[name.id] = run.opaque(name.id)
 
 
 def _body(run: Run, node: p.Loop) -> None:
@@ -150,10 +162,10 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
             yield iterable.keys.get(key) or run.opaque(key)
         return
     if isinstance(iterable, Buffer) and iterable.leaves is None and not run.file.is_cuda:
-        from streamlint.interpreter.effects.host import read_values
+        from streamlint.interpreter.effects.host import host_iteration
 
         if iterable.storage.on_host or iterable.storage.writes:
-            read_values(run, (iterable,), run.span(getattr(node, "at", (0, 0, 0, 0))), "iteration", wait=False)
+            host_iteration(run, iterable, run.span(getattr(node, "at", (0, 0, 0, 0))), "iteration")
     if isinstance(iterable, Instance):
         yield from _rounds_of_object(run, iterable, node)
         return

@@ -10,6 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import call_function
 from streamlint.interpreter.classes import find_method, lineage
 from streamlint.interpreter.declarations import make_declared
+from streamlint.interpreter.foreign import typed_value
 from streamlint.interpreter.index import File, assigned_attributes
 from streamlint.interpreter.roots import parameters
 from streamlint.interpreter.run import Frame, Run
@@ -19,6 +20,7 @@ from streamlint.interpreter.values import (
     Environment,
     FunctionValue,
     Instance,
+    Opaque,
     Value,
 )
 
@@ -29,6 +31,8 @@ def member(run: Run, value: Instance, name: str) -> Value | None:
         held = value.attrs[name]
         if value.foreign and not value.file.is_cuda and isinstance(held, Const) and held.value in (None, 0, False):
             return _assigned_elsewhere(run, value, name) or held
+        if value.foreign and isinstance(held, Opaque) and held.cpp_type is not None and held.cpp_type.pointers == 1 and not held.attrs:
+            return _pointed_to(run, value, name, held)
         return held
     found = find_method(run, value.definition, value.file, name)
     if found is not None:
@@ -41,6 +45,22 @@ def member(run: Run, value: Instance, name: str) -> Value | None:
     if not value.file.is_cuda:
         return _assigned_elsewhere(run, value, name)
     return None
+
+
+def _pointed_to(run: Run, value: Instance, name: str, held: Opaque) -> Value:
+    """C++: a pointer to an object of a class at hand, in an object from out of view."""
+    if (
+        held.buffer is not None
+        or held.name not in (f"{value.term}.{name}", f"uninitialised:{value.term}.{name}")
+        or len(run.frames) > 4
+        or held.cpp_type is None
+    ):
+        return held
+    made = typed_value(run, held.cpp_type, f"{value.term}.{name}")
+    if isinstance(made, Instance):
+        value.attrs[name] = made
+        return made
+    return held
 
 
 def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file: File) -> Value:
@@ -90,7 +110,7 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
     names[function.params[0].name] = value
     with (
         run.entered(Frame(function, file, Environment(names), qualname=function.qualname), None),
-        run.within(setup=True, loops=(), guards=()),
+        run.within(setup=True, loops=(), guards=(), callback=None),
     ):
         made = run.evaluate(expression) if not _uses_locals(function, expression) else None
     if made is None:

@@ -59,14 +59,20 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
         and statement.value is not None
         and any(isinstance(t, Name) and t.id == name for t in statement.targets)
     ):
-        with run.entered(Frame(None, file, Environment(), qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
+        with (
+            run.entered(Frame(None, file, Environment(), qualname="<module>"), None),
+            run.within(setup=True, loops=(), guards=(), callback=None),
+        ):
             return run.evaluate(statement.value)
     if isinstance(statement, Assign) and statement.value is not None:
         return _unpacked_global(run, file, name, statement)
     if isinstance(statement, Declare):
         from streamlint.interpreter.declarations import declared_value
 
-        with run.entered(Frame(None, file, Environment(), qualname="<file>"), None), run.within(setup=True, loops=(), guards=()):
+        with (
+            run.entered(Frame(None, file, Environment(), qualname="<file>"), None),
+            run.within(setup=True, loops=(), guards=(), callback=None),
+        ):
             return declared_value(run, statement)
     return run.opaque(f"{file.path}:{name}")
 
@@ -76,7 +82,7 @@ def _unpacked_global(run: Run, file: File, name: str, statement: Assign) -> Valu
     from streamlint.interpreter.assignment import assign
 
     environment = Environment()
-    with run.entered(Frame(None, file, environment, qualname="<module>"), None), run.within(setup=True, loops=(), guards=()):
+    with run.entered(Frame(None, file, environment, qualname="<module>"), None), run.within(setup=True, loops=(), guards=(), callback=None):
         assert statement.value is not None
         value = run.evaluate(statement.value)
         for target in statement.targets:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite, bind, evaluate_arguments
 from streamlint.interpreter.bodies import call_function
@@ -13,6 +15,7 @@ from streamlint.interpreter.values import (
     Environment,
     FunctionValue,
     Instance,
+    Stream,
     Value,
 )
 
@@ -104,7 +107,10 @@ def initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Cal
                     given = Arguments([aggregate.pop(0)])
                 else:
                     given = None
-                value.attrs[declared.name] = make_declared(run, declared, given, f"{value.term}.{declared.name}")
+                made = make_declared(run, declared, given, f"{value.term}.{declared.name}")
+                if given is None and isinstance(made, Stream) and made.kind == "null" and made.chosen is None:
+                    made = replace(made, chosen=site.span, how="default")
+                value.attrs[declared.name] = made
     _construct_bases(run, value, initialised, environment, site)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.cpp_types import class_of
@@ -43,6 +45,13 @@ def is_smart(value: Value | None) -> bool:
 def pointee(value: Value) -> Value | None:
     """What a smart pointer points to."""
     return value.attrs.get(_POINTEE) if isinstance(value, Handle) else None
+
+
+def moved(value: Handle) -> Handle:
+    """``std::move(p)``: a new owner; the old one points to nothing."""
+    owner = replace(value, attrs=dict(value.attrs))
+    value.attrs.pop(_POINTEE, None)
+    return owner
 
 
 def end(run: Run, value: Handle, span: Span | None) -> None:

@@ -67,6 +67,7 @@ _WORDS = (
     "done",
     "new ",
     "vector<",
+    "std::move",
     "torch.",
     "Queue",
     "Thread",
@@ -110,6 +111,7 @@ _DECISIVE = (
     "device_array",
     "to_host",
     "callback",
+    "std::move",  # of an owner, whose end may be a cudaFree
 )
 
 

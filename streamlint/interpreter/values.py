@@ -214,6 +214,7 @@ class Device(Value):
     evidence: Evidence = Evidence.NONE
     text: str = ""
     trail: tuple[Step, ...] = ()
+    pinned: bool = False  # tensor options (C++) that ask for pinned memory
 
     @property
     def term(self) -> str:
@@ -258,6 +259,7 @@ class Instance(Value):
     destroyed: bool = False
     shared: bool = False  # reached through a pointer: leaving a scope does not destroy it
     types: dict[str, Type] = field(default_factory=dict)  # C++: what its class's template parameters stand for
+    memory: Buffer | None = None  # C++: its bytes, once its address was used as memory
 
     @property
     def term(self) -> str:

@@ -222,10 +222,12 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"of": "selector", "to": "word device|host|argument", "device": "selectors", "asynchronous": "switch"},
     ),
     "device": ("a device value (torch.device, cupy.cuda.Device)", {"from": "selector"}),
+    "pinned_options": ("tensor options (C++) that ask for pinned memory where `pin` is true", {"pin": "switch"}),
     "same": (
         "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`",
         {"of": "selector", "into": "selector"},
     ),
+    "move": ("the argument; a smart pointer is left empty (std::move)", {"of": "selector"}),
     "swap": ("exchanges what two variables hold (std::swap)", {"first": "selector", "second": "selector"}),
     "none": (
         "no effect on memory, streams or order; the result is a plain value. `on_device`: the call shows that this buffer is on a device",

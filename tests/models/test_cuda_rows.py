@@ -202,7 +202,7 @@ def test_async_says_so() -> None:
         ("cudaGraphAddKernelNode", "none"),
         ("cudaGraphAddHostNode", "callback"),
         ("at::cuda::getCurrentCUDAStream", "stream_of"),
-        ("std::move", "same"),
+        ("std::move", "move"),
     ],
 )
 def test_lookup(name: str, effect: str) -> None:

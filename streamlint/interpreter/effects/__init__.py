@@ -15,7 +15,7 @@ from streamlint.interpreter.assignment import store_at
 from streamlint.interpreter.cpp_types import bytes_of
 from streamlint.interpreter.opaque import opaque_call, written_through
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Opaque, Reference, Series, Storage, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Instance, Opaque, Reference, Series, Storage, Stream, Value
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Memory
@@ -201,8 +201,19 @@ def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
             value.buffer = run.unknown_buffer(value.name, type or ("pointer" if run.file.is_cuda else "torch.Tensor"), owner="caller")
             value.buffer.storage.evidence = value.evidence
         return value.buffer
+    if isinstance(value, Instance):
+        return _bytes_of(run, value)
     target = pointers.pointee(value) if value is not None else None
     return target if isinstance(target, Buffer) else None
+
+
+def _bytes_of(run: Run, value: Instance) -> Buffer | None:
+    """The memory of a C++ object whose address is taken: a struct on the stack, or one that the caller owns."""
+    if not value.file.is_cuda:
+        return None
+    if value.memory is None:
+        value.memory = Buffer(Storage(Memory.UNKNOWN if value.shared or value.foreign else Memory.PAGEABLE, value.term, small=True))
+    return value.memory
 
 
 def _addressed(run: Run, reference: Reference) -> Buffer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.run import Run
@@ -66,9 +67,22 @@ def _device(call: Call) -> Value:
     value = call.value("from")
     if value is None:
         return Device("device", Evidence.LITERAL) if call.library in ("cupy", "numba", "cuda_python") else Device("unknown")
-    return as_device(call.run, value) or Device("unknown", text=value.term)
+    made = as_device(call.run, value) or Device("unknown", text=value.term)
+    options = call.receiver
+    return replace(made, pinned=True) if isinstance(options, Device) and options.pinned else made
+
+
+def _pinned_options(call: Call) -> Value:
+    """Tensor options that ask for pinned memory, or may do so."""
+    pinned, options = call.switch("pin"), call.receiver
+    if pinned is None:
+        return call.opaque()
+    if isinstance(options, Device):
+        return replace(options, pinned=pinned)
+    return Device("host", Evidence.LITERAL, pinned=True) if pinned else options or call.opaque()
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "device": _device,
+    "pinned_options": _pinned_options,
 }

@@ -27,7 +27,7 @@ def _factory(call: Call) -> Value:
     storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
-    result = Buffer(storage, type=call.text("type", "torch.Tensor"))
+    result = Buffer(storage, type=call.text("type", "at::Tensor" if call.run.file.is_cuda else "torch.Tensor"))
     data = call.value("data")
     if isinstance(data, Buffer | Series):
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
@@ -61,6 +61,8 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
             return Memory.DEVICE, device.evidence
         if device.space != "host":
             return Memory.UNKNOWN, Evidence.NONE
+        if device.pinned:
+            return Memory.PINNED, Evidence.NONE
     elif space == "like":
         like = call.value("like")
         if isinstance(like, Buffer) and not like.storage.on_host:
@@ -96,7 +98,7 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
         storage = call.run.storage(Memory.UNKNOWN, data.term, trail=(made_here(call, Memory.UNKNOWN),), library=call.library)
         storage.host = call.text("space") == "host"
-        return Buffer(storage, type=call.text("type", "torch.Tensor"))
+        return Buffer(storage, type=call.text("type", "at::Tensor" if call.run.file.is_cuda else "torch.Tensor"))
     if not isinstance(data, Buffer):
         return None
     if memory is Memory.DEVICE and not data.storage.on_device:

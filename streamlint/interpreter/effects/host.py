@@ -23,6 +23,12 @@ def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer))
 
 
+def host_iteration(run: Run, buffer: Buffer, span: Span, name: str) -> None:
+    """Taking a host array apart reads its numbers; a torch tensor gives views of its memory, which read nothing yet."""
+    if not buffer.type.startswith("torch."):
+        read_values(run, (buffer,), span, name, wait=False)
+
+
 def host_write(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     if not buffer.storage.on_device:
         run.machine.host_write(ops.HostWrite(span, buffer.storage.library, name, buffer=buffer))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
+from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.run import STREAM_TYPES, Run
@@ -52,8 +53,22 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
     if isinstance(value, Instance):
         return _stream_member(run, value)
     if isinstance(value, Opaque):
-        return foreign_stream(run, value, value.term)
+        return _config_stream(call, value) or foreign_stream(run, value, value.term)
     return None
+
+
+def _config_stream(call: Call, config: Opaque) -> Stream | None:
+    """``cudaLaunchConfig_t``: its field ``stream``; null in a config of this function that was never given one."""
+    if config.type.rpartition("::")[2] not in _CONFIGS and (config.cpp_type is None or config.cpp_type.name not in _CONFIGS):
+        return None
+    for name in ("stream", "hStream"):
+        if name in config.attrs:
+            return as_stream(call, config.attrs[name], "literal")
+    local = config.name.startswith("uninitialised:") and "." not in config.name and ":" not in config.name.partition(":")[2]
+    return Stream("null", "null", None, call.library, chosen=call.span, how="omitted") if local else None
+
+
+_CONFIGS = frozenset({"cudaLaunchConfig_t", "CUlaunchConfig", "hipLaunchConfig_t"})
 
 
 def _stream_member(run: Run, value: Instance) -> Stream:
@@ -146,12 +161,31 @@ def _handle_stream(call: Call) -> Stream | None:
     if isinstance(value, Handle):
         if value.stream is not None:
             return value.stream
-        if not value.unknown:
+        if not value.unknown and _bound_nowhere(call, value):
             return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
-    if isinstance(value, Opaque) and value.name.startswith(("uninitialised:", "self.")) and call.run.file.leaves_handles_unbound:
+    if isinstance(value, Opaque) and _is_member(call, value) and call.run.file.leaves_unbound(_handle_node(call)):
         # A member that some other function fills: whichever does, none gives it a stream.
         return Stream("null", "null", None, call.library, chosen=call.span, how="handle")
     return None
+
+
+def _bound_nowhere(call: Call, handle: Handle) -> bool:
+    """A handle of this path has no stream; a member may get one from some other function."""
+    node = _handle_node(call)
+    local = isinstance(node, p.Name) and call.run.frame.environment.find(node.id) is not None
+    return local or not call.run.file.is_cuda or call.run.file.leaves_unbound(node)
+
+
+def _is_member(call: Call, value: Opaque) -> bool:
+    return value.name.startswith(("uninitialised:", "self.")) or isinstance(_handle_node(call), p.Attr)
+
+
+def _handle_node(call: Call) -> p.Expression | None:
+    """The expression that names the handle in the source."""
+    selector, node = call.row.get("handle"), call.site.node
+    if not isinstance(selector, Selector) or not isinstance(node, p.Call) or selector.position is None:
+        return None
+    return node.args[selector.position].value if selector.position < len(node.args) else None
 
 
 def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = None) -> Value:

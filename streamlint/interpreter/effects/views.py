@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from streamlint import operations as ops
 from streamlint.findings import Step
+from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Value
 from streamlint.operations import Memory
 
 
@@ -114,8 +115,16 @@ def _same(call: Call) -> Value:
     return value
 
 
+def _move(call: Call) -> Value:
+    value = call.value("of")
+    if value is None:
+        return call.opaque()
+    return pointers.moved(value) if isinstance(value, Handle) and pointers.is_smart(value) else value
+
+
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "view": _view,
     "pin": _pin,
     "same": _same,
+    "move": _move,
 }

@@ -84,7 +84,8 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     first = operands[0] if operands else None
     hosts = [b for b in operands if b.storage.on_host]
     # A tensor of the host does not mix with one of a device, but for a scalar: the others are on the host as well.
-    every = bool(operands) and (len(hosts) == len(operands) or any(not b.storage.small for b in hosts))
+    numpy = any(b.type.startswith("numpy.") and b.storage.host for b in operands) and not any(b.storage.on_device for b in operands)
+    every = numpy or (bool(operands) and (len(hosts) == len(operands) or any(not b.storage.small for b in hosts)))
     memory = Memory.PAGEABLE if every else Memory.UNKNOWN
     storage = run.storage(
         memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else ""
@@ -95,7 +96,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
         )
-    return Buffer(storage, type=type or (first.type if first else "torch.Tensor"))
+    return Buffer(storage, type=type or (first.type if first else "at::Tensor" if run.file.is_cuda else "torch.Tensor"))
 
 
 def _last_name(name: str) -> str:

@@ -1,0 +1,71 @@
+"""Which library handles (cuBLAS, cuFFT …) a file and its neighbours make, and which of them they give a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streamlint import program as p
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.index import File
+
+_LIBRARIES = ("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver")
+_MAKERS = ("Create", "CreateGenerator", "Plan1d", "Plan2d", "Plan3d", "PlanMany")
+_BINDERS = ("SetStream", "SetStream_v2", "set_stream")
+_ANY = "*"
+
+
+@dataclass(slots=True)
+class Handles:
+    """Names of the variables and members that are made, and of those that are bound. ``*`` stands for what has no plain name."""
+
+    made: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
+
+    def leaves_unbound(self, handle: p.Expression | None) -> bool:
+        """Whether the handle is made here and bound nowhere: whichever it is, where no handle is bound at all."""
+        if not self.bound:
+            return bool(self.made)
+        name = _name_of(handle)
+        return name in self.made and name not in self.bound and _ANY not in self.bound
+
+
+def handles_of(files: Iterable[File]) -> Handles:
+    """Collect them from some files."""
+    found = Handles()
+    for file in files:
+        for function in _functions(file):
+            aliases = {param.name for param in function.params}
+            aliases |= {node.name for node in p.walk(function) if isinstance(node, p.Declare) and node.value is not None}
+            for node in p.walk(function):
+                if isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.args:
+                    _note(found, node.function.id, node.args[0].value, aliases)
+    return found
+
+
+def _functions(file: File) -> Iterable[p.Function]:
+    for overloads in file.module.functions.values():
+        yield from overloads
+    for definition in dict.fromkeys(file.module.classes.values()):
+        for overloads in definition.methods.values():
+            yield from overloads
+
+
+def _note(found: Handles, called: str, handle: p.Expression, aliases: set[str]) -> None:
+    called = called.rpartition("::")[2]
+    if called.endswith(_BINDERS):
+        name = _name_of(handle)
+        # Through a parameter or an alias any handle may be meant.
+        found.bound.add(_ANY if not name or (name in aliases and isinstance(handle, p.Name)) else name)
+    elif called.startswith(_LIBRARIES) and called.endswith(_MAKERS):
+        found.made.add(_name_of(handle))
+
+
+def _name_of(handle: p.Expression | None) -> str:
+    if isinstance(handle, p.AddressOf | p.Deref | p.Cast | p.Index):
+        return _name_of(handle.value)
+    if isinstance(handle, p.Attr):
+        return handle.name
+    return handle.id if isinstance(handle, p.Name) else ""
