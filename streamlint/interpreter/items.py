@@ -232,6 +232,10 @@ def address_of_element(run: Run, node: p.Index) -> Value:
             return held
         zero = isinstance(index, Const) and index.value == 0
         return Buffer(value.storage, value.part if zero else (*value.part, ("s", index.term, "?")), "pointer", attrs=value.attrs)
+    if isinstance(value, Series):
+        element = _of_series(run, value, index, node.indices[0])
+        if isinstance(element, Instance):
+            return element
     return Reference(node, run.frame.environment)
 
 
