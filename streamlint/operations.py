@@ -152,7 +152,7 @@ class Free(Operation):
     cached: bool = False
     stream: Stream | None = None
     buffer: Buffer | None = None
-    kind: str = "free"  # free, unregister, trim
+    kind: str = "free"  # free, unregister, trim, collect (the garbage collector)
 
 
 @dataclass(eq=False, slots=True)

@@ -170,7 +170,7 @@ class AllocInLoop(Check):
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
         nested = any(f.key != loop.key and self._within(f.span, loop) for o in inside for f in o.context.loops)
-        if not works or nested:
+        if not works or nested or self._makes_room(trim, inside):
             return
         yield self.finding(
             trim,
@@ -180,6 +180,11 @@ class AllocInLoop(Check):
             help="let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api},
         )
+
+    def _makes_room(self, trim: Free, inside: list[Operation]) -> bool:
+        """The garbage is collected in the same body, and the loop brings no new data: memory is to be let go between heavy rounds."""
+        collects = any(isinstance(o, Free) and o.kind == "collect" and o.context.calls == trim.context.calls for o in inside)
+        return collects and not any(_uploads(o) for o in inside)
 
     def _message(self, free: Free) -> str:
         kinds = {Memory.PINNED: "pinned host memory is allocated and freed", Memory.MANAGED: "managed memory is allocated and freed"}

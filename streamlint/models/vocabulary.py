@@ -227,6 +227,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`",
         {"of": "selector", "into": "selector"},
     ),
+    "collect": ("the garbage collector runs: what nobody holds any more is let go", {}),
     "move": ("the argument; a smart pointer is left empty (std::move)", {"of": "selector"}),
     "swap": ("exchanges what two variables hold (std::swap)", {"first": "selector", "second": "selector"}),
     "none": (

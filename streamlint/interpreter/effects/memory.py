@@ -101,6 +101,11 @@ def _trim(call: Call) -> Value:
     return Const(None)
 
 
+def _collect(call: Call) -> Value:
+    call.run.machine.free(ops.Free(call.span, call.library, call.name, memory=Memory.PAGEABLE, kind="collect"))
+    return Const(None)
+
+
 def _memset(call: Call) -> Value:
     buffer = buffer_of(call.run, call.value("dst"))
     if buffer is not None and buffer.storage.memory is Memory.UNKNOWN:
@@ -123,6 +128,7 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "register": _register,
     "unregister": _unregister,
     "trim": _trim,
+    "collect": _collect,
     "memset": _memset,
     "setting": _setting,
 }
