@@ -99,11 +99,21 @@ class File:
 
     def leaves_unbound(self, handle: Expression | None) -> bool:
         """Whether the code at hand makes this library handle (``plan_``, ``ctx->blas``) and gives it no stream anywhere."""
+        return self.handles.leaves_unbound(handle)
+
+    @property
+    def binds_handles(self) -> bool:
+        """Whether the code at hand gives any library handle a stream."""
+        return bool(self.handles.bound)
+
+    @property
+    def handles(self) -> Handles:
+        """The library handles of this file and of those that it includes."""
         if self._handles is None:
             from streamlint.interpreter.handles import handles_of
 
             self._handles = handles_of((self, *self.neighbours()))
-        return self._handles.leaves_unbound(handle)
+        return self._handles
 
     @property
     def relevance(self) -> Relevance:

@@ -171,9 +171,21 @@ def _handle_stream(call: Call) -> Stream | None:
 
 def _bound_nowhere(call: Call, handle: Handle) -> bool:
     """A handle of this path has no stream; a member may get one from some other function."""
-    node = _handle_node(call)
-    local = isinstance(node, p.Name) and call.run.frame.environment.find(node.id) is not None
-    return local or not call.run.file.is_cuda or call.run.file.leaves_unbound(node)
+    run, node = call.run, _handle_node(call)
+    if not run.file.is_cuda or _is_own_variable(run, node):
+        return True
+    if isinstance(node, p.Name) and run.frame.environment.find(node.id) is not None:
+        # A parameter or an alias: some other handle, that whoever made it may bind.
+        return not any(frame.file.binds_handles for frame in run.frames)
+    return run.file.leaves_unbound(node)
+
+
+def _is_own_variable(run: Run, node: p.Expression | None) -> bool:
+    """Whether the handle is a variable of the function itself, declared empty."""
+    function = run.frame.function
+    if not isinstance(node, p.Name) or function is None:
+        return False
+    return any(isinstance(n, p.Declare) and n.name == node.id and n.value is None for n in p.walk(function))
 
 
 def _is_member(call: Call, value: Opaque) -> bool:
