@@ -96,7 +96,7 @@ def row_of(report: Report, seconds: float, tree: Path) -> Row:
         relevant=report.relevant,
         problems=len(report.problems),
         findings=dict(sorted(Counter(finding.code for finding in report.findings).items())),
-        opaque=top(told.get("opaque", {})),
+        opaque=[(inside(name, tree), count) for name, count in top(told.get("opaque", {}))],
         crashes=sorted(inside(str(failure), tree) for failure in told.get("failures", [])),
         seconds=round(seconds, 1),
         **counts,

@@ -47,9 +47,6 @@ class Analysis:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
             except Exception as error:
                 _tell_fault(part, file, root, error)
-        if is_test(name):
-            # A test calls library code in ways that no product does: it speaks for its own lines only.
-            part.findings = [f for f in part.findings if f.span.file == name]
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part
@@ -73,12 +70,6 @@ class Analysis:
                 if settled is not None:
                     for check in self.checks:
                         yield from check.on_conflict(settled, trace)
-
-
-def is_test(path: str) -> bool:
-    """Whether pytest would collect the file."""
-    name = path.rpartition("/")[2]
-    return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py") or name == "conftest.py"
 
 
 def _wanted(root: Root, needs: Needs) -> bool:

@@ -138,6 +138,8 @@ def _compute(call: Call) -> Value:
 
 def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Value]) -> Value:
     kind = call.text("result", "buffer")
+    if isinstance(result, Buffer) and any(not (isinstance(v, Const) and v.value is None) for v in call.values("out")):
+        return result  # ``out=``: the memory that was given, whatever it is
     if call.flag("host") and kind == "buffer" and isinstance(result, Buffer) and result.storage.memory is Memory.UNKNOWN:
         # NumPy returns new arrays, and they are pageable.
         result.storage.memory = Memory.PAGEABLE
