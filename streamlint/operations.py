@@ -64,7 +64,6 @@ class LoopFrame:
     span: Span
     length: int | None = None
     key: int = 0
-    hot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

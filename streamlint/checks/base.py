@@ -104,9 +104,3 @@ def registry() -> dict[str, type[Check]]:
                 if isinstance(value, type) and issubclass(value, Check) and value.__module__ == loaded.__name__:
                     found[value.code] = value
     return dict(sorted(found.items()))
-
-
-@functools.cache
-def by_name() -> dict[str, str]:
-    """Rule names to codes."""
-    return {check.name: code for code, check in registry().items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from streamlint.frontends.cuda_functions import FunctionReader, joined
@@ -29,8 +28,6 @@ DECLARATION = "declaration:"
 
 _CLASSES = ("struct_specifier", "class_specifier", "union_specifier")
 _CONTAINERS = ("linkage_specification", "declaration_list", "template_declaration", "friend_declaration", "export_declaration")
-_PARAMETERS = ("parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration")
-_MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 
 
 class DefinitionReader(FunctionReader):

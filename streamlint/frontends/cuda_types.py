@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.frontends.cuda_positions import Places
@@ -10,8 +9,6 @@ from streamlint.program import Module, Position, Type
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
-
-_TEMPLATE_MARK = re.compile(r"\btemplate\s+")
 
 
 class Declarator(NamedTuple):

@@ -18,7 +18,6 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
-    Stream,
     Table,
     Value,
 )
@@ -223,7 +222,3 @@ def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Valu
     result = combine(run, node, op, old, value)
     assign(run, target, result, node)
     return result
-
-
-def default_stream_value(run: Run, library: str) -> Stream:
-    return Stream("null", "null", None, library)

@@ -170,9 +170,6 @@ def _isinstance(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return run.opaque(f"isinstance({value.term}, {', '.join(k.term for k in wanted)})")
 
 
-_CONTAINERS = {"list": ("list",), "tuple": ("tuple",), "dict": ("dict",), "set": ("set",)}
-
-
 def _is_a(value: Value, kind: Value) -> bool | None:
     name = kind.name.rpartition(".")[2] if isinstance(kind, LibraryName) else ""
     if isinstance(value, Buffer) and value.leaves is None:

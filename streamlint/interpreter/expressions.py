@@ -18,7 +18,6 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
     Const,
-    Environment,
     FunctionValue,
     Instance,
     LibraryName,
@@ -371,4 +370,3 @@ _EVALUATORS: dict[type, Callable[[Run, Any], Value]] = {
     p.Unknown: _unknown,
     p.Slice: _slice,
 }
-__all__ = ["Environment", "combine", "evaluate"]

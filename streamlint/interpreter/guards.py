@@ -186,7 +186,3 @@ def _own_statements(statement: object) -> Iterator[object]:
 
 def _is_constant(test: p.Expression | None) -> bool:
     return test is None or isinstance(test, p.Const)
-
-
-def holds_loop(body: Iterable[object]) -> bool:
-    return any(isinstance(node, p.Loop) for statement in body for node in p.walk(statement))

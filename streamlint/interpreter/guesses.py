@@ -8,7 +8,7 @@ from __future__ import annotations
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.run import STREAM_TYPES, Run
-from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Value
 from streamlint.operations import Evidence, Memory
 
 # Methods that only torch tensors (and modules) have, under a file that imports torch.
@@ -134,15 +134,3 @@ def _keep_origin(run: Run, receiver: Opaque, result: Value, name: str) -> None:
     """The result of moving an unknown value may be a module: it keeps the attributes that were seen on it."""
     if isinstance(result, Buffer) and receiver.attrs:
         result.attrs.update({k: v for k, v in receiver.attrs.items() if not k.startswith("[")})
-
-
-def device_of(value: Value) -> Device | None:
-    """Where a module's parameters are, as far as it was moved in view."""
-    if isinstance(value, Handle | Instance):
-        held = value.attrs.get("(device)")
-        return held if isinstance(held, Device) else None
-    return None
-
-
-def is_library(value: Value) -> bool:
-    return isinstance(value, LibraryName)

@@ -18,7 +18,6 @@ from streamlint.program import (
     Const,
     Declare,
     Expression,
-    Field,
     Function,
     FunctionDef,
     If,
@@ -201,7 +200,6 @@ class Program:
     """All files of a run."""
 
     files: dict[str, File] = field(default_factory=dict)
-    _dotted: dict[str, File] = field(default_factory=dict)
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
@@ -335,7 +333,3 @@ def _index_globals(body: list[Statement], into: dict[str, list[Statement]]) -> N
             _index_globals(statement.otherwise, into)
         elif isinstance(statement, With):
             _index_globals(statement.body, into)
-
-
-def field_of(definition: Class, name: str) -> Field | None:
-    return next((f for f in definition.fields if f.name == name), None)

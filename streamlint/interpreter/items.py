@@ -9,7 +9,6 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
     Const,
-    Environment,
     FunctionValue,
     Instance,
     KernelConfig,
@@ -311,6 +310,3 @@ def leaf(run: Run, value: Buffer, key: str) -> Value:
         storage = Storage(old.memory, f"{old.name}{key}", evidence=old.evidence, trail=old.trail, library=old.library, made_in=old.made_in)
         value.leaves[key] = Buffer(storage, type=value.type, leaves={})
     return value.leaves[key]
-
-
-__all__ = ["Environment", "batch", "element_of", "get_item", "leaf", "subscript"]

@@ -9,7 +9,6 @@ from streamlint.interpreter.values import (
     Const,
     Environment,
     FunctionValue,
-    Instance,
     LibraryName,
     Value,
 )
@@ -201,7 +200,3 @@ def expanded(file: File, name: str) -> str:
     if separator and head in file.module.namespaces:
         return f"{file.module.namespaces[head]}::{rest}"
     return name
-
-
-def this_of(run: Run) -> Instance | None:
-    return run.frame.this

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.run import Frame, RaiseSignal, Run, Signal
+from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
@@ -73,19 +74,11 @@ def _has_body(function: p.Function) -> bool:
 
 def run_root(run: Run, root: Root) -> None:
     """Run a root once, on the path that the run's forced decisions choose."""
-    from streamlint.interpreter.statements import execute
-
-    with run.entered(Frame(None, root.file, Environment(), qualname="<module>"), None):
-        try:
-            if root.function is None:
-                _run_module(run, root)
-            else:
-                _run_function(run, root, root.function)
-        except RaiseSignal:
-            pass
-        except Signal:
-            pass
-    del execute
+    with run.entered(Frame(None, root.file, Environment(), qualname="<module>"), None), contextlib.suppress(Signal):
+        if root.function is None:
+            _run_module(run, root)
+        else:
+            _run_function(run, root, root.function)
 
 
 def _run_module(run: Run, root: Root) -> None:
@@ -97,9 +90,7 @@ def _run_module(run: Run, root: Root) -> None:
             body.extend(statement.then)
         elif not isinstance(statement, p.Import):
             body.append(statement)
-    environment = run.frame.environment
     execute(run, body)
-    del environment
 
 
 def _is_main_guard(test: p.Expression) -> bool:

@@ -149,8 +149,6 @@ class Run:
         self.visits: Counter[int] = Counter()
         self.steps = 0
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
-        self.null = Stream("null", "null", None, "cuda")
-        self.growth: list[str] = []
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []

@@ -11,8 +11,8 @@ from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import guard_of
 from streamlint.interpreter.lifetimes import leave_scope, released
-from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run, Signal
-from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, LibraryName, Value
+from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
+from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Value
 
 
 def execute(run: Run, body: list[p.Statement]) -> None:
@@ -273,4 +273,3 @@ _EXECUTORS: dict[type, Callable[[Run, Any], None]] = {
     p.FunctionDef: _function,
     p.ClassDef: _class,
 }
-__all__ = ["LibraryName", "Signal", "execute", "execute_scope", "leaves"]

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from streamlint.interpreter.values import Part, Value
-from streamlint.operations import Memory
 
 
 def parts_meet(first: Part, second: Part) -> bool:
@@ -37,11 +36,6 @@ def _index_in_slice(index: str, low: str, high: str) -> bool:
     if low in ("", "0") and high == "":
         return True
     return index == (low or "0")
-
-
-def joined_memory(first: Memory, second: Memory) -> Memory:
-    """The memory of a value that is one of two."""
-    return first if first is second else Memory.UNKNOWN
 
 
 def truth(value: Value) -> bool | None:

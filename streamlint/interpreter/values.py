@@ -189,7 +189,6 @@ class Handle(Value):
     key: str
     stream: Stream | None = None
     args: dict[str, Value] = field(default_factory=dict)
-    created: Operation | None = None
     attrs: dict[str, Value] = field(default_factory=dict)
     unknown: bool = False  # from outside: may be bound to any stream
     made: bool = False  # by a call in view

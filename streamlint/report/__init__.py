@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from streamlint.config import FORMATS
 from streamlint.findings import Report
 
-__all__ = ["FORMATS", "MACHINE", "View", "render"]
-
-# Formats that programs read: unreadable files are entries there, since nobody sees stderr.
-MACHINE = frozenset({"json", "json-lines", "github"})
+__all__ = ["FORMATS", "View", "render"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,6 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
             return Memory.UNKNOWN, Evidence.NONE
     elif space == "argument" and call.arguments.open:
         return Memory.UNKNOWN, Evidence.NONE
-    if device is None and space == "argument" and call.run.memo.get("default-device") is not None:
-        return Memory.UNKNOWN, Evidence.NONE
     if not call.run.file.is_cuda and call.name == "torch.tensor" and device is None and _may_be_scalar(call.value("data")):
         return Memory.UNKNOWN, Evidence.NONE  # a number, a list, an array: its size is not known
     if call.run.file.is_cuda and device is None and any(isinstance(v, Opaque | Handle) for v in call.arguments.positional[1:]):

@@ -118,7 +118,7 @@ def _memset(call: Call) -> Value:
 
 
 def _setting(call: Call) -> Value:
-    call.run.memo[f"setting:{call.text('what')}"] = call.value("value") or Const(True)
+    """Nothing happens where a setting stands: what it changes is read off the whole file (``File.settings``)."""
     return call.status()
 
 

@@ -372,8 +372,6 @@ def _bind_stream(call: Call) -> Value:
     if isinstance(handle, Handle):
         handle.stream = stream
         handle.unknown = stream is None
-    elif isinstance(handle, Opaque) and stream is not None:
-        call.run.memo[f"bound:{handle.term}"] = stream
     return call.status()
 
 
@@ -393,10 +391,6 @@ def _capture(call: Call) -> Value:
 
 def _destroy(call: Call) -> Value:
     call.run.machine.note(ops.Destroy(call.span, call.library, call.name))
-    return call.status()
-
-
-def _status(call: Call) -> Value:
     return call.status()
 
 
