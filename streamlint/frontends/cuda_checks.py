@@ -45,7 +45,7 @@ def checked_parameter(macro: Macro, macros: Mapping[str, Macro]) -> int | None:
     checked = [position for position, param in enumerate(macro.params) if _is_checked(param, body)]
     if not checked or any(_is_called(param, body) for param in macro.params):
         return None
-    if not re.search(r"[;{]|\A\s*if\b", body) and not _wraps(macro, body):
+    if not re.search(r"[;{]|\A\s*if\b", body) and not _wraps(body):
         return None
     return checked[0]
 
@@ -62,7 +62,7 @@ def _is_called(param: str, body: str) -> bool:
     return bool(re.search(rf"(?<!#)\b{re.escape(param)}\b\s*(?:\(|\.|->|\[|<|\+|\*|/|%)", body))
 
 
-def _wraps(macro: Macro, body: str) -> bool:
+def _wraps(body: str) -> bool:
     """Whether the body is one call of a checking function around the parameter."""
     return bool(re.search(r"__FILE__|__LINE__|__func__|__FUNCTION__|#\s*\w", body)) or bool(
         re.match(r"\(?\s*(?:::|\w+::)*(\w*(?:check|assert|err|safe|verify|throw|success|try)\w*)\s*\(", body, re.I)

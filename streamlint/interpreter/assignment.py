@@ -100,7 +100,7 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
     if isinstance(holder, Opaque) and holder.buffer is not None:
         holder = holder.buffer
     if isinstance(holder, Buffer):
-        _write_elements(run, holder, target, value, statement)
+        _write_elements(run, holder, target, value)
         return
     indices = [items._index_value(run, index) for index in target.indices]
     key = indices[0]
@@ -142,7 +142,7 @@ def _is_region(target: p.Index) -> bool:
     )
 
 
-def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value, statement: p.Node) -> None:
+def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value) -> None:
     """``buffer[part] = value``: a copy or a fill on the device, or a host write."""
     from streamlint.interpreter.effects.host import host_write
     from streamlint.interpreter.effects.work import assign_elements

@@ -91,7 +91,7 @@ def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
 
     effect = row.effect
     if effect == "stream_of":
-        return stream_of_row(run, row, [holder], run.frame.file)
+        return stream_of_row(run, row, [holder])
     if effect == "view" and isinstance(holder, Buffer):
         part = row.get("part", "whole")
         gapped = holder.gapped or part == "some"
@@ -134,7 +134,7 @@ def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
     if value.leaves is not None and models.calls.get(f"{value.type}.{name}") is None:
         from streamlint.interpreter.items import leaf
 
-        return Method(value, name) if name in _TABLE_METHODS else leaf(run, value, f".{name}")
+        return Method(value, name) if name in _TABLE_METHODS else leaf(value, f".{name}")
     return Method(value, name, models.method(value.type, name))
 
 

@@ -376,12 +376,12 @@ def _batch_method(run: Run, receiver: Buffer, name: str, arguments: Arguments) -
     """A batch treated as a dict or a list."""
     if name == "items":
         return Series(
-            [Series([run.opaque(f"key{n}"), items.leaf(run, receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open"
+            [Series([run.opaque(f"key{n}"), items.leaf(receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open"
         )
     if name == "values":
-        return Series([items.leaf(run, receiver, f"[key{n}]") for n in range(run.rounds)], name="open")
+        return Series([items.leaf(receiver, f"[key{n}]") for n in range(run.rounds)], name="open")
     if name == "keys":
         return Series([run.opaque(f"key{n}") for n in range(run.rounds)], name="open")
     if name in ("get", "pop") and arguments.positional:
-        return items.leaf(run, receiver, f"[{arguments.positional[0].term}]")
+        return items.leaf(receiver, f"[{arguments.positional[0].term}]")
     return None

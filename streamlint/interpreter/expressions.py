@@ -127,7 +127,7 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     if op == "+" and isinstance(left, Series) and isinstance(right, Series) and left.items is not None and right.items is not None:
         return Series([*left.items, *right.items], kind=left.kind)
     if op == "*" and isinstance(left, Series) and left.items is not None:
-        return items.repeated(run, left, right)
+        return items.repeated(left, right)
     if op == "|" and isinstance(left, Table) and isinstance(right, Table):
         return Table({**left.items, **right.items}, {**left.keys, **right.keys}, left.complete and right.complete)
     return run.opaque(_term(op, left, right), left, right)

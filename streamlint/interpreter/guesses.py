@@ -47,7 +47,7 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
         row = run.file.models.method("torch.Tensor", name)
         if buffer is not None and row is not None:
             result = apply(run, row, f"torch.Tensor.{name}", buffer, arguments, site)
-            _keep_origin(run, receiver, result, name)
+            _keep_origin(receiver, result)
             return result
     if name in _STREAM_METHODS:
         return _as_stream_method(run, receiver, name, arguments, site)
@@ -130,7 +130,7 @@ def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Argument
     return receiver
 
 
-def _keep_origin(run: Run, receiver: Opaque, result: Value, name: str) -> None:
+def _keep_origin(receiver: Opaque, result: Value) -> None:
     """The result of moving an unknown value may be a module: it keeps the attributes that were seen on it."""
     if isinstance(result, Buffer) and receiver.attrs:
         result.attrs.update({k: v for k, v in receiver.attrs.items() if not k.startswith("[")})

@@ -99,7 +99,7 @@ def element_of(run: Run, value: Value, term: str) -> Value:
         return value.items[term]
     if isinstance(value, Buffer):
         if value.leaves is not None:
-            return leaf(run, value, f"[{term}]")
+            return leaf(value, f"[{term}]")
         return Buffer(value.storage, (*value.part, ("i", term)), value.type, value.gapped)
     if isinstance(value, Loader):
         return batch(run, value, term)
@@ -127,7 +127,7 @@ def similar(run: Run, values: list[Value], name: str) -> Value:
     return run.opaque(name, *values)
 
 
-def repeated(run: Run, value: Series, count: Value) -> Value:
+def repeated(value: Series, count: Value) -> Value:
     if isinstance(count, Const) and isinstance(count.value, int) and value.items and len(value.items) * count.value <= 8:
         return Series(value.items * count.value, kind=value.kind)
     return Series(None, element=value.items[0] if value.items else None, kind=value.kind)
@@ -164,7 +164,7 @@ def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: lis
     if value.leaves is not None:
         indices = [_index_value(run, index) for index in node.indices]
         if not isinstance(node.indices[0], p.Slice):
-            return leaf(run, value, f"[{', '.join(i.term for i in indices)}]")
+            return leaf(value, f"[{', '.join(i.term for i in indices)}]")
     part, kind = subscript(run, node)
     if kind == "gather" and not write:
         return _gather(run, value, node)
@@ -302,7 +302,7 @@ def _leaves(run: Run, loader: Loader, term: str) -> Value:
     return Buffer(storage, type="torch.Tensor", leaves={})
 
 
-def leaf(run: Run, value: Buffer, key: str) -> Value:
+def leaf(value: Buffer, key: str) -> Value:
     """A leaf of a batch of unknown structure; itself a batch."""
     assert value.leaves is not None
     if key not in value.leaves:

@@ -46,7 +46,7 @@ def lookup_global(run: Run, file: File, name: str) -> Value | None:
 
 def _global_value(run: Run, file: File, name: str, statement: Statement, count: int) -> Value:
     if isinstance(statement, FunctionDef):
-        return decorated(run, FunctionValue(statement.function, file, Environment()))
+        return FunctionValue(statement.function, file, Environment())
     if isinstance(statement, ClassDef):
         return ClassValue(statement.definition, file)
     if isinstance(statement, Import):
@@ -89,11 +89,6 @@ def _unpacked_global(run: Run, file: File, name: str, statement: Assign) -> Valu
     for other, held in environment.names.items():
         run.globals[(file.path, other)] = held
     return environment.names.get(name) or run.opaque(f"{file.path}:{name}")
-
-
-def decorated(run: Run, value: FunctionValue) -> Value:
-    """A function as its decorators leave it: kernels and context managers keep their body."""
-    return value
 
 
 def _imported(run: Run, file: File, name: str) -> Value | None:

@@ -202,12 +202,12 @@ def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
             value.buffer.storage.evidence = value.evidence
         return value.buffer
     if isinstance(value, Instance):
-        return _bytes_of(run, value)
+        return _bytes_of(value)
     target = pointers.pointee(value) if value is not None else None
     return target if isinstance(target, Buffer) else None
 
 
-def _bytes_of(run: Run, value: Instance) -> Buffer | None:
+def _bytes_of(value: Instance) -> Buffer | None:
     """The memory of a C++ object whose address is taken: a struct on the stack, or one that the caller owns."""
     if not value.file.is_cuda:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -26,9 +25,6 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
-
-if TYPE_CHECKING:
-    from streamlint.interpreter.index import File
 
 
 def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream | None:
@@ -161,7 +157,7 @@ def _handle_stream(call: Call) -> Stream | None:
     if isinstance(value, Handle):
         if value.stream is not None:
             return value.stream
-        if not value.unknown and _bound_nowhere(call, value):
+        if not value.unknown and _bound_nowhere(call):
             return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
     if isinstance(value, Opaque) and _is_member(call, value) and call.run.file.leaves_unbound(_handle_node(call)):
         # A member that some other function fills: whichever does, none gives it a stream.
@@ -169,7 +165,7 @@ def _handle_stream(call: Call) -> Stream | None:
     return None
 
 
-def _bound_nowhere(call: Call, handle: Handle) -> bool:
+def _bound_nowhere(call: Call) -> bool:
     """A handle of this path has no stream; a member may get one from some other function."""
     run, node = call.run, _handle_node(call)
     if not run.file.is_cuda or _is_own_variable(run, node):
@@ -200,12 +196,12 @@ def _handle_node(call: Call) -> p.Expression | None:
     return node.args[selector.position].value if selector.position < len(node.args) else None
 
 
-def stream_of_row(run: Run, row: Row, values: list[Value], file: File | None = None) -> Value:
+def stream_of_row(run: Run, row: Row, values: list[Value]) -> Value:
     """A stream that exists already, as a row or an attribute names it."""
     which = str(row.get("which", "current"))
     library = str(row.get("library") or row.library)
     library = "torch" if library.startswith("torch") else library
-    if which in ("current",):
+    if which == "current":
         return run.stream_of(library)
     if which in ("default", "null"):
         made = run.remembered(

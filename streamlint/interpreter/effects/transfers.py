@@ -27,7 +27,7 @@ def _transfer(call: Call) -> Value:
     if isinstance(value, Handle | Instance) and (not isinstance(value, Instance) or library_bases(run, value.definition, value.file)):
         return move_module(call, value)
     if isinstance(value, Series) and call.library != "torch":
-        value = _gathered(call, value)
+        value = _gathered(value)
     source = buffer_of(run, value)
     if source is None and isinstance(value, Const | Series):
         storage = run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),))
@@ -40,7 +40,7 @@ def _transfer(call: Call) -> Value:
     return move(call, source, target)
 
 
-def _gathered(call: Call, value: Series) -> Value:
+def _gathered(value: Series) -> Value:
     held = next((v for v in value.all() if isinstance(v, Buffer)), None)
     return held if held is not None else value
 

@@ -9,7 +9,6 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import read_values
-from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Value
 from streamlint.operations import Memory
 
@@ -36,7 +35,7 @@ def _view(call: Call) -> Value:
     if part == "elements":
         if buffer.leaves is not None:
             return buffer
-        return Series(None, element=None, name=f"{buffer.term}.{call.name}", made=_Parts(run, buffer))
+        return Series(None, element=None, name=f"{buffer.term}.{call.name}", made=_Parts(buffer))
     result = Buffer(
         buffer.storage,
         buffer.part,
@@ -54,7 +53,7 @@ def _view(call: Call) -> Value:
 class _Parts(dict):  # type: ignore[type-arg]
     """Elements of a tensor that was taken apart: parts of its memory, made when they are asked for."""
 
-    def __init__(self, run: Run, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer) -> None:
         super().__init__()
         self.buffer = buffer
 
