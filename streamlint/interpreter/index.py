@@ -138,6 +138,11 @@ class File:
     def is_cuda(self) -> bool:
         return self.module.language == "cuda"
 
+    @property
+    def tensor_type(self) -> str:
+        """What the file's language calls a tensor of PyTorch's."""
+        return "at::Tensor" if self.is_cuda else "torch.Tensor"
+
     def function(self, name: str, arity: int | None = None) -> Function | None:
         """A function by name, its declaration only if no body is at hand; overloads are chosen by arity."""
         found = list(self.functions.get(name, ()))

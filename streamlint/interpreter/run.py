@@ -34,6 +34,11 @@ MAX_STEPS = 40_000
 STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
 
 
+def family(library: str) -> str:
+    """Whose streams and copies a library uses: PyTorch's kin (a user's model of ``torchvision``) have none of their own."""
+    return "torch" if library.startswith("torch") else library
+
+
 class Signal(Exception):
     """Control that leaves a statement list."""
 

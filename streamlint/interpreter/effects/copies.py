@@ -9,7 +9,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Series, Stream, Value
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
@@ -141,7 +141,7 @@ def issue_copy(
     gapped = host is not None and host.gapped
     memory = storage.memory if storage is not None else Memory.UNKNOWN
     # A gapped source is made contiguous in new pageable memory first (Copy.cu).
-    effective = Memory.PAGEABLE if gapped and memory is Memory.PINNED and call.library.startswith("torch") else memory
+    effective = Memory.PAGEABLE if gapped and memory is Memory.PINNED and family(call.library) == "torch" else memory
     if memory is Memory.DEVICE or memory is Memory.MANAGED:
         effective = Memory.UNKNOWN
     operation = ops.Copy(

@@ -12,6 +12,7 @@ from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, ClassValue, Const, Device, FunctionValue, Handle, Loader, Opaque, Series, Value
 from streamlint.operations import Evidence, Memory
 
@@ -27,7 +28,7 @@ def _factory(call: Call) -> Value:
     storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
-    result = Buffer(storage, type=call.text("type", "at::Tensor" if call.run.file.is_cuda else "torch.Tensor"))
+    result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     data = call.value("data")
     if isinstance(data, Buffer | Series):
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
@@ -37,7 +38,7 @@ def _factory(call: Call) -> Value:
     if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
     if memory is Memory.DEVICE:
-        storage.stream = run.stream_of("torch" if call.library.startswith("torch") else call.library)
+        storage.stream = run.stream_of(family(call.library))
     return result
 
 
@@ -96,7 +97,7 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
         storage = call.run.storage(Memory.UNKNOWN, data.term, trail=(made_here(call, Memory.UNKNOWN),), library=call.library)
         storage.host = call.text("space") == "host"
-        return Buffer(storage, type=call.text("type", "at::Tensor" if call.run.file.is_cuda else "torch.Tensor"))
+        return Buffer(storage, type=call.text("type", call.run.file.tensor_type))
     if not isinstance(data, Buffer):
         return None
     if memory is Memory.DEVICE and not data.storage.on_device:

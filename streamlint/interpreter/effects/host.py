@@ -8,7 +8,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
-from streamlint.interpreter.run import RaiseSignal, Run
+from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -65,8 +65,7 @@ def buffers_in(value: Value, depth: int = 3) -> Iterable[Buffer]:
 
 def device_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     """The host fetches a device value: a synchronous copy on the current stream."""
-    library = buffer.storage.library or "torch"
-    library = "torch" if library.startswith("torch") else library
+    library = family(buffer.storage.library or "torch")
     stream = run.stream_of(library)
     copy = ops.Copy(
         span,

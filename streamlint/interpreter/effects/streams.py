@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import handle_stream
-from streamlint.interpreter.run import STREAM_TYPES, Run
+from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.values import (
     Const,
     Device,
@@ -140,8 +140,7 @@ def named_stream(call: Call, word: str, omitted: bool = False) -> Stream | None:
     if word == "handle":
         return handle_stream(call)
     if word == "current":
-        library = "torch" if call.library.startswith("torch") else call.library
-        stream = run.stream_of(library)
+        stream = run.stream_of(family(call.library))
         if stream.kind == "null" and stream.chosen is None:
             return replace(stream, chosen=call.span, how="omitted")
         return stream
@@ -151,8 +150,7 @@ def named_stream(call: Call, word: str, omitted: bool = False) -> Stream | None:
 def stream_of_row(run: Run, row: Row, values: list[Value]) -> Value:
     """A stream that exists already, as a row or an attribute names it."""
     which = str(row.get("which", "current"))
-    library = str(row.get("library") or row.library)
-    library = "torch" if library.startswith("torch") else library
+    library = family(str(row.get("library") or row.library))
     if which == "current":
         return run.stream_of(library)
     if which in ("default", "null"):
@@ -291,16 +289,18 @@ def _query(call: Call) -> Value:
 
 def _set_stream(call: Call) -> Value:
     stream = stream_argument(call)
-    library = call.text("library") or call.library
-    library = "torch" if library.startswith("torch") else library
     if stream is not None:
-        call.run.current[library] = stream
+        call.run.current[_switched(call)] = stream
     return call.status()
 
 
+def _switched(call: Call) -> str:
+    """Whose current stream a call sets."""
+    return family(call.text("library") or call.library)
+
+
 def _scope(call: Call) -> Value:
-    library = call.text("library") or call.library
-    library = "torch" if library.startswith("torch") else library
+    library = _switched(call)
     value = call.value("stream")
     stream = None if value is None or (isinstance(value, Const) and value.value is None) else as_stream(call, value)
     if call.run.file.is_cuda:
@@ -327,7 +327,7 @@ def _capture(call: Call) -> Value:
     # Its context manager changes the current stream to one of its own.
     if call.text("part") == "scope":
         stream = Stream(call.run.machine.fresh("capture"), "created", False, "torch", "torch.cuda.Stream")
-        return ScopeValue(stream, "torch" if call.library.startswith("torch") else call.library, kind="capture")
+        return ScopeValue(stream, family(call.library), kind="capture")
     if call.text("part") == "begin":
         call.run.machine.capture = Step("capture begins here", call.span)
         return call.status()

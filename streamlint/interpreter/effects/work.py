@@ -10,7 +10,7 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, read_values
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
 from streamlint.operations import Evidence, Memory
 
@@ -25,17 +25,14 @@ def compute(
     library: str = "",
     writes: Sequence[Buffer] = (),
     stream: Stream | None = None,
-    host: bool = False,
     waits: bool = False,
 ) -> Value:
     """Work on buffers where they are: a launch if one is on a device, else a host computation that reads them."""
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
-    if host and device is None:
+    if device is None:
         return _on_host(run, operands, writes, span, name, type)
-    if device is not None:
-        return _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
-    return _on_host(run, operands, writes, span, name, type)
+    return _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
 
 
 def _on_device(
@@ -50,8 +47,7 @@ def _on_device(
     stream: Stream | None,
     waits: bool,
 ) -> Value:
-    home = library or device.storage.library or "torch"
-    home = "torch" if home.startswith("torch") else home
+    home = family(library or device.storage.library or "torch")
     if stream is None:
         stream = run.stream_of(home)
         if stream.kind == "null" and stream.chosen is None:
@@ -96,7 +92,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
         )
-    return Buffer(storage, type=type or (first.type if first else "at::Tensor" if run.file.is_cuda else "torch.Tensor"))
+    return Buffer(storage, type=type or (first.type if first else run.file.tensor_type))
 
 
 def _last_name(name: str) -> str:
@@ -130,7 +126,6 @@ def _compute(call: Call) -> Value:
         library=call.library if call.library in ("torch", "cupy") and not call.flag("host") else "",
         writes=writes,
         stream=stream,
-        host=call.flag("host"),
         waits=call.flag("waits"),
     )
     return _result(call, result, values, unknown)
