@@ -15,7 +15,7 @@ from streamlint.interpreter.effects.streams import as_stream, stream_argument
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Stream, Value
 from streamlint.models import Row
-from streamlint.operations import Evidence, Memory
+from streamlint.operations import Direction, Evidence, Memory
 
 
 def chevron_launch(run: Run, node: p.Launch) -> Value:
@@ -60,15 +60,15 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         stream: Stream | None = Stream("null", "null", None, "numba", chosen=config.span, how="omitted")
     else:
         stream = as_stream(call, given)
-    arrays = [b for v in arguments.positional for b in buffers_in(v) if b.storage.on_host]
-    copies: dict[str, Buffer] = {}
-    for array in arrays:
-        copies[array.term] = _implicit_array(run, config.span)
-        _implicit_copy(call, config.span, array, stream, to_device=True)
+    copies: list[tuple[Buffer, Buffer]] = []
+    for array in [b for v in arguments.positional for b in buffers_in(v) if b.storage.on_host]:
+        device = _implicit_array(run, config.span)
+        _implicit_copy(call, config.span, device, array, Direction.H2D, stream)
+        copies.append((array, device))
     _kernel(run, config.span, "numba", getattr(getattr(config.kernel, "function", None), "name", "kernel"), stream, arguments.positional)
-    for array in arrays:
-        _implicit_copy(call, config.span, array, stream, to_device=False)
-        run.machine.free(ops.Free(config.span, "numba", "kernel", memory=Memory.DEVICE, buffer=copies[array.term], kind="drop"))
+    for array, device in copies:
+        _implicit_copy(call, config.span, array, device, Direction.D2H, stream)
+        run.machine.free(ops.Free(config.span, "numba", "kernel", memory=Memory.DEVICE, buffer=device, kind="drop"))
     return Const(None)
 
 
@@ -85,21 +85,16 @@ def numba_call(run: Run, callee: FunctionValue, arguments: Arguments, site: Call
 
 def _implicit_array(run: Run, span: Span) -> Buffer:
     """The device array that stands in for a host array: allocated for this launch alone, and numba has no pool."""
-    buffer = Buffer(run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL, library="numba"))
+    storage = run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL, library="numba")
+    buffer = Buffer(storage, type="numba.cuda.cudadrv.devicearray.DeviceNDArray")
     cached = not run.file.settings.get("numba", True)
     run.machine.alloc(ops.Alloc(span, "numba", "kernel", memory=Memory.DEVICE, cached=cached, buffer=buffer))
     return buffer
 
 
-def _implicit_copy(call: Call, span: Span, array: Buffer, stream: Stream | None, to_device: bool) -> None:
+def _implicit_copy(call: Call, span: Span, dst: Buffer, src: Buffer, direction: Direction, stream: Stream | None) -> None:
     """numba copies host arrays to the device before the launch and back after it, on the launch's stream (args.py)."""
-
-    device = Buffer(
-        call.run.storage(Memory.DEVICE, "argument", evidence=Evidence.LITERAL), type="numba.cuda.cudadrv.devicearray.DeviceNDArray"
-    )
     asynchronous = stream is not None and stream.kind != "null"
-    dst, src = (device, array) if to_device else (array, device)
-    direction = ops.Direction.H2D if to_device else ops.Direction.D2H
     call.site.span = span
     issue_copy(call, dst, src, direction, asynchronous=asynchronous, stream=stream, evidence=Evidence.LITERAL)
 
