@@ -31,9 +31,7 @@ def member(run: Run, value: Instance, name: str) -> Value | None:
         held = value.attrs[name]
         if value.foreign and not value.file.is_cuda and isinstance(held, Const) and held.value in (None, 0, False):
             return _assigned_elsewhere(run, value, name) or held
-        if value.foreign and isinstance(held, Opaque) and held.cpp_type is not None and held.cpp_type.pointers == 1 and not held.attrs:
-            return _pointed_to(run, value, name, held)
-        return held
+        return _pointed_to(run, value, name, held) if value.foreign and isinstance(held, Opaque) else held
     found = find_method(run, value.definition, value.file, name)
     if found is not None:
         function, owner, file = found
@@ -48,15 +46,12 @@ def member(run: Run, value: Instance, name: str) -> Value | None:
 
 
 def _pointed_to(run: Run, value: Instance, name: str, held: Opaque) -> Value:
-    """C++: a pointer to an object of a class at hand, in an object from out of view."""
-    if (
-        held.buffer is not None
-        or held.name not in (f"{value.term}.{name}", f"uninitialised:{value.term}.{name}")
-        or len(run.frames) > 4
-        or held.cpp_type is None
-    ):
+    """C++: a member of an object from out of view; the object behind it, where it is a pointer to one of a class at hand."""
+    kind, term = held.cpp_type, f"{value.term}.{name}"
+    untouched = not held.attrs and held.buffer is None and held.name in (term, f"uninitialised:{term}")
+    if kind is None or kind.pointers != 1 or not untouched or len(run.frames) > 4:
         return held
-    made = typed_value(run, held.cpp_type, f"{value.term}.{name}")
+    made = typed_value(run, kind, term)
     if isinstance(made, Instance):
         value.attrs[name] = made
         return made
