@@ -568,6 +568,17 @@ def _inside(values: list[object] | tuple[object, ...]) -> Iterator[object]:
             yield from _inside(value)
 
 
+def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:
+    """The methods of a module's classes, each with its class, then its functions; overloads and declarations included."""
+    for definition in dict.fromkeys(module.classes.values()):
+        for overloads in definition.methods.values():
+            for function in overloads:
+                yield function, definition
+    for overloads in module.functions.values():
+        for function in overloads:
+            yield function, None
+
+
 def walk(node: object) -> Iterator[object]:
     """``node`` and everything below it, nested functions and classes included."""
     stack = [node]

@@ -31,6 +31,7 @@ from streamlint.program import (
     Name,
     Position,
     Starred,
+    functions_of,
     walk,
 )
 
@@ -158,8 +159,7 @@ def _with_host_work(module: Module | None) -> Module | None:
     """The module if a host function in it has work for the device."""
     if module is None:
         return None
-    methods = [overloads for definition in module.classes.values() for overloads in definition.methods.values()]
-    return module if any(_works(function) for overloads in (*module.functions.values(), *methods) for function in overloads) else None
+    return module if any(_works(function) for function, _ in functions_of(module)) else None
 
 
 def _works(function: Function) -> bool:

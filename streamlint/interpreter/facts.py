@@ -83,12 +83,8 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     for definition in dict.fromkeys(file.module.classes.values()):
         if any(f.type is not None and _is_stream(f.type) for f in definition.fields):
             facts.classes_with_streams.add(definition.qualname)
-        for overloads in definition.methods.values():
-            for function in overloads:
-                _scan(facts, function)
-    for overloads in file.module.functions.values():
-        for function in overloads:
-            _scan(facts, function)
+    for function, _ in p.functions_of(file.module):
+        _scan(facts, function)
     return facts
 
 

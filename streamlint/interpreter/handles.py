@@ -36,21 +36,13 @@ def handles_of(files: Iterable[File]) -> Handles:
     """Collect them from some files."""
     found = Handles()
     for file in files:
-        for function in _functions(file):
+        for function, _ in p.functions_of(file.module):
             aliases = {param.name for param in function.params}
             aliases |= {node.name for node in p.walk(function) if isinstance(node, p.Declare) and node.value is not None}
             for node in p.walk(function):
                 if isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.args:
                     _note(found, node.function.id, node.args[0].value, aliases)
     return found
-
-
-def _functions(file: File) -> Iterable[p.Function]:
-    for overloads in file.module.functions.values():
-        yield from overloads
-    for definition in dict.fromkeys(file.module.classes.values()):
-        for overloads in definition.methods.values():
-            yield from overloads
 
 
 def _note(found: Handles, called: str, handle: p.Expression, aliases: set[str]) -> None:

@@ -28,6 +28,7 @@ from streamlint.program import (
     Try,
     Type,
     With,
+    functions_of,
     walk,
 )
 
@@ -228,10 +229,7 @@ class Program:
         file = File(module, self, models=models)
         self.files[key or module.path] = file
         _index(file)
-        for overloads in file.functions.values():
-            self._owners.update((id(function), file) for function in overloads)
-        for definition in module.classes.values():
-            self._owners.update((id(function), file) for overloads in definition.methods.values() for function in overloads)
+        self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:
             return file
         parts = PurePosixPath(module.path.replace("\\", "/"))

@@ -7,7 +7,7 @@ where nothing that a check asks of could have happened; a test holds this agains
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamlint import program as p
@@ -17,6 +17,8 @@ from streamlint.interpreter.index import File
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
 # A word that changes the meaning of code anywhere in its file.
 _FILE_WIDE = frozenset({"set_allocator"})
+# Methods that run without their name being written: where an object is made, called, entered, iterated, left.
+_UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
 _MOST_CALLEES = 200
 _DEEPEST = 2
 
@@ -160,24 +162,9 @@ class Relevance:
         if self._methods is None:
             self._methods = {}
             for file in self._reach():
-                for definition in dict.fromkeys(file.module.classes.values()):
-                    for method, overloads in definition.methods.items():
-                        self._methods.setdefault(definition.name if method == "__init__" else method, []).extend(overloads)
-                        if method in (
-                            "__call__",
-                            "forward",
-                            "operator()",
-                            "__enter__",
-                            "__exit__",
-                            "__iter__",
-                            "__next__",
-                            "__del__",
-                            "__getitem__",
-                        ):
-                            self._methods.setdefault(definition.name, []).extend(overloads)
-                for overloads in file.module.functions.values():
-                    for function in overloads:
-                        self._methods.setdefault(function.name, []).append(function)
+                for function, definition in p.functions_of(file.module):
+                    for called in _names_of(function, definition):
+                        self._methods.setdefault(called, []).append(function)
         return self._methods.get(name, ())
 
     def _reach(self) -> list[File]:
@@ -291,6 +278,14 @@ class Relevance:
             text = self.text(function) + self._macros_in(function)
             self._words[key] = frozenset(word for word in words if word in text)
         return self._words[key]
+
+
+def _names_of(function: p.Function, definition: p.Class | None) -> Iterator[str]:
+    """The names that may stand where it is called: its own, and its class's where an object is made or used."""
+    if definition is None or function.name != "__init__":
+        yield function.name
+    if definition is not None and function.name in _UNSAID:
+        yield definition.name
 
 
 @functools.lru_cache(maxsize=64)

@@ -52,18 +52,12 @@ class Root:
 def roots_of(file: File) -> Iterator[Root]:
     """Every function and method of a file, and its top-level statements."""
     seen: set[int] = set()
-    for definition in dict.fromkeys(file.module.classes.values()):
-        for overloads in definition.methods.values():
-            for function in overloads:
-                if id(function) not in seen and _has_body(function):
-                    seen.add(id(function))
-                    yield Root(file, function, definition)
-    for overloads in file.module.functions.values():
-        for function in overloads:
-            if id(function) not in seen and _has_body(function):
-                seen.add(id(function))
-                owner = file.class_named(function.class_name) if function.class_name else None
-                yield Root(file, function, owner)
+    for function, definition in p.functions_of(file.module):
+        if id(function) not in seen and _has_body(function):
+            seen.add(id(function))
+            if definition is None and function.class_name:
+                definition = file.class_named(function.class_name)
+            yield Root(file, function, definition)
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
 
