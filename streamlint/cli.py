@@ -12,6 +12,7 @@ from streamlint import __version__
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
+    "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
     "rule": ("streamlint.commands.rule", "explain rules"),
 }
 FAILED = 2

@@ -110,6 +110,7 @@ class Copy(Operation):
     host_gapped: bool = False
     host_made_in: tuple[Span, ...] | None = None  # the calls in progress when the host memory was made
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
+    followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 
 
 @dataclass(eq=False, slots=True)
@@ -122,6 +123,7 @@ class Launch(Operation):
     kind: str = "kernel"  # kernel, memset, library, compute, thrust
     host_waits: bool = False
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
+    followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 
 
 @dataclass(eq=False, slots=True)

@@ -92,7 +92,7 @@ class ImplicitDefaultStream(Check):
             return
         if self._ordered_on_purpose(path):
             return
-        reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation, path)
+        reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
         if reason is None:
             return
         race = self._is_race(operation, path)
@@ -122,7 +122,7 @@ class ImplicitDefaultStream(Check):
             return None
         if self._has_stream_at_hand(operation, facts):
             return "a stream is at hand here"
-        if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation, path)):
+        if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
             return "other streams have work in flight"
         return None
 
@@ -163,30 +163,19 @@ class ImplicitDefaultStream(Check):
         """A function whose other launches in the same body have a stream."""
         return function in facts.functions_with_streams and any(given for _, name, given in facts.launches if name == function)
 
-    def _reason_python(self, operation: Launch | Copy, path: Trace) -> str | None:
+    def _reason_python(self, operation: Launch | Copy) -> str | None:
         if operation.api == "torch" or operation.context.setup:
             return None
         beside = [s for s in operation.beside if s.blocking and s.kind == "created"]
         if not beside:
             return None
-        if len(beside) > 1 or operation.context.loops or self._holds_up_another(operation, path):
+        if len(beside) > 1 or operation.context.loops or self._holds_up_another(operation):
             return "other streams have work in flight"
         return None
 
-    def _holds_up_another(self, operation: Launch | Copy, path: Trace) -> bool:
-        """Behind it another stream gets work, with nothing that makes the host wait in between."""
-        before = {stream.key for stream in operation.beside}
-        for later in path.after(operation):
-            if isinstance(later, Synchronize):
-                return False
-            if (
-                isinstance(later, Launch | Copy)
-                and later.stream is not None
-                and later.stream.kind == "created"
-                and later.stream.key not in before
-            ):
-                return True
-        return False
+    def _holds_up_another(self, operation: Launch | Copy) -> bool:
+        """Behind it a stream that had nothing in flight gets work."""
+        return any(stream not in operation.beside for stream in operation.followed_by)
 
     def _ordered_on_purpose(self, path: Trace) -> bool:
         """The path makes the null stream wait for an event, or others for one recorded on it: its place is deliberate."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streamlint import cuda_model
-from streamlint.cuda_model import NULL, Clocks, Stamp, Strength
+from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength
 from streamlint.findings import Step
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
@@ -47,6 +47,7 @@ class Machine:
         self.conflicts: list[Conflict] = []
         self.streams: dict[str, Stream] = {}
         self.pending: dict[int, Storage] = {}  # storages with device writes that the host may not have seen
+        self._on_null: list[tuple[Copy | Launch, Stamp]] = []  # null-stream work that the host may not have seen end
         self._keys = itertools.count(1)
         self.context = Context()
         self.capture: Step | None = None  # a graph is being captured: work is recorded, and does not run
@@ -90,18 +91,17 @@ class Machine:
         operation.beside = self._beside(stream)
         if stream is None:
             return
-        before = self.clocks.of(stream.key).copy()
-        stamp = self.clocks.issue(stream.key)
+        stamp = self._issue(operation, stream)
         if operation.src is not None:
             self._device_access(operation, operation.src, stamp, write=False)
         if operation.dst is not None:
             self._device_access(operation, operation.dst, stamp, write=True)
-        wait = cuda_model.copy_wait(operation.direction, operation.host_memory, operation.asked_async)
+        wait = cuda_model.copy_wait(operation.direction, operation.host_memory, operation.asked_async, operation.nbytes)
         unknown = operation.direction is Direction.UNKNOWN and not operation.asked_async
         if wait.strength is Strength.GUARANTEED or unknown:
             # A pageable upload returns once its source is staged: the work before it has ended, the transfer may not have.
-            staged = operation.direction is Direction.H2D and operation.host_memory is Memory.PAGEABLE
-            self.clocks.synchronize(before if staged else self.clocks.of(stream.key))
+            behind = self.clocks.of(stream.key)
+            self.clocks.synchronize({**behind, stamp.stream: stamp.tick - 1} if wait.scope is Scope.BEFORE else behind)
             self._settle()
 
     def launch(self, operation: Launch) -> None:
@@ -110,7 +110,7 @@ class Machine:
             return
         stream = self.know(operation.stream)
         operation.beside = self._beside(stream)
-        stamp = self.clocks.issue(stream.key)
+        stamp = self._issue(operation, stream)
         for buffer in operation.reads:
             self._device_access(operation, buffer, stamp, write=False)
         for buffer in operation.writes:
@@ -118,6 +118,16 @@ class Machine:
         if operation.host_waits:
             self.clocks.synchronize_stream(stream.key)
             self._settle()
+
+    def _issue(self, operation: Copy | Launch, stream: Stream) -> Stamp:
+        stamp = self.clocks.issue(stream.key)
+        if stream.kind == "null":
+            self._on_null.append((operation, stamp))
+        elif stream.kind == "created":
+            for earlier, work in self._on_null:
+                if not self.clocks.host_sees(work) and stream not in earlier.followed_by:
+                    earlier.followed_by = (*earlier.followed_by, stream)
+        return stamp
 
     def _beside(self, stream: Stream | None) -> tuple[Stream, ...]:
         """For work on the null stream: the other streams that hold work which the host has not seen end."""
@@ -189,8 +199,7 @@ class Machine:
             self.know(on)
             self.clocks.wait(stream.key, self.clocks.record(on.key))
         elif isinstance(on, Event) and not on.unknown:
-            # Before the first record an event stands for no work at all.
-            self.clocks.wait(stream.key, on.snapshot or {})
+            self.clocks.wait(stream.key, on.snapshot)
         else:
             # It is not known what is awaited: taken as something that orders everything.
             for clock in list(self.clocks.streams.values()):
@@ -270,6 +279,7 @@ class Machine:
         self._settle()
 
     def _settle(self) -> None:
+        self._on_null = [(operation, stamp) for operation, stamp in self._on_null if not self.clocks.host_sees(stamp)]
         done = []
         for key, storage in self.pending.items():
             storage.writes = [access for access in storage.writes if not self.clocks.host_sees(access.stamp)]

@@ -26,7 +26,7 @@ from streamlint.verify.lab import Lab, LabError
 _PR_SET_PDEATHSIG = 1
 
 
-class _Answers:
+class Answers:
     """The private end of the pipe to the parent. Anything else that prints is sent to standard error."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Answers:
         self._pipe.flush()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """A hung child must not outlive a parent that was killed (Linux only; elsewhere the watchdog alone does it)."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -84,7 +84,7 @@ def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
-def run_jobs(answers: _Answers, jobs: list[dict[str, Any]]) -> None:
+def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
     """Run each job; after anything but a lab error stop, since the context may be broken: the parent starts a fresh child."""
     from streamlint.verify import templates
     from streamlint.verify.experiments import EXPERIMENTS
@@ -115,8 +115,8 @@ def _first_line(problem: BaseException) -> str:
 
 
 def main(argv: list[str]) -> int:
-    _die_with_parent()
-    answers = _Answers()
+    die_with_parent()
+    answers = Answers()
     request = json.loads(argv[0])
     try:
         if request["do"] == "probe":

@@ -20,7 +20,7 @@ from streamlint.verify.criteria import Judgement, Verdict
 from streamlint.verify.runner import Job, Result, Speaker
 
 FORMATS = ("full", "json", "markdown")
-_INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
+INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
 
 
 class Machine(Protocol):
@@ -54,13 +54,13 @@ def run(options: argparse.Namespace, machine: Machine | None = None) -> int:
         return _fail(f"no templates for {', '.join(unknown)}; there are some for {', '.join(templates.load())}")
     if machine is None:
         if importlib.util.find_spec("cupy") is None:
-            return _fail(f"verify needs CuPy, which is not installed; {_INSTALL}")
+            return _fail(f"verify needs CuPy, which is not installed; {INSTALL}")
         from streamlint.verify.device import Device
 
         machine = Device(options.device)
     probed = machine.probe()
     if "reason" in probed:
-        return _fail(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {_INSTALL}")
+        return _fail(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {INSTALL}")
     facts = evidence.platform_facts(probed, options.device)
     name = evidence.platform_name(facts)
     _say(name)

@@ -51,16 +51,16 @@ class Device:
         self.number = number
         self.arch = ""
 
-    def environment(self, api: str = "cupy") -> dict[str, str]:
-        """The child's environment. torch has thousands of kernels: it loads them lazily and the warm-up run loads those in use."""
+    def environment(self, *, lazy: bool = False, beside: Sequence[int] = ()) -> dict[str, str]:
+        """The child's environment. ``lazy``: kernels are loaded when first launched. ``beside``: more devices that the child may see."""
         environment = {key: value for key, value in os.environ.items() if key not in _UNSET}
         visible = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
-        chosen = visible[self.number] if self.number < len(visible) else str(self.number)
+        chosen = ",".join(visible[number] if number < len(visible) else str(number) for number in (self.number, *beside))
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *(part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part)]
         environment |= {
             "CUDA_VISIBLE_DEVICES": chosen,
-            "CUDA_MODULE_LOADING": "LAZY" if api == "torch" else "EAGER",
+            "CUDA_MODULE_LOADING": "LAZY" if lazy else "EAGER",
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
             "TORCH_EXTENSIONS_DIR": str(cache_folder() / f"torch-{self.arch or 'any'}"),
@@ -70,7 +70,8 @@ class Device:
         return environment
 
     def _child(self, request: dict[str, Any], api: str = "cupy") -> Child:
-        return Child([sys.executable, "-m", "streamlint.verify.child", json.dumps(request)], self.environment(api))
+        # torch has thousands of kernels: it loads them lazily, and the warm-up run loads those in use.
+        return Child([sys.executable, "-m", "streamlint.verify.child", json.dumps(request)], self.environment(lazy=api == "torch"))
 
     def probe(self) -> dict[str, Any]:
         """The platform's facts, or ``{"reason": …}`` where no GPU answers."""

@@ -27,6 +27,8 @@ LIMIT_S = 3.0  # device time after which a gate gives up by itself
 START_S = 2.0  # host time within which a gate must have said that it runs
 POOL_BYTES = 512 << 20  # CuPy's device pool; torch gets as much: below 1 GiB together
 _SLOT = 16  # 32-bit words between two flags: one cache line each
+_FIRST_FLAG = 8  # the slots before it are the gate's and the mark's
+FLAGS = 48
 
 # `open` and `running` lie in mapped host memory. globaltimer counts ns and is the same clock on all SMs. __nanosleep keeps the spin from
 # flooding the bus.
@@ -131,6 +133,22 @@ class Lab:
         self._launch(self._mark, stream, self._word(4), self.cupy.int32(self._token))
         return self._token
 
+    def post(self, stream: int, flag: int) -> None:
+        """Launch a kernel that raises a flag; ``flag`` counts from 0 to ``FLAGS - 1``."""
+        self._launch(self._mark, stream, self._word(_FIRST_FLAG + flag), self.cupy.int32(1))
+
+    def address(self, flag: int) -> int:
+        """Where a flag lies, for a kernel of one's own to raise."""
+        return self._address + 4 * _SLOT * (_FIRST_FLAG + flag)
+
+    def raise_flag(self, flag: int, value: int = 1) -> None:
+        """Set a flag from the host; 0 takes it down."""
+        self._set(_FIRST_FLAG + flag, value)
+
+    def posted(self, flag: int) -> bool:
+        """Whether a flag is up."""
+        return self._get(_FIRST_FLAG + flag) != 0
+
     def marked(self, token: int) -> bool:
         """Whether the mark of that token has run."""
         return self._get(4) == token
@@ -194,8 +212,13 @@ class Gate:
             raise LabError("the gate was never opened")
         return self.opened_at
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether the gate opened by itself at its limit: then there is no number."""
+        return bool(self._lab._get(3))
+
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.open()
         self._lab.settle()
-        if kind is None and self._lab._get(3):
+        if kind is None and self.gave_up:
             raise GateGaveUpError(f"the gate gave up by itself after {LIMIT_S:.0f} s, so there is no number")

@@ -20,11 +20,12 @@ _KILL_WAIT_S = 10.0
 class Child:
     """Runs a command in a process group of its own and reads JSON objects, one a line, from its standard output."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None, *, listens: bool = False) -> None:
+        """``listens``: the child reads requests from its standard input (:meth:`ask`)."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         self._process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if listens else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=None if environment is None else dict(environment),
@@ -49,6 +50,13 @@ class Child:
                 self.garbage.append(text[:200])
         self._messages.put(None)
 
+    def ask(self, request: Message) -> None:
+        """Send a request. A child that died is noticed by the next :meth:`read`."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+
     def read(self, seconds: float) -> Message | None:
         """The next answer; ``None`` once the child has closed its output. ``TimeoutError`` after that many seconds of silence."""
         try:
@@ -63,6 +71,9 @@ class Child:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_KILL_WAIT_S)
         self._errors.close()
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
         self._reader.join(1.0)
         if self._process.stdout is not None and not self._reader.is_alive():
             self._process.stdout.close()

@@ -56,7 +56,7 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         data = [stream or run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
     if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
         shadow = run.machine.clocks
-        run.machine.clocks = type(shadow)({k: dict(v) for k, v in shadow.streams.items()}, dict(shadow.host), set(shadow.blocking))
+        run.machine.clocks = shadow.copy()
         # In stream order: all earlier work of its stream has ended when it runs.
         try:
             run.machine.clocks.synchronize_device()

@@ -1,0 +1,171 @@
+"""What is behind what: streams, the null stream's barrier, events, host functions, copies between devices."""
+
+from __future__ import annotations
+
+from streamlint.cuda_model.documents import GUIDE, HEADER, STREAM_SYNC
+from streamlint.cuda_model.strength import Fact, Strength
+
+NEVER, MAY, OBSERVED, GUARANTEED = Strength
+
+ORDER: tuple[Fact, ...] = (
+    Fact(
+        "stream-order",
+        "Work on one stream, host functions included, runs in the order of its issue.",
+        GUARANTEED,
+        f"{GUIDE}: streams",
+        shown_by="T0 launch @n1 <gate\nT0 eventRecord @n1 #0\nT0 streamWaitEvent @b1 #0\nT0 launch @b1",
+    ),
+    Fact(
+        "null-waits-for-blocking",
+        "Work on the null stream runs after the earlier work of all blocking streams.",
+        GUARANTEED,
+        STREAM_SYNC,
+        shown_by="T0 launch @b1 <gate\nT0 launch @null",
+    ),
+    Fact(
+        "blocking-waits-for-null",
+        "Work on a blocking stream runs after the earlier work of the null stream.",
+        GUARANTEED,
+        STREAM_SYNC,
+        shown_by="T0 launch @null <gate\nT0 launch @b1",
+    ),
+    Fact(
+        "null-barrier-holds-nonblocking",
+        "The null stream and non-blocking streams wait for each other.",
+        NEVER,
+        f"{STREAM_SYNC}: except those created with cudaStreamNonBlocking",
+        shown_by="T0 launch @null <gate\nT0 launch @n1",
+    ),
+    Fact(
+        "per-thread-stream-is-blocking",
+        "The per-thread default stream takes part in the null stream's barrier.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: it is not a non-blocking stream",
+        shown_by="T0 launch @null <gate\nT0 launch @ptds",
+    ),
+    Fact(
+        "event-order",
+        "Work issued to a stream after cudaStreamWaitEvent runs after all that the event stands for.",
+        GUARANTEED,
+        f"{GUIDE}: events",
+        shown_by="T0 launch @n1 <gate\nT0 eventRecord @n1 #0\nT0 streamWaitEvent @n2 #0\nT0 launch @n2",
+    ),
+    Fact(
+        "event-covers-later-work",
+        "An event stands for work issued to its stream after the record too.",
+        NEVER,
+        f"{HEADER}: cudaEventRecord captures the contents of the stream at the time of the call",
+        shown_by="T0 eventRecord @n1 #0\nT0 launch @n1 <gate\nT0 streamWaitEvent @n2 #0\nT0 launch @n2",
+    ),
+    Fact(
+        "record-on-blocking-waits-for-null",
+        "An event recorded on a blocking stream stands for the null stream's earlier work too.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: all blocking streams wait on the legacy stream",
+        shown_by="T0 launch @null <gate\nT0 eventRecord @b1 #0\nT0 eventSynchronize #0",
+    ),
+    Fact(
+        "record-holds-its-stream",
+        "A blocking stream with nothing but a record after null-stream work is busy until that work has ended.",
+        MAY,
+        f"{STREAM_SYNC}: all blocking streams wait on the legacy stream",
+        "H200: it is not; cudaStreamSynchronize and cudaStreamQuery of the stream return at once, though the event is not complete",
+        shown_by="T0 launch @null <gate\nT0 eventRecord @b1 #0\nT0 streamSynchronize @b1",
+    ),
+    Fact(
+        "wait-for-nothing-is-a-barrier",
+        "cudaStreamWaitEvent on the null stream is a barrier even if the event was never recorded.",
+        MAY,
+        f"{STREAM_SYNC}: an action such as cudaStreamWaitEvent()",
+        "H200: it does nothing",
+        shown_by="T0 launch @b1 <gate\nT0 streamWaitEvent @null #0\nT0 launch @b2",
+    ),
+    Fact(
+        "record-on-null-waits-for-blocking",
+        "An event recorded on the null stream stands for the earlier work of all blocking streams.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: an action in the legacy stream first waits on all blocking streams",
+        shown_by="T0 launch @b1 <gate\nT0 eventRecord @null #0\nT0 eventSynchronize #0",
+    ),
+    Fact(
+        "wait-on-null-is-a-barrier",
+        "cudaStreamWaitEvent on the null stream waits for all blocking streams and makes them wait.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: an action such as cudaStreamWaitEvent()",
+        shown_by="T0 launch @b1 <gate\nT0 eventRecord @n1 #0\nT0 streamWaitEvent @null #0\nT0 launch @b2",
+    ),
+    Fact(
+        "ordered-alloc-on-null-waits-for-blocking",
+        "cudaMallocAsync on the null stream is a barrier, as a launch is.",
+        MAY,
+        f"{STREAM_SYNC} names no exception",
+        "H200: it is none",
+        shown_by="T0 launch @b1 <gate\nT0 mallocAsync @null\nT0 launch @b2",
+    ),
+    Fact(
+        "ordered-alloc-on-blocking-waits-for-null",
+        "cudaMallocAsync on a blocking stream waits for the null stream, as a launch does.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: all blocking streams wait on the legacy stream",
+        shown_by="T0 launch @null <gate\nT0 mallocAsync @b1\nT0 streamSynchronize @b1",
+    ),
+    Fact(
+        "ordered-free-on-blocking-waits-for-null",
+        "cudaFreeAsync on a blocking stream waits for the null stream, as a launch does.",
+        GUARANTEED,
+        f"{STREAM_SYNC}: all blocking streams wait on the legacy stream",
+        shown_by="T0 launch @null <gate\nT0 freeAsync @b1\nT0 streamSynchronize @b1",
+    ),
+    Fact(
+        "ordered-free-on-null-waits-for-blocking",
+        "cudaFreeAsync on the null stream is a barrier, as a launch is.",
+        OBSERVED,
+        f"{STREAM_SYNC} names no exception",
+        shown_by="T0 launch @b1 <gate\nT0 freeAsync @null\nT0 launch @b2",
+    ),
+    Fact(
+        "host-functions-are-serialised",
+        "A host function that blocks keeps host functions of other streams from running.",
+        OBSERVED,
+        f"{HEADER}: host functions without a mandated order may be serialized",
+        shown_by="T0 launch @n2 <hostgate\nT0 launchHostFunc @n1",
+    ),
+    Fact(
+        "peer-copies-without-access-serialise",
+        "A peer copy without peer access waits for earlier such copies on other streams.",
+        OBSERVED,
+        hardware="H200",
+        shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @n2\nT0 launch @n2",
+    ),
+    Fact(
+        "peer-sync-is-a-barrier",
+        "cudaMemcpyPeer waits for all earlier work on both devices.",
+        MAY,
+        f"{HEADER}: serialized with all pending and future asynchronous work of the current, the source and the destination device",
+        "H200: it is ordered as null-stream work of the current device; non-blocking streams and the other device's work go by",
+        shown_by="T0 launch @n1 <gate\nT0 memcpyPeer\nT0 launch @null",
+    ),
+    Fact(
+        "peer-copy-is-work-of-both-devices",
+        "What waits for a device waits for a peer copy from or to it, whichever device's stream the copy is on.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 memcpyPeerAsync @q1 <gate\nT0 free",
+    ),
+    Fact(
+        "host-functions-wait-across-devices",
+        "A host function that blocks keeps host functions of other devices from running.",
+        MAY,
+        f"{HEADER}: host functions without a mandated order may be serialized",
+        "H200: each device has its own",
+        shown_by="T0 launch @q1 <hostgate\nT0 launchHostFunc @n1",
+    ),
+    Fact(
+        "waits-reach-other-devices",
+        "cudaDeviceSynchronize, cudaFree and their like wait for work of other devices than the current one.",
+        NEVER,
+        f"{HEADER}: cudaDeviceSynchronize waits for the current device",
+        shown_by="T0 launch @q1 <gate\nT0 deviceSynchronize",
+    ),
+)

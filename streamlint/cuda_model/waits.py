@@ -1,0 +1,56 @@
+"""What the interpreter asks of a copy: does the host wait for it, and how surely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamlint.cuda_model.effects import EFFECTS, Scope, Waits
+from streamlint.cuda_model.facts import FACTS
+from streamlint.cuda_model.strength import Strength
+from streamlint.operations import Direction, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class HostWait:
+    """Whether a call returns only after what ``scope`` names has ended, how surely, and why we say so."""
+
+    strength: Strength
+    source: str
+    scope: Scope = Scope.ITSELF
+
+
+def _of(waits: tuple[Waits, ...]) -> HostWait:
+    fact = FACTS[waits[0].fact]
+    return HostWait(fact.strength, fact.source, waits[0].scope)
+
+
+_COPIES: dict[tuple[Direction, Memory, bool, bool], HostWait] = {
+    (row.direction, row.memory, row.asynchronous, row.big): _of(row.waits)
+    for row in EFFECTS.values()
+    if row.api.startswith("cudaMemcpy") and row.waits
+}
+_SYNCHRONOUS = HostWait(Strength.GUARANTEED, "API synchronization behavior: synchronous forms")
+
+
+def copy_wait(direction: Direction, memory: Memory, asynchronous: bool, nbytes: int | None = None) -> HostWait:
+    """Whether the host waits in a copy. ``nbytes`` sizes a pageable upload; unknown, it counts as one that is staged.
+
+    Device-to-device copies never make the host wait. Memory of unknown kind gets what all kinds share.
+    """
+    if direction is Direction.H2H:
+        return _COPIES[Direction.H2H, Memory.PAGEABLE, True, False]
+    if direction is Direction.D2D:
+        return _COPIES[Direction.D2D, Memory.DEVICE, True, False]
+    if direction is Direction.PEER:
+        return _COPIES[Direction.PEER, Memory.UNKNOWN, asynchronous, False]
+    big = nbytes is not None and nbytes > BIG_BYTES
+    for size in (big, False):
+        if found := _COPIES.get((direction, memory, asynchronous, size)):
+            return found
+    if not asynchronous and direction in (Direction.H2D, Direction.D2H):
+        return _SYNCHRONOUS
+    return HostWait(Strength.MAY, "memory of unknown kind")
+
+
+# Pageable uploads of this many bytes and more waited for their stream (H200: the line lies between 1 and 16 MB).
+BIG_BYTES = 1 << 20

@@ -1,0 +1,168 @@
+"""``streamlint litmus``: random programs against the CUDA model.
+
+Exit codes: 0 the GPU did what the model says, 1 it did not (a repeatable disagreement), 2 nothing could run. ``--self-test`` turns facts of
+the model round, one after the other, and each must be caught: 0 if all are, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamlint.cuda_model import FACTS
+from streamlint.errors import StreamlintError, did_you_mean
+from streamlint.litmus import report
+from streamlint.litmus.predict import strengths
+from streamlint.litmus.program import Program, parse
+from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
+from streamlint.verify import evidence
+from streamlint.verify.command import INSTALL
+
+FORMATS = ("full", "json")
+SELF_TEST_S = 60.0  # within which a fact that was turned round must be caught
+# Facts that rest on different parts of the model: order, barrier, events, copies, frees, locks.
+TURNED = (
+    "blocking-waits-for-null",
+    "null-barrier-holds-nonblocking",
+    "event-order",
+    "record-on-blocking-waits-for-null",
+    "null-synchronize-waits-for-blocking",
+    "d2h-pageable-async-waits",
+    "h2d-pageable-big-async-waits",
+    "free-waits",
+    "pageable-copy-on-null-holds-all",
+    "free-holds-all",
+)
+Spawn = Callable[[], Speaker]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``streamlint litmus``."""
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="N", help="how long to run random programs; default: 60")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed gives the same programs; default: 1")
+    parser.add_argument("--replay", metavar="FILE", help="run the programs of a file, or of an earlier run's JSON, instead of random ones")
+    parser.add_argument("--pairs", action="store_true", help="every call beside every call that may wait, instead of random programs")
+    parser.add_argument("--output-format", choices=FORMATS, default="full", help="default: full")
+    parser.add_argument("--output-file", "-o", metavar="FILE", help="write the report there instead of to standard output")
+    parser.add_argument("--save", metavar="FILE", help="write the minimal programs of all disagreements there, as text for --replay")
+    parser.add_argument("--self-test", action="store_true", help="turn facts of the model round: each must be caught within a minute")
+    parser.add_argument("--turn", action="append", default=[], metavar="FACT", help="with --self-test: this fact only; repeatable")
+    parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
+    parser.add_argument("--no-peers", action="store_true", help="leave a second GPU alone: no copies between devices")
+
+
+def run(options: argparse.Namespace, spawn: Spawn | None = None) -> int:
+    """Fuzz, replay or self-test, and report; returns the exit code."""
+    programs = read_programs(options.replay) if options.replay else None
+    for fact in options.turn:
+        if fact not in FACTS:
+            raise StreamlintError(f"there is no fact '{fact}'{did_you_mean(fact, FACTS)}")
+    if spawn is None:
+        if importlib.util.find_spec("cupy") is None:
+            return _fail(f"litmus needs CuPy, which is not installed; {INSTALL}")
+        spawn = _spawner(options)
+    try:
+        if options.self_test:
+            return _self_test(options, spawn)
+        return _compare(options, spawn, programs)
+    except NothingRanError as problem:
+        return _fail(f"litmus needs an NVIDIA GPU that CuPy can use ({problem})")
+
+
+def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Program] | None) -> int:
+    session = Session(spawn, strengths(), _say)
+    try:
+        session.start()
+        if programs is not None:
+            tally = session.replay(programs)
+        elif options.pairs:
+            tally = session.pairs()
+        else:
+            session.show_facts()
+            tally = session.fuzz(options.seed, options.seconds)
+    except KeyboardInterrupt:
+        tally = session.tally
+    finally:
+        session.close()
+    _say(progress_line(tally))
+    seed = None if options.pairs or programs is not None else options.seed
+    document = report.document(tally, _facts(tally, options), seed)
+    _write(report.text(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options)
+    if options.save:
+        Path(options.save).write_text(report.programs_text(tally), encoding="utf-8")
+    if not tally.runs:
+        return _fail("no run had an outcome")
+    return int(bool(tally.disagreed or tally.hung))
+
+
+def _self_test(options: argparse.Namespace, spawn: Spawn) -> int:
+    results: list[dict[str, Any]] = []
+    facts: dict[str, Any] = {}
+    session = Session(spawn, strengths())
+    try:
+        session.start()
+        for fact in options.turn or TURNED:
+            session.restart(strengths(fact))
+            tally = session.fuzz(options.seed, min(options.seconds, SELF_TEST_S), enough=lambda tally: tally.disagreed > 0)
+            facts = facts or _facts(tally, options)
+            caught = bool(tally.disagreements)
+            results.append(report.turned(fact, tally))
+            _say(f"{fact}: {'caught' if caught else 'NOT caught'} after {tally.seconds:.1f} s, {tally.runs} runs")
+    finally:
+        session.close()
+    document = {"schema": report.SCHEMA, "platform": facts, "self_test": results}
+    _write(
+        report.self_test_text(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options
+    )
+    return int(not all(result["caught"] for result in results))
+
+
+def read_programs(path: str) -> list[Program]:
+    """Programs of a text (blank lines between them) or of a JSON report."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise StreamlintError(f"cannot read {path}: {problem}") from None
+    if text.lstrip().startswith("{"):
+        try:
+            texts = [entry["program"] for entry in json.loads(text)["disagreements"]]
+        except (ValueError, KeyError, TypeError):
+            raise StreamlintError(f"{path} is no report of 'streamlint litmus --output-format json'") from None
+    else:
+        texts = [part for part in text.split("\n\n") if any(line.strip() and not line.startswith("#") for line in part.splitlines())]
+    return [parse(part) for part in texts]
+
+
+def _spawner(options: argparse.Namespace) -> Spawn:
+    from streamlint.verify.device import Device
+    from streamlint.verify.watchdog import Child
+
+    # A device that is not there is ignored by CUDA, and so are the ones behind it.
+    beside = () if options.no_peers else (options.device + 1,)
+    environment = Device(options.device).environment(lazy=True, beside=beside)
+    return lambda: Child([sys.executable, "-m", "streamlint.litmus.child"], environment, listens=True)
+
+
+def _facts(tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
+    return evidence.platform_facts(tally.platform, options.device)
+
+
+def _write(text: str, options: argparse.Namespace) -> None:
+    if options.output_file:
+        Path(options.output_file).write_text(text + "\n", encoding="utf-8")
+    else:
+        print(text)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _fail(message: str) -> int:
+    print(f"streamlint: {message}", file=sys.stderr)
+    return 2
