@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamlint.checks.base import Check, registry
-from streamlint.engine import Options, best
 from streamlint.findings import Finding, Problem
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
@@ -15,6 +14,8 @@ from streamlint.interpreter.relevance import Needs, satisfies_text
 from streamlint.interpreter.roots import Root, roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.trace import Trace
+from streamlint.options import Options
+from streamlint.precedence import best
 
 
 @dataclass(slots=True)

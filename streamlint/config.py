@@ -13,7 +13,7 @@ from streamlint.errors import ConfigError, did_you_mean
 from streamlint.selection import Selectors, expand, is_widest, selected
 
 if TYPE_CHECKING:
-    from streamlint.engine import Options
+    from streamlint.options import Options
 
 FORMATS = ("full", "concise", "json", "json-lines", "github")
 WORDS = {
@@ -77,7 +77,7 @@ class Settings:
 
     def options(self, coverage: bool = False) -> Options:
         """What the engine needs to know of the settings."""
-        from streamlint.engine import Options
+        from streamlint.options import Options
         from streamlint.rules import UNREADABLE, UNUSED
 
         wide = self.preview or is_widest(self.selectors)

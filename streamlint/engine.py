@@ -1,40 +1,15 @@
-"""From source texts to findings: front ends, interpreter, checks, and which code wins where several stand at one operation."""
+"""From source texts to findings: front ends, interpreter, checks."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from typing import Any
 
 from streamlint import models
-from streamlint.findings import Category, Finding, Problem, Report
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``."""
-
-    path: str
-    text: str
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What decides findings, apart from the sources. Hashable, so that it can key a cache."""
-
-    codes: frozenset[str] = frozenset()
-    default_stream: str = "auto"  # auto, legacy, per-thread
-    target_device: str = "maybe"  # maybe, cuda
-    hidden_sync: str = "hot-loops"
-    user_models: tuple[tuple[str, Any], ...] = field(default=(), hash=False)
-    coverage: bool = False
-
-
-# Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
-_PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")
-_BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL, Category.PORTABILITY)
+from streamlint.findings import Finding, Problem, Report
+from streamlint.options import Options, Source
+from streamlint.precedence import winners
 
 
 def analyse(sources: Sequence[Source], options: Options, jobs: int = 1) -> Report:
@@ -95,30 +70,3 @@ def _lower(source: Source, options: Options, program: Any, report: Report) -> No
 
 def _models(language: str, options: Options) -> models.Models:
     return models.load(language, options.user_models) if options.user_models else models.builtin(language)
-
-
-def best(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One finding a place and code: the one with the shortest trail."""
-    best: dict[tuple[Any, ...], Finding] = {}
-    for finding in findings:
-        key = (finding.span, finding.code)
-        held = best.get(key)
-        if held is None or (len(finding.trail), finding.message) < (len(held.trail), held.message):
-            best[key] = finding
-    return best.values()
-
-
-def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """One code an operation; the others are listed as related."""
-    places: dict[Any, list[Finding]] = {}
-    for finding in best(findings):
-        places.setdefault(finding.span, []).append(finding)
-    for group in places.values():
-        group.sort(key=_rank)
-        winner, *others = group
-        yield replace(winner, related=tuple(f.code for f in others)) if others else winner
-
-
-def _rank(finding: Finding) -> tuple[int, int, str]:
-    first = _PRECEDENCE.index(finding.code) if finding.code in _PRECEDENCE else len(_PRECEDENCE)
-    return (first, _BY_CATEGORY.index(finding.category), finding.code)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from streamlint import engine, suppress
 from streamlint.config import Resolver, Settings
-from streamlint.engine import Options, Source
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
+from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.rules import UNUSED
 from streamlint.selection import expand

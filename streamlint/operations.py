@@ -10,29 +10,12 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from streamlint.cuda_model.memory import Direction as Direction
+from streamlint.cuda_model.memory import Memory as Memory
 from streamlint.findings import Span, Step
 
 if TYPE_CHECKING:
     from streamlint.interpreter.values import Buffer, Event, Stream
-
-
-class Memory(enum.Enum):
-    """What a block of memory is made of. UNKNOWN is neither pageable nor pinned for any rule."""
-
-    DEVICE = "device"
-    PINNED = "pinned"
-    PAGEABLE = "pageable"
-    MANAGED = "managed"
-    UNKNOWN = "unknown"
-
-
-class Direction(enum.Enum):
-    H2D = "h2d"
-    D2H = "d2h"
-    D2D = "d2d"
-    H2H = "h2h"
-    PEER = "peer"
-    UNKNOWN = "unknown"
 
 
 class Evidence(enum.IntEnum):

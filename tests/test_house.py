@@ -17,8 +17,9 @@ import pytest
 from streamlint import analysis
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
-from streamlint.engine import Options, Source, analyse
+from streamlint.engine import analyse
 from streamlint.findings import Category, Finding
+from streamlint.options import Options, Source
 from streamlint.verify import evidence, templates
 from streamlint.verify.cases import SNIPPETS
 
@@ -219,14 +220,14 @@ def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest
 # What a check may import of streamlint. `base` may name whom it hands over: a trace and the facts of a file.
 FOR_CHECKS = {"checks.base", "findings", "operations", "interpreter.trace", "interpreter.facts"}
 # What stands above the interpreter: nobody at or below it may look up.
-ABOVE = {"analysis", "checks", "cli", "commands", "config", "engine", "linter", "report", "verify"}
+ABOVE = {"analysis", "checks", "cli", "commands", "config", "engine", "linter", "litmus", "report", "verify"}
 BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
 # Rooms that know few others; a room knows itself.
 NARROW = {
     "findings": set[str](),
     "program": set[str](),
-    "operations": {"findings", "interpreter.values"},  # for annotations only
-    "cuda_model": {"operations"},
+    "operations": {"findings", "cuda_model", "interpreter.values"},  # the last for annotations only
+    "cuda_model": set[str](),
     "models": set[str](),
     "frontends": {"program"},
 }

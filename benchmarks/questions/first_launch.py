@@ -33,7 +33,7 @@ _NOTHING = r'extern "C" __global__ void nothing() {}'
 
 
 class Loader:
-    """Libraries through libcuda, a kernel each: CuPy has no calls for them. Every library is a fresh one, not loaded yet where that is lazy."""
+    """Libraries through libcuda, a kernel each: CuPy has no calls for them. Each is a fresh one, not loaded yet where that is lazy."""
 
     def __init__(self, cupy: Any) -> None:
         nvrtc: Any = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
@@ -175,7 +175,10 @@ def _neighbour(bench: Bench, loader: Loader) -> list[Row]:
     lab = bench.lab
     own = lab.stream()
     nothing = lab.keep(lab.cupy.RawModule(code=_NOTHING)).get_function("nothing")
-    call = lambda: nothing((1,), (1,), (), stream=own)  # noqa: E731
+
+    def call() -> None:
+        nothing((1,), (1,), (), stream=own)
+
     call()
     rows = []
     for image, count in {"none": 0, **_NEIGHBOURS}.items():
@@ -214,5 +217,6 @@ def _answer_for(rows: Sequence[Row], mode: str) -> str:
     beside = find(rows, case="a thread that launches meanwhile", image="small")
     alone = find(rows, case="a thread that launches meanwhile", image="none")
     if beside and alone:
-        texts.append(f"beside first launches another thread's longest launch was {beside['longest_ms']} ms, without them {alone['longest_ms']} ms")
+        longest = f"{beside['longest_ms']} ms, without them {alone['longest_ms']} ms"
+        texts.append(f"beside first launches another thread's longest launch was {longest}")
     return f"{mode}: {'; '.join(texts) or 'nothing was measured'}."

@@ -87,7 +87,12 @@ class Download:
 
     def idle(self, beside: str) -> Row:
         """The loop with nothing beside it."""
-        return self._measure(beside, lambda: time.sleep(0.1) or 0.0)
+
+        def wait() -> float:
+            time.sleep(0.1)
+            return 0.0
+
+        return self._measure(beside, wait)
 
     def run(self, kind: str, stream: str, beside: str) -> Row:
         """One download with one loop beside it."""

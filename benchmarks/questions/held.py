@@ -106,7 +106,7 @@ class Bench:
         posted = lambda: lab.posted(SECOND)  # noqa: E731
         self.seconds: dict[str, tuple[Callable[[], Any], Callable[[], bool]]] = {
             "launch": (lambda: lab.post(self.own, SECOND), posted),
-            "pinned copy": (lambda: runtime.memcpyAsync(self._landing, self._source, _BYTES, _D2H, self.own), lambda: self._landed.value == _VALUE),
+            "pinned copy": (self._copy, lambda: self._landed.value == _VALUE),
             "cudaMalloc": (self._malloc, lambda: True),
             "cudaMallocAsync": (self._malloc_async, lambda: True),
             "event query": (lambda: query(event), lambda: True),
@@ -121,6 +121,9 @@ class Bench:
     def stream(self) -> int:
         """A non-blocking stream that the run destroys itself."""
         return int(self.lab.runtime.streamCreateWithFlags(_NON_BLOCKING))
+
+    def _copy(self) -> None:
+        self.lab.runtime.memcpyAsync(self._landing, self._source, _BYTES, _D2H, self.own)
 
     def _malloc(self) -> None:
         self.later(self.lab.runtime.free, self.lab.runtime.malloc(1 << 20))

@@ -96,7 +96,7 @@ def _graphs(bench: Bench) -> list[Holder]:
 
 
 def _torch(bench: Bench, say: Say) -> list[Holder]:
-    """Gates and most second calls are the lab's; the first call is torch's own, so is ``torch.empty``, which needs the allocator's mutex."""
+    """Gates and most second calls are the lab's; the first call is torch's, and so is ``torch.empty``, for the allocator's mutex."""
     torch: Any = importlib.import_module("torch")
     lab = bench.lab
     lab.keep(torch.zeros(256, device="cuda"))  # its segment stays: torch.empty is then served without cudaMalloc

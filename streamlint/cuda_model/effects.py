@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from streamlint.operations import Direction, Memory
+from streamlint.cuda_model.memory import Direction, Memory
 
 # Pageable H2D copies up to this many bytes return once staged, on every driver documented (older programming guides: 64 KB).
 STAGED_BYTES = 64 * 1024

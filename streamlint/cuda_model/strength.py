@@ -30,6 +30,7 @@ class Fact:
     documents: str = ""
     hardware: str = ""
     shown_by: str = ""
+    differs: bool = False  # documents promise it, and the hardware does not do it
 
     @property
     def source(self) -> str:

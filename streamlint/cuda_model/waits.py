@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from streamlint.cuda_model.effects import EFFECTS, Scope, Waits
 from streamlint.cuda_model.facts import FACTS
+from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.cuda_model.strength import Strength
-from streamlint.operations import Direction, Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from streamlint.cuda_model import FACTS, Clocks, Strength
 from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers
 from streamlint.cuda_model.effects import Effect, Lock, Scope, Work
+from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.litmus.capture import Captures
 from streamlint.litmus.program import Call, Program, device_of
-from streamlint.operations import Direction, Memory
 
 Outcome = frozenset[str]
 Strengths = dict[str, Strength]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from streamlint import engine
-from streamlint.engine import Options, Source
 from streamlint.findings import Category, Finding, Report, Span, Step
+from streamlint.options import Options, Source
 
 COMMAND = Path(sys.executable).with_name("streamlint")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

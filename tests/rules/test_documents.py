@@ -25,8 +25,9 @@ from pathlib import Path
 import pytest
 from rename import File, rename
 
-from streamlint.engine import Options, Source, analyse
+from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
+from streamlint.options import Options, Source
 
 CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.engine import Options, Source, analyse
+from streamlint.engine import analyse
+from streamlint.options import Options, Source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LANGUAGES = {".py": "python", ".cu": "cuda"}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from rename import File, rename
 
-from streamlint.engine import Options, Source, analyse
+from streamlint.engine import analyse
 from streamlint.findings import Finding
+from streamlint.options import Options, Source
 from streamlint.verify import templates
 from streamlint.verify.cases import VARIANTS, Case
 

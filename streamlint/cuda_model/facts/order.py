@@ -71,6 +71,7 @@ ORDER: tuple[Fact, ...] = (
         f"{STREAM_SYNC}: all blocking streams wait on the legacy stream",
         "H200: it is not; cudaStreamSynchronize and cudaStreamQuery of the stream return at once, though the event is not complete",
         shown_by="T0 launch @null <gate\nT0 eventRecord @b1 #0\nT0 streamSynchronize @b1",
+        differs=True,
     ),
     Fact(
         "wait-for-nothing-is-a-barrier",
@@ -79,6 +80,7 @@ ORDER: tuple[Fact, ...] = (
         f"{STREAM_SYNC}: an action such as cudaStreamWaitEvent()",
         "H200: it does nothing",
         shown_by="T0 launch @b1 <gate\nT0 streamWaitEvent @null #0\nT0 launch @b2",
+        differs=True,
     ),
     Fact(
         "record-on-null-waits-for-blocking",
@@ -101,6 +103,7 @@ ORDER: tuple[Fact, ...] = (
         f"{STREAM_SYNC} names no exception",
         "H200: it is none",
         shown_by="T0 launch @b1 <gate\nT0 mallocAsync @null\nT0 launch @b2",
+        differs=True,
     ),
     Fact(
         "ordered-alloc-on-blocking-waits-for-null",
@@ -144,6 +147,7 @@ ORDER: tuple[Fact, ...] = (
         f"{HEADER}: serialized with all pending and future asynchronous work of the current, the source and the destination device",
         "H200: it is ordered as null-stream work of the current device; non-blocking streams and the other device's work go by",
         shown_by="T0 launch @n1 <gate\nT0 memcpyPeer\nT0 launch @null",
+        differs=True,
     ),
     Fact(
         "peer-copy-is-work-of-both-devices",

@@ -1,0 +1,27 @@
+"""What a run is asked: the sources, and what decides findings apart from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``."""
+
+    path: str
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What decides findings, apart from the sources. Hashable, so that it can key a cache."""
+
+    codes: frozenset[str] = frozenset()
+    default_stream: str = "auto"  # auto, legacy, per-thread
+    target_device: str = "maybe"  # maybe, cuda
+    hidden_sync: str = "hot-loops"
+    user_models: tuple[tuple[str, Any], ...] = field(default=(), hash=False)
+    coverage: bool = False
