@@ -27,7 +27,10 @@ _SOURCE = r"""
 #include <cuda_runtime.h>
 __global__ void bump(volatile int* counter) { *counter = *counter + 1; __threadfence_system(); }
 extern "C" {
-int launch_on_null(int* counter) { bump<<<1, 1>>>(counter); return cudaPeekAtLastError(); }
+int launch_on_null(int* counter) {
+  bump<<<1, 1>>>(counter);  // streamlint: ignore[implicit-default-stream] this is the misuse that the question is about
+  return cudaPeekAtLastError();
+}
 int launch_on(int* counter, void* stream) { bump<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(counter); return cudaPeekAtLastError(); }
 int take_error() { return cudaGetLastError(); }
 const char* error_name(int status) { return cudaGetErrorName(static_cast<cudaError_t>(status)); }
@@ -150,7 +153,7 @@ def _capture(extension: Extension, mode: str, case: str, launch: Callable[[], in
             x.add_(1)
             stage = "the capture's end"
     except Exception as problem:
-        row |= {"exception": told(problem), "raised_at": stage, "context": _first(problem)}
+        row |= {"exception": told(problem), "raised_at": stage, "first_exception": _first(problem)}
         return row | {"ran_by_the_end": extension.count - before}
     torch.cuda.synchronize()
     row["ran_by_the_end"] = extension.count - before
@@ -163,7 +166,9 @@ def _capture(extension: Extension, mode: str, case: str, launch: Callable[[], in
 
 def _first(problem: BaseException) -> str:
     """What was raised first: the capture's end raises anew over an error in the region."""
-    return told(problem.__context__) if problem.__context__ is not None else "-"
+    while problem.__context__ is not None:
+        problem = problem.__context__
+    return told(problem)
 
 
 def answer(rows: Sequence[Row]) -> str:
@@ -182,7 +187,7 @@ def answer(rows: Sequence[Row]) -> str:
 def _reading(row: Row) -> str:
     launched = f"the launch answers {row['status']}"
     if row["exception"] != "none":
-        return f"{launched}, and {row['raised_at']} raises {row['exception'][:120]}"
+        return f"{launched}, and {row['raised_at']} raises {row['first_exception'][:120]}"
     when = "ran at once, during the capture" if row["ran_during_capture"] else "did not run during the capture"
     again = "re-run by each replay" if row["reruns"] == row["replays"] else f"re-run by {row['reruns']} of {row['replays']} replays"
     return f"{launched}, no exception; the kernel {when}, and is {again}"

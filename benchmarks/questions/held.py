@@ -220,6 +220,7 @@ def sentence(row: Row, seconds: Sequence[str]) -> str:
     """A row in words."""
     by_word: dict[str, list[str]] = {}
     for name in seconds:
-        by_word.setdefault(str(row.get(name, "not measured")), []).append(name)
+        if name in row:
+            by_word.setdefault(str(row[name]), []).append(name)
     shown = "; ".join(f"{word}: {', '.join(names)}" for word, names in by_word.items() if word not in ("free", "ordered"))
     return f"{row['case']} (gate on {row['gate_on']}) {row['call']}, " + (shown or "and holds nothing that was tried")

@@ -45,7 +45,8 @@ class Capture:
     thread: int
     blocking: bool  # whether a stream in it takes part in the null stream's barrier
     clocks: Clocks = field(default_factory=Clocks)
-    invalid: bool = False
+    invalid: bool = False  # lost; its stream is captured in vain until the capture is ended
+    abandoned: bool = False  # another thread tried to end it: it forbids nothing any more
 
     def __post_init__(self) -> None:
         self.clocks.of(self.origin)
@@ -59,9 +60,14 @@ class Capture:
 
 def unsafe_calls_refused(captures: list[Capture], thread: int) -> bool:
     """Whether a thread may make no unsafe call (``cudaMalloc`` and its like) now."""
-    return any(capture.mode is Mode.GLOBAL or (capture.mode is Mode.THREAD_LOCAL and capture.thread == thread) for capture in captures)
+    return any(_forbids_unsafe(capture, thread) for capture in captures)
+
+
+def _forbids_unsafe(capture: Capture, thread: int) -> bool:
+    mine = capture.mode is Mode.THREAD_LOCAL and capture.thread == thread
+    return (mine or capture.mode is Mode.GLOBAL) and not capture.abandoned
 
 
 def null_stream_refused(captures: list[Capture]) -> bool:
     """Whether work on the null stream is refused: it would wait for a stream that is being captured."""
-    return any(capture.blocking for capture in captures)
+    return any(capture.blocking and not capture.abandoned for capture in captures)

@@ -89,6 +89,7 @@ class Effect:
     takes_on_null: tuple[Locks, ...] = ()  # instead of `takes`, when the stream that it is given is the null stream
     holds_on_null: tuple[Locks, ...] = ()  # instead of `holds`, likewise
     captured: Captured = Captured.NONE
+    locks_captured: bool = False  # takes its locks on a captured stream too
     unsafe: bool = False  # refused while a capture goes on, by the capture's mode
     direction: Direction = Direction.UNKNOWN
     memory: Memory = Memory.UNKNOWN
@@ -218,15 +219,17 @@ def _orders() -> Iterable[Effect]:
         "own",
         Work.DEVICE,
         (Waits(Scope.DEVICE_FIRST, "first-launch-waits"),),
-        _ISSUES,
+        (*_ISSUES, Locks(Lock.OBJECTS, "first-launch-takes-the-object-lock")),
         (Locks(_HOLDS_ALL, "first-launch-holds-all"),),
         holds_on_null=(Locks(_HOLDS_ALL, "first-launch-holds-all"),),
         captured=Captured.NODE,
     )
     yield Effect("graphLaunch", "cudaGraphLaunch", "own", Work.DEVICE, (), _ISSUES, captured=Captured.REFUSED)
     function = (*_ISSUES, Locks(Lock.OBJECTS, "host-function-takes-the-object-lock"))
-    yield Effect("launchHostFunc", "cudaLaunchHostFunc", "own", Work.HOST_FUNCTION, (), function, captured=Captured.NODE)
-    yield Effect("eventRecord", "cudaEventRecord", "own", Work.RECORD, (), _ISSUES, captured=Captured.NODE)
+    yield Effect(
+        "launchHostFunc", "cudaLaunchHostFunc", "own", Work.HOST_FUNCTION, (), function, captured=Captured.NODE, locks_captured=True
+    )
+    yield Effect("eventRecord", "cudaEventRecord", "own", Work.RECORD, (), _ISSUES, captured=Captured.NODE, locks_captured=True)
     yield Effect(
         "streamWaitEvent", "cudaStreamWaitEvent", "own", Work.WAIT, (), _free_of_locks("wait-takes-a-lock"), captured=Captured.NODE
     )

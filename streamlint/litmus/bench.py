@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ PATIENCE_S = 0.08  # for what the model says will finish
 STEP_S = 0.003  # for a call that the model says will not return
 QUIET_S = 0.006  # after all that was expected is there: what else would finish, does
 QUERY_S = 0.003  # before a query: work that is not held has ended
+GATE_S = 2.0  # for the gate to start
 END_S = 8.0  # after the gate is open
 _TICK_S = 0.00003
 
@@ -85,13 +86,18 @@ class Bench:
         for index, call in enumerate(program.calls):
             if call.call.endswith("Query"):
                 time.sleep(QUERY_S)
-            self._queues[call.thread].put(run.job(index, call, gated=shut and index == program.gate))
+            gated = shut and index == program.gate
+            if gated:  # what comes before the gate is not held: let it end
+                self._await(partial(run.shows, {word for word in expected if _index(word) < index}), PATIENCE_S)
+            self._queues[call.thread].put(run.job(index, call, gated=gated))
+            if gated:
+                self._await(run.gate_is_decided, GATE_S)
             if call.thread not in waiting:
                 self._await(partial(run.has_returned, index), PATIENCE_S if f"h{index}" in expected else STEP_S)
                 if index not in run.returned:
                     waiting.add(call.thread)
         if not run.problem:
-            self._await(lambda: expected <= run.seen(), PATIENCE_S)
+            self._await(partial(run.shows, expected), PATIENCE_S)
             time.sleep(QUIET_S)
         seen = Seen(run.seen(), run.problem)
         run.open()
@@ -143,6 +149,15 @@ class _Run:
         self._statuses: dict[int, int] = {}
         self._ready: set[int] = set()
         self.problem = ""
+        self._decided = False
+
+    def gate_is_decided(self) -> bool:
+        """Whether the gate is shut, or could not be."""
+        return self._decided
+
+    def shows(self, words: Collection[str]) -> bool:
+        """Whether all of these words are there by now."""
+        return set(words) <= self.seen()
 
     def job(self, index: int, call: Call, *, gated: bool) -> Callable[[], None]:
         def work() -> None:
@@ -151,6 +166,7 @@ class _Run:
                     self._shut(call)
                 except Exception as problem:
                     self.problem = f"no gate: {problem}"
+                self._decided = True
             try:
                 said = self._device.call(index, call)
             except Exception as problem:
@@ -202,3 +218,8 @@ class _Run:
         if self._gate is not None and self._gate.gave_up:
             return f"the gate gave up by itself after {LIMIT_S:.0f} s"
         return ""
+
+
+def _index(word: str) -> int:
+    """The number of the call that a word of an outcome speaks of."""
+    return int(word[1:].partition(":")[0])

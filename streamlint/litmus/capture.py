@@ -26,17 +26,20 @@ class Captures:
             return self._begin(call)
         if call.call == "endCapture":
             return self._end(call)
-        if call.event in self._dead:
-            if call.call == "eventRecord":
-                self._dead.discard(call.event)
-            elif call.call == "streamWaitEvent" and self._holds("captured-event-dies-with-its-capture"):
+        capture = self.of(call.clock) if call.effect.stream else None
+        if call.event is not None and self._is_dead(call.event) and not (capture is not None and capture.invalid):
+            if call.effect.work is not Work.RECORD and self._holds("captured-event-dies-with-its-capture"):
                 return _text(Status.INVALID_VALUE)
+            self._dead.discard(call.event)
         if not self._active:
             return None
-        capture = self.of(call.clock) if call.effect.stream else None
         if capture is not None:
             return self._inside(call, capture, events)
         return self._beside(call)
+
+    def _is_dead(self, event: int) -> bool:
+        """Whether the event was last recorded in a capture that has ended, or is lost."""
+        return event in self._dead or (event in self._events and self._events[event][0].invalid)
 
     @property
     def active(self) -> bool:
@@ -68,7 +71,8 @@ class Captures:
         if capture.origin != call.clock:
             return _text(Status.UNMATCHED)
         if capture.mode is not Mode.RELAXED and capture.thread != call.thread:
-            return _text(Status.WRONG_THREAD)
+            capture.abandoned = True
+            return _lost(capture, Status.WRONG_THREAD)
         self._active.remove(capture)
         self._dead |= {event for event, owner in self._events.items() if owner[0] is capture}
         self._events = {event: owner for event, owner in self._events.items() if owner[0] is not capture}

@@ -18,7 +18,7 @@ from streamlint.cuda_model import FACTS
 from streamlint.errors import StreamlintError, did_you_mean
 from streamlint.litmus import report
 from streamlint.litmus.predict import strengths
-from streamlint.litmus.program import Program, parse
+from streamlint.litmus.program import Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
 from streamlint.verify import evidence
 from streamlint.verify.command import INSTALL
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-format", choices=FORMATS, default="full", help="default: full")
     parser.add_argument("--output-file", "-o", metavar="FILE", help="write the report there instead of to standard output")
     parser.add_argument("--save", metavar="FILE", help="write the minimal programs of all disagreements there, as text for --replay")
+    parser.add_argument("--record", metavar="FILE", help="write every run there, program and outcome, a JSON object a line")
     parser.add_argument("--self-test", action="store_true", help="turn facts of the model round: each must be caught within a minute")
     parser.add_argument("--turn", action="append", default=[], metavar="FACT", help="with --self-test: this fact only; repeatable")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
@@ -76,6 +77,9 @@ def run(options: argparse.Namespace, spawn: Spawn | None = None) -> int:
 
 def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Program] | None) -> int:
     session = Session(spawn, strengths(), _say)
+    book = open(options.record, "w", encoding="utf-8") if options.record else None  # noqa: SIM115 - closed below
+    if book is not None:
+        session.record = lambda program, seen: print(json.dumps([str(program), outcome_text(seen)]), file=book)
     try:
         session.start()
         if programs is not None:
@@ -89,6 +93,8 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
         tally = session.tally
     finally:
         session.close()
+        if book is not None:
+            book.close()
     _say(progress_line(tally))
     seed = None if options.pairs or programs is not None else options.seed
     document = report.document(tally, _facts(tally, options), seed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from streamlint.cuda_model import FACTS, Clocks, Strength
 from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers
-from streamlint.cuda_model.effects import Effect, Lock, Scope, Work
+from streamlint.cuda_model.effects import Effect, Lock, Locks, Scope, Work
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.litmus.capture import Captures
 from streamlint.litmus.program import Call, Program, device_of
@@ -95,7 +95,9 @@ class _Run:
     gate: Stamp | None = None
     in_capture: bool = False
     peers: Clock = field(default_factory=dict)  # all copies between devices so far
-    staging: Clock = field(default_factory=dict)  # the peer copies that went through the host so far
+    # The peer copies that went through the host so far, by the device of their stream.
+    staging: dict[int, Clock] = field(default_factory=dict)
+    origins: dict[int, int] = field(default_factory=dict)  # the device of each event's last record
 
     def outcome(self) -> Outcome:
         self.clocks = Clocks(self._blocking(), lambda fact: self.decide(fact, -1))
@@ -123,7 +125,9 @@ class _Run:
             return
         if self._loads_first(call) and (self._stuck(index, call) or self._waits(index, call, {}, first=True)):
             return
-        # What a capture takes or refuses needs no lock.
+        if self._locks_captured(call) and self._stuck(index, call):
+            return
+        # What else a capture takes or refuses needs no lock.
         status = self.captures.take(call, self.events)
         if status is None:
             if self._stuck(index, call):
@@ -134,6 +138,12 @@ class _Run:
         elif status:
             self.words.add(f"x{index}:{status}")
         self.words.add(f"h{index}")
+
+    def _locks_captured(self, call: Call) -> bool:
+        if call.captures or not call.effect.locks_captured:
+            return False
+        capture = self.captures.of(call.clock)
+        return capture is not None and not capture.invalid
 
     def _loads_first(self, call: Call) -> bool:
         """Whether there is a kernel to load, before the call comes to its stream."""
@@ -166,6 +176,7 @@ class _Run:
             return {}
         if effect.work is Work.RECORD:
             self.events[call.event or 0] = self.clocks.record(stream)
+            self.origins[call.event or 0] = call.device
         elif effect.work is Work.WAIT:
             self.clocks.wait(stream, self.events.get(call.event or 0))
         else:
@@ -192,12 +203,12 @@ class _Run:
     def _peer(self, index: int, call: Call) -> None:
         """What a copy between devices is behind, beside its own stream's work."""
         mine = self.clocks.of(call.clock)
-        if call.call == "memcpyPeer":
-            if self.decide("peer-sync-is-a-barrier", index):
-                mine.update(_later(mine, self.clocks.device_work()))
-        elif not self.program.access and self.decide("peer-copies-without-access-serialise", -1):
-            mine.update(_later(mine, self.staging))
-            self.staging.update(_later(self.staging, mine))
+        if call.call == "memcpyPeer" and self.decide("peer-sync-is-a-barrier", index):
+            mine.update(_later(mine, self.clocks.device_work()))
+        if not self.program.access and self.decide("peer-copies-without-access-serialise", -1):
+            staging = self.staging.setdefault(call.device, {})
+            mine.update(_later(mine, staging))
+            staging.update(_later(staging, mine))
 
     def _awaited(self, scope: Scope, call: Call, before: Clock) -> Clock:
         if scope is Scope.BEFORE:
@@ -219,24 +230,27 @@ class _Run:
 
     def _stuck(self, index: int, call: Call) -> bool:
         """Whether another thread holds a lock that this call takes; the thread is then blocked, with no lock of its own."""
-        if not self._barred(index, call):
-            return False
-        self.blocked.add(call.thread)
-        self.held.append(_Holder(call.thread, set()))
-        return True
+        barred = self._barred(index, call)
+        if barred:
+            # Staging comes last: a thread that waits for it has its stream's lock already.
+            staged = barred <= {Lock.UPLOADS, Lock.DOWNLOADS}
+            self.blocked.add(call.thread)
+            self.held.append(_Holder(call.thread, self._keeps(index, call, call.effect) if staged else set()))
+        return bool(barred)
 
-    def _barred(self, index: int, call: Call) -> bool:
+    def _barred(self, index: int, call: Call) -> set[Lock]:
         taken = set().union(*(holder.locks for holder in self.held if holder.thread != call.thread))
         if not taken:
-            return False
+            return set()
         if call.captures:
             fact = "end-capture-takes-a-lock" if call.call == "endCapture" else "begin-capture-takes-the-object-lock"
-            return bool(taken & {Lock.CONTEXT.value, Lock.OBJECTS.value}) and self.decide(fact, index)
+            return {lock for lock in (Lock.CONTEXT, Lock.OBJECTS) if lock.value in taken and self.decide(fact, index)}
         effect = call.effect
         takes = effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
-        if call.device and not self.decide("locks-reach-other-devices", index):
-            return False
-        return any(_name(claim.lock, call) in taken and self.decide(claim.fact, index) for claim in takes)
+        if call.device and effect.work is not Work.PEER and not self.decide("locks-reach-other-devices", index):
+            across = effect.work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device
+            takes = (Locks(Lock.CONTEXT, "wait-across-devices-takes-a-lock"),) if across else ()
+        return {claim.lock for claim in takes if _name(claim.lock, call) in taken and self.decide(claim.fact, index)}
 
     def _keeps(self, index: int, call: Call, effect: Effect) -> set[str]:
         claims = effect.holds_on_null if call.clock == NULL and effect.stream == "own" else effect.holds

@@ -74,10 +74,12 @@ class Session:
     """Owns the child; :meth:`fuzz` and :meth:`replay` run programs on it."""
 
     def __init__(self, spawn: Callable[[], Speaker], table: Strengths, progress: Callable[[str], None] = lambda _line: None) -> None:
+        """``progress`` is given lines for people. :attr:`record` is given each program with its outcome."""
         self._spawn, self._table, self._progress = spawn, table, progress
         self._child: Speaker | None = None
         self.tally = Tally()
         self._kinds: dict[str, int] = {}
+        self.record: Callable[[Program, Outcome], None] = lambda _program, _seen: None
 
     def start(self) -> None:
         """Start the child and wait until it is warm. Raises :class:`NothingRanError`."""
@@ -116,7 +118,12 @@ class Session:
 
     def replay(self, programs: Iterable[Program]) -> Tally:
         """Run programs with the gates that they have."""
-        return self._all(programs, float("inf"), lambda _tally: False)
+        return self._all(self._counted(programs), float("inf"), lambda _tally: False)
+
+    def _counted(self, programs: Iterable[Program]) -> Iterator[Program]:
+        for program in programs:
+            self.tally.programs += 1
+            yield program
 
     def show_facts(self) -> None:
         """Run the program of each fact; of facts about two devices, where there are two."""
@@ -162,6 +169,7 @@ class Session:
         seen = self.outcome(program, expected)
         if seen is None:
             return
+        self.record(program, seen)
         self.tally.runs += 1
         if seen == expected:
             self.tally.agreed += 1
@@ -196,6 +204,8 @@ class Session:
 
     def _disagrees(self, program: Program) -> bool:
         expected = observed(program, self._table)
+        if not can_be_held(program, self._table):
+            return False
         seen = self.outcome(program, expected)
         return seen is not None and seen != expected and self.outcome(program, expected) == seen
 

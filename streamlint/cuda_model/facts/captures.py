@@ -47,7 +47,7 @@ CAPTURES: tuple[Fact, ...] = (
     ),
     Fact(
         "captured-event-dies-with-its-capture",
-        "After a capture has ended, waiting for an event that was last recorded in it is refused with status 1.",
+        "After a capture has ended, or is lost, waiting for or querying an event that was last recorded in it is refused (status 1).",
         OBSERVED,
         "",
         "H200",

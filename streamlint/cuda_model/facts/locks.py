@@ -195,4 +195,20 @@ LOCKS: tuple[Fact, ...] = (
         "H200",
         shown_by="T0 memcpyAsync.d2h.pageable.small @n2 <gate\nT1 beginCapture.global @n1",
     ),
+    Fact(
+        "first-launch-takes-the-object-lock",
+        "The first launch of a kernel is held as an allocation is.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 memcpyAsync.d2h.pageable.small @n2 <gate\nT1 firstLaunch @n1\nT2 launch @b1",
+    ),
+    Fact(
+        "wait-across-devices-takes-a-lock",
+        "cudaStreamWaitEvent for an event of another device is held by who holds that device's calls.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 eventRecord @n2 #0\nT1 memcpy.h2d.pinned.small <gate\nT0 streamWaitEvent @q1 #0",
+    ),
 )

@@ -135,7 +135,7 @@ ORDER: tuple[Fact, ...] = (
     ),
     Fact(
         "peer-copies-without-access-serialise",
-        "A peer copy without peer access waits for earlier such copies on other streams.",
+        "A peer copy without peer access waits for earlier such copies on other streams of its stream's device.",
         OBSERVED,
         hardware="H200",
         shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @n2\nT0 launch @n2",
