@@ -149,6 +149,9 @@ class _Run:
         """Whether there is a kernel to load, before the call comes to its stream."""
         if call.captures or self.captures.forbids_null(call):
             return False
+        capture = self.captures.of(call.clock) if call.effect.stream else None
+        if capture is not None and capture.invalid:
+            return False
         return any(wait.scope is Scope.DEVICE_FIRST for wait in call.effect.waits)
 
     def _waits(self, index: int, call: Call, before: Clock, *, first: bool) -> bool:
