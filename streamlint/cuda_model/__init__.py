@@ -1,7 +1,7 @@
 """What CUDA orders, what makes the host wait, which lock holds whom, and how sure each is: the one model behind prediction and lab.
 
 ``effects`` has a row for each call, ``facts`` the sentences that the rows rest on with their strengths and sources, ``clocks`` the order,
-``capture`` what graph capture refuses, ``copies`` the questions that the interpreter asks of a copy. The litmus runner
+``capture`` what graph capture refuses, ``waits`` the questions that the interpreter asks of a copy. The litmus runner
 (``streamlint/litmus``) runs random programs against all of it. ``docs/cuda-model.md`` is generated from here.
 """
 

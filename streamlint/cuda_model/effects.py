@@ -1,6 +1,6 @@
 """What each CUDA call does: the work it puts on a stream, what its host thread waits for, and which locks it takes and holds.
 
-A row is pure data and names the fact that each claim rests on (``facts.py``); whether the claim is relied upon is the reader's question:
+A row is pure data and names the fact that each claim rests on (``facts``); whether the claim is relied upon is the reader's question:
 races ask what is guaranteed, stalls what may wait, the lab what was observed.
 """
 
@@ -317,7 +317,15 @@ def _objects() -> Iterable[Effect]:
 def _peers() -> Iterable[Effect]:
     waits = (Waits(Scope.ITSELF, "peer-async-waits"),)
     yield Effect(
-        "memcpyPeerAsync", "cudaMemcpyPeerAsync", "own", Work.PEER, waits, _ISSUES, captured=Captured.NODE, direction=Direction.PEER
+        "memcpyPeerAsync",
+        "cudaMemcpyPeerAsync",
+        "own",
+        Work.PEER,
+        waits,
+        _ISSUES,
+        captured=Captured.NODE,
+        direction=Direction.PEER,
+        asynchronous=True,
     )
     yield Effect(
         "memcpyPeer",

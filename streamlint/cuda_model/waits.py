@@ -35,7 +35,7 @@ _SYNCHRONOUS = HostWait(Strength.GUARANTEED, "API synchronization behavior: sync
 def copy_wait(direction: Direction, memory: Memory, asynchronous: bool, nbytes: int | None = None) -> HostWait:
     """Whether the host waits in a copy. ``nbytes`` sizes a pageable upload; unknown, it counts as one that is staged.
 
-    Device-to-device copies never make the host wait. Memory of unknown kind gets what all kinds share.
+    Device-to-device copies never make the host wait. Memory of unknown kind gets what pinned and pageable memory share.
     """
     if direction is Direction.H2H:
         return _COPIES[Direction.H2H, Memory.PAGEABLE, True, False]
@@ -52,5 +52,5 @@ def copy_wait(direction: Direction, memory: Memory, asynchronous: bool, nbytes: 
     return HostWait(Strength.MAY, "memory of unknown kind")
 
 
-# Pageable uploads of this many bytes and more waited for their stream (H200: the line lies between 1 and 16 MB).
+# Pageable uploads of more than this many bytes waited for their stream (H200: the line lies between 1 and 16 MB).
 BIG_BYTES = 1 << 20

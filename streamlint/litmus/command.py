@@ -10,15 +10,15 @@ import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from streamlint.cuda_model import FACTS
 from streamlint.errors import StreamlintError, did_you_mean
-from streamlint.litmus import report
+from streamlint.litmus import recorded, report
 from streamlint.litmus.predict import strengths
-from streamlint.litmus.program import Program, outcome_text, parse
+from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
 from streamlint.verify import evidence
 from streamlint.verify.command import INSTALL
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-file", "-o", metavar="FILE", help="write the report there instead of to standard output")
     parser.add_argument("--save", metavar="FILE", help="write the minimal programs of all disagreements there, as text for --replay")
     parser.add_argument("--record", metavar="FILE", help="write every run there, program and outcome, a JSON object a line")
+    parser.add_argument("--recorded", metavar="FILE", help="hold runs that --record wrote against the model; needs no GPU")
     parser.add_argument("--self-test", action="store_true", help="turn facts of the model round: each must be caught within a minute")
     parser.add_argument("--turn", action="append", default=[], metavar="FACT", help="with --self-test: this fact only; repeatable")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
@@ -63,6 +64,10 @@ def run(options: argparse.Namespace, spawn: Spawn | None = None) -> int:
     for fact in options.turn:
         if fact not in FACTS:
             raise StreamlintError(f"there is no fact '{fact}'{did_you_mean(fact, FACTS)}")
+    if options.turn and not options.self_test:
+        raise StreamlintError("--turn says which facts --self-test turns round; it needs --self-test")
+    if options.recorded:
+        return _recorded(options)
     if spawn is None:
         if importlib.util.find_spec("cupy") is None:
             return _fail(f"litmus needs CuPy, which is not installed; {INSTALL}")
@@ -91,6 +96,11 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
             tally = session.fuzz(options.seed, options.seconds)
     except KeyboardInterrupt:
         tally = session.tally
+    except NothingRanError as problem:  # a child could not be started again: what was found until then is kept
+        if not session.tally.runs:
+            raise
+        tally = session.tally
+        _say(f"stopped: {problem}")
     finally:
         session.close()
         if book is not None:
@@ -128,6 +138,22 @@ def _self_test(options: argparse.Namespace, spawn: Spawn) -> int:
     return int(not all(result["caught"] for result in results))
 
 
+def _recorded(options: argparse.Namespace) -> int:
+    runs = recorded.read(options.recorded)
+    if options.self_test:
+        rows = recorded.turned(runs, options.turn or list(FACTS))
+        document: dict[str, Any] = {"schema": report.SCHEMA, "runs": len(runs), "self_test": rows}
+        text = report.turned_text(document)
+        wrong = not all(row["caught"] for row in rows)
+    else:
+        found = list(recorded.contradictions(runs, strengths()))
+        document = report.recorded_document(len(runs), found)
+        text = report.recorded_text(document)
+        wrong = bool(found)
+    _write(text if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options)
+    return int(wrong)
+
+
 def read_programs(path: str) -> list[Program]:
     """Programs of a text (blank lines between them) or of a JSON report."""
     try:
@@ -140,8 +166,20 @@ def read_programs(path: str) -> list[Program]:
         except (ValueError, KeyError, TypeError):
             raise StreamlintError(f"{path} is no report of 'streamlint litmus --output-format json'") from None
     else:
-        texts = [part for part in text.split("\n\n") if any(line.strip() and not line.startswith("#") for line in part.splitlines())]
+        return list(_parsed(path, text))
     return [parse(part) for part in texts]
+
+
+def _parsed(path: str, text: str) -> Iterator[Program]:
+    """The programs of a text; an error names the file, and the line in it."""
+    first = 1
+    for part in text.split("\n\n"):
+        if any(line.strip() and not line.startswith("#") for line in part.splitlines()):
+            try:
+                yield parse(part, first)
+            except LitmusError as problem:
+                raise LitmusError(f"{path}: {problem}") from None
+        first += part.count("\n") + 2
 
 
 def _spawner(options: argparse.Namespace) -> Spawn:

@@ -11,12 +11,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from streamlint.litmus.program import Call, Program
+from streamlint.litmus.program import MOST_CALLS, Call, Program
 from streamlint.verify.lab import Lab
 
 SMALL = 64  # bytes of a small copy
 BIG = 16 << 20  # bytes of a big one: pageable uploads of this size wait for their stream
-CALLS = 16  # the most calls in a program
 _REGISTERED = 1 << 16
 _POISON, _VALUE = 0, 7
 _H2H, _H2D, _D2H, _D2D, _DEFAULT = range(5)
@@ -41,11 +40,11 @@ class Device:
         runtime.memset(self.source, _VALUE, BIG)
         self.pinned = int(runtime.hostAlloc(BIG * 2, 0))
         self.pageable = self.numpy.ones(BIG, "uint8")
-        self.targets: list[Any] = [self.numpy.ones(BIG, "uint8") for _ in range(CALLS)]
-        self.landing = int(runtime.hostAlloc(SMALL * CALLS, 0))
-        self.landing_big = [int(runtime.hostAlloc(BIG, 0)) for _ in range(CALLS)]
+        self.targets: list[Any] = [self.numpy.ones(BIG, "uint8") for _ in range(MOST_CALLS)]
+        self.landing = int(runtime.hostAlloc(SMALL * MOST_CALLS, 0))
+        self.landing_big = [int(runtime.hostAlloc(BIG, 0)) for _ in range(MOST_CALLS)]
         self.managed = int(runtime.mallocManaged(SMALL))
-        self.graphs = [self._graph(slot) for slot in range(CALLS)]
+        self.graphs = [self._graph(slot) for slot in range(MOST_CALLS)]
         self.executables = [int(runtime.graphInstantiate(graph)) for graph in self.graphs]
         self.first = _FirstLaunch(self.cupy)
         self.peer = _Peer(self) if runtime.getDeviceCount() > 1 else None

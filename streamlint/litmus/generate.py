@@ -6,7 +6,17 @@ import random
 from collections.abc import Iterator
 
 from streamlint.cuda_model import EFFECTS, FACTS, Strength
-from streamlint.litmus.program import PEER_STREAMS, STREAMS, THREADS, Call, Program, can_be_gated, device_of, takes_event
+from streamlint.litmus.program import (
+    PEER_STREAMS,
+    STREAMS,
+    THREADS,
+    Call,
+    Program,
+    can_be_gated,
+    device_of,
+    takes_event,
+    works_on_second_device,
+)
 
 CALLS = (4, 9)
 # How often a call is drawn, where it is not once in a while (1).
@@ -63,11 +73,6 @@ def _program(rng: random.Random, *, peers: bool) -> Program:
         _add_capture(rng, calls, names)
     kind = "hostgate" if rng.random() < _HOST_GATES else "gate"
     return Program(tuple(calls), 0, kind, peers and rng.random() < 0.5)
-
-
-def works_on_second_device(call: str) -> bool:
-    """The lab's second device has streams, kernels and events; copies there are peer copies."""
-    return call in ("launch", "eventRecord", "streamWaitEvent", "streamSynchronize", "streamQuery", "memcpyPeerAsync")
 
 
 def _add_capture(rng: random.Random, calls: list[Call], names: list[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from streamlint.cuda_model import EFFECTS, FACTS, Effect, Fact, Strength
 from streamlint.cuda_model.effects import Lock, Work
 from streamlint.cuda_model.facts import GROUPS
+from streamlint.litmus import questions
 from streamlint.litmus.predict import observed, strengths
 from streamlint.litmus.program import Call, Program
 from streamlint.verify.evidence import platform_name
@@ -67,7 +68,7 @@ def page() -> str:
         _differences(),
         _held(),
         _self_test(_evidence("self-test.json")),
-        _questions(_evidence("questions.json")),
+        questions.section(_evidence("questions.json")),
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
@@ -117,22 +118,31 @@ def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
         )
     head = ["run", "GPUs", "seconds", "programs", "runs", "as expected", "otherwise", "violations", "not repeatable", "void"]
     lines = ["## Held against the hardware", "", f"{platform_name(runs[0]['platform'])}, {runs[0]['date']}.", "", _table(head, rows)]
-    lines += ["", "A void run has no outcome: its gate did not start, or gave up by itself."]
-    explained = [entry for run in runs for entry in run["disagreements"] + run["not_repeatable_programs"]]
-    if explained:
-        lines += ["", "### What remains", ""]
-    for entry in explained:
-        lines += [
-            entry.get("why", ""),
-            "",
-            "```",
-            entry["program"],
-            f"# expected {entry['expected']}",
-            f"# seen     {entry['seen']}",
-            "```",
-            "",
-        ]
-    return "\n".join(lines)
+    lines += ["", "A void run has no outcome: its gate did not start, or gave up by itself.", ""]
+    return "\n".join([*lines, *_recorded(), *_remaining(runs)])
+
+
+def _recorded() -> Iterator[str]:
+    """What the present model says of the runs that were kept: it was mended after some of them."""
+    for held in _evidence("recorded.json"):
+        outside = sum(entry["violation"] for entry in held["disagreements"])
+        yield (
+            f"The outcomes of these {held['runs']:,} random runs were kept. The model as it stands expects {held['agreed']:,} of them "
+            f"({held['agreement']:.3%}); {outside} are outside of what it allows. A part of them is held against it by the tests."
+        )
+        yield ""
+
+
+def _remaining(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    entries = [entry for run in runs for entry in run["disagreements"] + run["not_repeatable_programs"]]
+    reasons = {entry["program"]: entry["why"] for explained in _evidence("explained.json") for entry in explained["programs"]}
+    if entries:
+        yield "### What was not as expected"
+        yield ""
+    for entry in entries:
+        yield reasons.get(entry["program"], "Not explained.")
+        yield ""
+        yield "\n".join(["```", entry["program"], f"# expected {entry['expected']}", f"# seen     {entry['seen']}", "```", ""])
 
 
 def _effects() -> str:
@@ -157,11 +167,19 @@ def _row(effect: Effect) -> list[str]:
     ]
 
 
+_FACT_HEAD = ["fact", "strength", "source", "shown by", "turned round"]
+_FACTS = """
+Each fact has a program that shows it; every run begins with these programs. *Turned round*: how many recorded random runs it takes until
+one contradicts the model with that fact turned round, its own program aside.
+"""
+
+
 def _facts() -> str:
     shown = _shown()
-    parts = ["## The facts"]
+    turned = {row["fact"]: row for report in _evidence("turned.json") for row in report["self_test"]}
+    parts = ["## The facts\n\n" + _FACTS.strip()]
     for title, group in GROUPS.items():
-        parts.append(f"### {title}\n\n" + _table(["fact", "strength", "source", "shown by"], (_fact_row(fact, shown) for fact in group)))
+        parts.append(f"### {title}\n\n" + _table(_FACT_HEAD, (_fact_row(fact, shown, turned) for fact in group)))
     return "\n\n".join(parts)
 
 
@@ -174,9 +192,11 @@ def _shown() -> set[str]:
     return {name for name, agreed in outcomes.items() if agreed}
 
 
-def _fact_row(fact: Fact, shown: set[str]) -> list[str]:
-    program = "`" + fact.shown_by.replace("\n", "`<br>`") + "`"
-    return [f"**{fact.name}** {fact.says}", _WORDS[fact.strength], fact.source, program + ("" if fact.name in shown else "<br>(not run)")]
+def _fact_row(fact: Fact, shown: set[str], turned: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    program = "`" + fact.shown_by.replace("\n", "`<br>`") + "`" + ("" if fact.name in shown else "<br>(not run)")
+    row = turned.get(fact.name)
+    runs = "" if row is None else f"{row['runs']:,}" if row["caught"] else f"not in {row['runs']:,}"
+    return [f"**{fact.name}** {fact.says}", _WORDS[fact.strength], fact.source, program, runs]
 
 
 def _unstated() -> str:
@@ -228,30 +248,6 @@ def _self_test(found: Sequence[Mapping[str, Any]]) -> str:
         f"programs until the first repeatable disagreement. {platform_name(report['platform'])}.\n\n"
     )
     return lead + _table(["fact turned round", "caught", "after", "runs", "by"], rows)
-
-
-def _questions(found: Sequence[Mapping[str, Any]]) -> str:
-    if not found:
-        return ""
-    return "## Questions that were open\n\n" + "\n\n".join(_answers(found[0]))
-
-
-def _answers(report: Mapping[str, Any]) -> Iterator[str]:
-    for letter, answer in report["answers"].items():
-        rows = answer.get("rows", [])
-        text = f"### {letter}. {answer['question']}\n\n{answer['answer']}"
-        if rows:
-            head = list(dict.fromkeys(key for row in rows for key in row))
-            text += "\n\n" + _table(head, ([_plain(row.get(key)) for key in head] for row in rows))
-        yield text
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

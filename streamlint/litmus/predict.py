@@ -76,6 +76,12 @@ def allowed(program: Program, table: Strengths) -> set[Outcome] | None:
     return None
 
 
+def outside(program: Program, seen: Outcome, table: Strengths) -> bool:
+    """Whether an outcome is none that the model allows. Where it allows too many to list, none is said to be outside."""
+    possible = allowed(program, table)
+    return possible is not None and seen not in possible
+
+
 @dataclass
 class _Holder:
     """A thread that will not go on: the locks that it keeps, by name."""
@@ -95,6 +101,7 @@ class _Run:
     gate: Stamp | None = None
     in_capture: bool = False
     peers: Clock = field(default_factory=dict)  # all copies between devices so far
+    engines: dict[Direction, Clock] = field(default_factory=dict)  # the copies of each direction so far
     # The peer copies that went through the host so far, by the device of their stream.
     staging: dict[int, Clock] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)  # the device of each event's last record
@@ -194,10 +201,16 @@ class _Run:
             same = self.program.calls[self.program.gate].device == call.device
             if self.decide("host-functions-are-serialised" if same else "host-functions-wait-across-devices", index):
                 self.clocks.of(stream)[self.gate.stream] = self.gate.tick
+        engine = self.engines.setdefault(effect.direction, {})
+        if self._behind(engine) and self.decide("copies-of-a-direction-share-an-engine", index):
+            self.clocks.of(stream).update(_later(self.clocks.of(stream), engine))
         self.clocks.issue(stream, effect.work)
         clock = self.clocks.of(stream)
+        if effect.direction in (Direction.H2D, Direction.D2H):
+            engine.update(_later(engine, clock))
         if effect.work is Work.PEER:
-            self.peers.update(_later(self.peers, clock))
+            for later in (self.peers, self.staging.setdefault(call.device, {})):
+                later.update(_later(later, clock))
         before = {**clock, stream: clock[stream] - 1}
         if not self._behind(clock) and leaves_a_mark(call):
             self.words.add(f"d{index}")
@@ -209,9 +222,9 @@ class _Run:
         if call.call == "memcpyPeer" and self.decide("peer-sync-is-a-barrier", index):
             mine.update(_later(mine, self.clocks.device_work()))
         if not self.program.access and self.decide("peer-copies-without-access-serialise", -1):
-            staging = self.staging.setdefault(call.device, {})
-            mine.update(_later(mine, staging))
-            staging.update(_later(staging, mine))
+            for device, staging in self.staging.items():
+                if device == call.device or self.decide("peer-copies-serialise-across-devices", index):
+                    mine.update(_later(mine, staging))
 
     def _awaited(self, scope: Scope, call: Call, before: Clock) -> Clock:
         if scope is Scope.BEFORE:
@@ -250,9 +263,12 @@ class _Run:
             return {lock for lock in (Lock.CONTEXT, Lock.OBJECTS) if lock.value in taken and self.decide(fact, index)}
         effect = call.effect
         takes = effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
-        if call.device and effect.work is not Work.PEER and not self.decide("locks-reach-other-devices", index):
-            across = effect.work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device
-            takes = (Locks(Lock.CONTEXT, "wait-across-devices-takes-a-lock"),) if across else ()
+        if effect.work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device:
+            takes = (Locks(Lock.CONTEXT, "wait-across-devices-takes-a-lock"),)
+        elif call.device and effect.work is Work.PEER:
+            takes = (Locks(Lock.CONTEXT, "peer-copy-takes-both-devices-locks"),)
+        elif call.device and not self.decide("locks-reach-other-devices", index):
+            takes = ()
         return {claim.lock for claim in takes if _name(claim.lock, call) in taken and self.decide(claim.fact, index)}
 
     def _keeps(self, index: int, call: Call, effect: Effect) -> set[str]:

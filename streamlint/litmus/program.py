@@ -17,6 +17,7 @@ from streamlint.errors import StreamlintError
 STREAMS = ("null", "ptds", "b1", "b2", "n1", "n2")
 PEER_STREAMS = ("null", "b1", "n1", "n2", "q1")
 THREADS = 3
+MOST_CALLS = 16
 GATES = ("gate", "hostgate")
 # Calls of the lab's own, beside those of the model: a capture's begin and end.
 CAPTURES = ("beginCapture.global", "beginCapture.threadLocal", "beginCapture.relaxed", "endCapture")
@@ -84,8 +85,8 @@ class Program:
         open_captures = 0
         for index, call in enumerate(self.calls):
             if call.captures:
-                open_captures += 1 if call.call.startswith("begin") else -1
-            elif open_captures <= 0 and can_be_gated(call):
+                open_captures = open_captures + 1 if call.call.startswith("begin") else max(0, open_captures - 1)
+            elif not open_captures and can_be_gated(call):
                 found.append(index)
         return found
 
@@ -95,11 +96,11 @@ def can_be_gated(call: Call) -> bool:
     return not call.captures and call.effect.stream != "" and call.effect.work in (Work.DEVICE, Work.HOST_FUNCTION, Work.PEER)
 
 
-def parse(text: str) -> Program:
-    """Read a program. Raises :class:`LitmusError` with the line that is wrong."""
+def parse(text: str, first: int = 1) -> Program:
+    """Read a program. Raises :class:`LitmusError` with the line that is wrong; ``first`` is the number of the text's first line."""
     calls: list[Call] = []
     gate, kind, access = None, "gate", False
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.splitlines(), first):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
@@ -114,6 +115,8 @@ def parse(text: str) -> Program:
                 raise LitmusError(f"line {number}: one call may end in '<gate' or '<hostgate'")
             gate, kind = len(calls), found["gate"]
         calls.append(_checked(number, found))
+    if len(calls) > MOST_CALLS:
+        raise LitmusError(f"a program has at most {MOST_CALLS} calls, this has {len(calls)}")
     if gate is None:
         raise LitmusError("no call ends in '<gate': nothing is held shut")
     program = Program(tuple(calls), gate, kind, access)
@@ -133,6 +136,8 @@ def _checked(number: int, found: re.Match[str]) -> Call:
     takes = call.captures or call.effect.stream == "own"
     if takes != bool(call.stream) or (call.stream and call.stream not in (*STREAMS, *PEER_STREAMS)):
         raise LitmusError(f"line {number}: {call.call} takes {'a stream: @' + ', @'.join(STREAMS) if takes else 'no stream'}")
+    if call.device and not works_on_second_device(call.call):
+        raise LitmusError(f"line {number}: {call.call} is not run on the second device")
     if takes_event(call.call) != (call.event is not None):
         raise LitmusError(f"line {number}: {call.call} takes {'an event, as in #0' if call.event is None else 'no event'}")
     return call
@@ -141,6 +146,11 @@ def _checked(number: int, found: re.Match[str]) -> Call:
 def device_of(stream: str) -> int:
     """The device of a stream, by its name."""
     return 1 if stream.startswith("q") else 0
+
+
+def works_on_second_device(call: str) -> bool:
+    """The lab's second device has streams, kernels and events; copies there are peer copies."""
+    return call in ("launch", "eventRecord", "streamWaitEvent", "streamSynchronize", "streamQuery", "memcpyPeerAsync")
 
 
 def takes_event(call: str) -> bool:

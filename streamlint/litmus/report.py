@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamlint.litmus.program import outcome_text
+from streamlint.litmus.predict import Outcome, outside, strengths
+from streamlint.litmus.program import Program, outcome_text
 from streamlint.litmus.session import Disagreement, Tally
 from streamlint.verify.evidence import platform_name
 
@@ -83,6 +84,45 @@ def self_test_text(report: Mapping[str, Any]) -> str:
     for row in report["self_test"]:
         word = "caught" if row["caught"] else "NOT CAUGHT"
         lines.append(f"{word:<10}  {row['seconds']:5.1f} s  {row['runs']:5} runs  {row['fact']}")
+    return "\n".join(lines)
+
+
+def recorded_document(runs: int, found: Sequence[tuple[int, Program, Outcome, Outcome]]) -> dict[str, Any]:
+    """The JSON of recorded runs held against the model."""
+    return {
+        "schema": SCHEMA,
+        "runs": runs,
+        "agreed": runs - len(found),
+        "agreement": round(1 - len(found) / runs, 6) if runs else 0.0,
+        "disagreements": [
+            {
+                "run": number,
+                "program": str(program),
+                "expected": outcome_text(expected),
+                "seen": outcome_text(seen),
+                "violation": outside(program, seen, strengths()),
+            }
+            for number, program, expected, seen in found
+        ],
+    }
+
+
+def recorded_text(report: Mapping[str, Any]) -> str:
+    """Recorded runs held against the model, for people."""
+    lines = [f"{report['runs']} recorded runs, {report['agreed']} as expected ({report['agreement']:.3%})"]
+    for entry in report["disagreements"]:
+        word = ", outside of the model" if entry["violation"] else ""
+        lines += ["", f"run {entry['run']}{word}", *(f"    {line}" for line in entry["program"].splitlines())]
+        lines += [f"  expected  {entry['expected']}", f"  seen      {entry['seen']}"]
+    return "\n".join(lines)
+
+
+def turned_text(report: Mapping[str, Any]) -> str:
+    """The self-test on recorded runs, for people."""
+    lines = [f"{report['runs']} recorded runs", ""]
+    for row in report["self_test"]:
+        word = "caught" if row["caught"] else "NOT CAUGHT"
+        lines.append(f"{word:<10}  {row['runs']:6} runs  {row['fact']}")
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from streamlint.cuda_model import FACTS
 from streamlint.litmus import generate, shrink
-from streamlint.litmus.predict import Outcome, Strengths, allowed, can_be_held, observed
+from streamlint.litmus.predict import Outcome, Strengths, can_be_held, observed, outside
 from streamlint.litmus.program import Program, needs_peers, parse
 from streamlint.verify.watchdog import Message
 
@@ -180,12 +180,11 @@ class Session:
                 self.tally.unsteady_programs.append(Disagreement(program, expected, seen, violation=False))
                 return
         self.tally.disagreed += 1
-        possible = allowed(program, self._table)
-        violation = possible is not None and seen not in possible
-        self.tally.violations += violation
-        self._keep(program, expected, seen, violation)
+        self.tally.violations += self._keep(program, expected, seen)
 
-    def _keep(self, program: Program, expected: Outcome, seen: Outcome, violation: bool) -> None:
+    def _keep(self, program: Program, expected: Outcome, seen: Outcome) -> bool:
+        """Make the program small and keep it; whether its outcome is a violation."""
+        violation = outside(program, seen, self._table)
         kind = shrink.kind_of(program, expected, seen)
         self._kinds[kind] = self._kinds.get(kind, 0) + 1
         if self._kinds[kind] <= _ALIKE:
@@ -193,14 +192,14 @@ class Session:
             expected = observed(program, self._table)
             again = self.outcome(program, expected)
             seen = seen if again is None else again
-            possible = allowed(program, self._table)
-            violation = violation or (possible is not None and seen not in possible)
+            violation = violation or outside(program, seen, self._table)
             for known in self.tally.disagreements:
                 if str(known.program) == str(program):
                     known.times += 1
-                    return
+                    return violation
             self.tally.disagreements.append(Disagreement(program, expected, seen, violation))
             self._progress(f"disagreement:\n{program}\n  expected {sorted(expected)}\n  seen     {sorted(seen)}")
+        return violation
 
     def _disagrees(self, program: Program) -> bool:
         expected = observed(program, self._table)

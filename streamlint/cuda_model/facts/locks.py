@@ -75,6 +75,7 @@ LOCKS: tuple[Fact, ...] = (
         "h2h-holds-its-stream",
         "A thread waiting in a host-to-host copy holds what a pageable copy holds.",
         OBSERVED,
+        hardware="H200",
         shown_by="T0 memcpyAsync.h2h @n1 <gate\nT1 launch @n1",
     ),
     Fact(
@@ -97,11 +98,12 @@ LOCKS: tuple[Fact, ...] = (
         "first-launch-holds-all",
         "A thread waiting in a first launch holds every other thread's launches, copies and allocations.",
         OBSERVED,
+        hardware="H200",
         shown_by="T0 firstLaunch @n1 <gate\nT1 launch @n1",
     ),
     Fact(
         "locks-reach-other-devices",
-        "A waiting call holds other threads' calls on another device.",
+        "A waiting call holds other threads' calls on another device that have nothing to do with its own.",
         MAY,
         "",
         "H200: never",
@@ -149,7 +151,7 @@ LOCKS: tuple[Fact, ...] = (
     ),
     Fact(
         "free-async-on-null-takes-the-context-lock",
-        "cudaFreeAsync on the null stream is held as a launch is.",
+        "cudaFreeAsync on the null stream is held by a waiting call that holds everything.",
         OBSERVED,
         "",
         "H200",
@@ -205,10 +207,18 @@ LOCKS: tuple[Fact, ...] = (
     ),
     Fact(
         "wait-across-devices-takes-a-lock",
-        "cudaStreamWaitEvent for an event of another device is held by who holds that device's calls.",
+        "cudaStreamWaitEvent for an event of another device is held by who holds calls on either device.",
         OBSERVED,
         "",
         "H200",
         shown_by="T0 eventRecord @n2 #0\nT1 memcpy.h2d.pinned.small <gate\nT0 streamWaitEvent @q1 #0",
+    ),
+    Fact(
+        "peer-copy-takes-both-devices-locks",
+        "A peer copy is held by a waiting call that holds everything on either device.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 memcpy.d2h.pinned.small <gate\nT1 memcpyPeerAsync @q1",
     ),
 )

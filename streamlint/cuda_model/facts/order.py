@@ -134,11 +134,27 @@ ORDER: tuple[Fact, ...] = (
         shown_by="T0 launch @n2 <hostgate\nT0 launchHostFunc @n1",
     ),
     Fact(
+        "copies-of-a-direction-share-an-engine",
+        "A copy waits for an earlier copy of its direction on another stream that is held.",
+        MAY,
+        f"{GUIDE}: whether copies overlap depends on the device and on the order of their issue",
+        "H200: seen 3 times in 81,257 runs, with copies of 16 MB, and not again when repeated",
+        shown_by="T0 memcpyAsync.d2h.pinned.big @n1 <gate\nT0 memcpyAsync.d2h.pinned.big @n2",
+    ),
+    Fact(
         "peer-copies-without-access-serialise",
         "A peer copy without peer access waits for earlier such copies on other streams of its stream's device.",
         OBSERVED,
         hardware="H200",
         shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @n2\nT0 launch @n2",
+    ),
+    Fact(
+        "peer-copies-serialise-across-devices",
+        "A peer copy without peer access waits for earlier such copies on streams of the other device.",
+        MAY,
+        "",
+        "H200: it did once, behind two cudaMemcpyPeer that waited; behind one it does not",
+        shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @q1\nT0 launch @q1",
     ),
     Fact(
         "peer-sync-is-a-barrier",
