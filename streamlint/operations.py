@@ -66,6 +66,21 @@ class Context:
     handles_error: bool = False  # in an except/catch block
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a stream capture does not take an operation, and CUDA's status for it (``interpreter/captures.py``).
+
+    ``kind``: synchronize, query, copy, unpinned, allocate, pin, register, free, callback, graph-launch, null-stream, outside (work that
+    runs beside the capture), outside-wait, unjoined, dead-event.
+    """
+
+    kind: str
+    status: int
+    capture: Step
+    trail: tuple[Step, ...] = ()
+    functions: tuple[str, ...] = ()  # those entered when the capture began
+
+
 @dataclass(eq=False, slots=True)
 class Operation:
     """Something that a path did. ``index`` is its place on the path; ``span`` the API's own name; ``api`` the library."""
@@ -77,6 +92,7 @@ class Operation:
     index: int = -1
     trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to tell them
     guesses: tuple[str, ...] = ()  # atoms that were decided without evidence before it, in order
+    refused: Refusal | None = None  # by a stream capture
 
 
 @dataclass(eq=False, slots=True)
@@ -103,7 +119,7 @@ class Launch(Operation):
     stream: Stream | None = None
     reads: tuple[Buffer, ...] = ()
     writes: tuple[Buffer, ...] = ()
-    kind: str = "kernel"  # kernel, memset, library, compute, thrust
+    kind: str = "kernel"  # kernel, memset, library, compute, thrust, graph
     host_waits: bool = False
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength
-from streamlint.findings import Step
+from streamlint.interpreter.captures import Captures
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
@@ -50,7 +50,7 @@ class Machine:
         self._on_null: list[tuple[Copy | Launch, Stamp]] = []  # null-stream work that the host may not have seen end
         self._keys = itertools.count(1)
         self.context = Context()
-        self.capture: Step | None = None  # a graph is being captured: work is recorded, and does not run
+        self.captures = Captures()  # work that a capture takes is recorded into a graph, and does not run
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
         # Atoms decided without evidence so far, in order; kept by the path.
@@ -75,7 +75,8 @@ class Machine:
     def note(self, operation: Operation) -> Operation:
         """Append an operation to the path, with its surroundings."""
         operation.index = len(self.operations)
-        operation.context = self.context if self.capture is None else replace(self.context, capture=self.capture)
+        capture = self.captures.step
+        operation.context = self.context if capture is None else replace(self.context, capture=capture)
         operation.guesses = tuple(self.guesses)
         self.operations.append(operation)
         return operation
@@ -85,7 +86,7 @@ class Machine:
     def copy(self, operation: Copy) -> None:
         """A copy: reads its source and writes its destination, on its stream or (synchronous forms) seen to end by the host."""
         self.note(operation)
-        if self.capture is not None:
+        if self.captures.takes(operation):
             return
         stream = self.know(operation.stream) if operation.stream else None
         operation.beside = self._beside(stream)
@@ -106,7 +107,7 @@ class Machine:
 
     def launch(self, operation: Launch) -> None:
         self.note(operation)
-        if operation.stream is None or self.capture is not None:
+        if self.captures.takes(operation) or operation.stream is None:
             return
         stream = self.know(operation.stream)
         operation.beside = self._beside(stream)
@@ -178,7 +179,11 @@ class Machine:
     def record(self, operation: Record) -> None:
         self.note(operation)
         event = operation.event
+        captured = self.captures.records(event, operation.stream)
         if event is None:
+            return
+        if captured:
+            event.recorded = operation
             return
         if operation.stream is None:
             event.unknown = True
@@ -191,7 +196,7 @@ class Machine:
 
     def wait(self, operation: Wait) -> None:
         self.note(operation)
-        if operation.stream is None:
+        if self.captures.waits(operation) or operation.stream is None:
             return
         stream = self.know(operation.stream)
         on = operation.on
@@ -207,6 +212,7 @@ class Machine:
 
     def synchronize(self, operation: Synchronize) -> None:
         self.note(operation)
+        self.captures.judge_host(operation)
         self.host_waits(operation.of)
 
     def host_waits(self, on: Event | Stream | None) -> None:
@@ -225,22 +231,26 @@ class Machine:
 
     def query(self, operation: Query) -> None:
         self.note(operation)
+        self.captures.judge_host(operation)
 
     # --- memory ------------------------------------------------------------------------------------------------------------------------
 
     def alloc(self, operation: Alloc) -> None:
         self.note(operation)
+        self.captures.judge_memory(operation)
         if operation.buffer is not None:
             operation.buffer.storage.allocated = operation
 
     def free(self, operation: Free) -> None:
         self.note(operation)
+        self.captures.judge_memory(operation)
         if operation.buffer is not None:
             operation.buffer.storage.freed = True
             operation.buffer.storage.writes.clear()
 
     def register(self, operation: Register) -> None:
         self.note(operation)
+        self.captures.judge_memory(operation)
         if operation.buffer is not None:
             operation.buffer.storage.memory = Memory.PINNED
 
@@ -253,6 +263,7 @@ class Machine:
 
     def callback(self, operation: Callback) -> None:
         self.note(operation)
+        self.captures.judge_callback(operation)
 
     def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
         """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""
@@ -263,6 +274,8 @@ class Machine:
 
     def forget(self, value: Value) -> None:
         """Code out of view has this value: it may have awaited it."""
+        if isinstance(value, Stream | Event):
+            self.captures.assume_awaited(value)
         if isinstance(value, Stream):
             if value.key in self.clocks.streams:
                 self.clocks.synchronize(self.clocks.of(value.key))

@@ -8,6 +8,7 @@ from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.bodies import call_method, run_generator
+from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, Opaque, ScopeValue, Stream, Value
@@ -96,7 +97,7 @@ def _library(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expres
         finally:
             unregister(run, manager.buffer, span, "cuda.pinned")
         return
-    if manager.kind == "capture":
+    if isinstance(manager, CaptureScope):
         _capture(run, manager, inside, expression)
         return
     if manager.kind == "synchronizes":
@@ -109,14 +110,19 @@ def _library(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expres
         inside(manager.value if manager.value is not None else manager)
 
 
-def _capture(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expression) -> None:
-    """A graph is captured: what is issued inside is recorded, and does not run."""
-    before, run.machine.capture = run.machine.capture, Step("captured into a graph here", run.node_span(expression))
+def _capture(run: Run, manager: CaptureScope, inside: Inside, expression: p.Expression) -> None:
+    """A graph is captured: what is issued inside is recorded, and does not run. Its beginning waits for the device (graphs.py)."""
+    assert manager.stream is not None
+    run.machine.host_waits(None)
+    step = Step("the capture begins here", _call_span(run, expression))
+    session = run.machine.captures.begin(manager.stream, manager.mode, step, manager.library, run.context.functions)
+    regular = False
     try:
-        with run.current_stream(manager.stream, manager.library):
+        with run.current_stream(session.origin, manager.library):
             inside(manager)
+        regular = True
     finally:
-        run.machine.capture = before
+        run.machine.captures.end(session.origin, regular)
 
 
 def _call_span(run: Run, expression: p.Expression) -> Span:

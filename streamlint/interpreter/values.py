@@ -167,13 +167,14 @@ class Stream(Value):
 
 @dataclass(eq=False, slots=True)
 class Event(Value):
-    """``snapshot`` is None before the first record in view. ``unknown`` events order everything."""
+    """``snapshot`` is None before the first record in view. ``unknown`` events order everything. ``external`` ones are not captured."""
 
     key: str
     snapshot: Clock | None = None
     unknown: bool = False
     type: str = ""
     recorded: Operation | None = None
+    external: bool = False
     trail: tuple[Step, ...] = ()
 
     @property

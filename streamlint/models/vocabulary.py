@@ -173,6 +173,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "size_query": "selector",  # no work where this argument is null (CUB)
             "waits": "bool",  # the host waits for it (thrust)
             "policy": "bool",  # thrust: the stream is in the policy, if the first argument is one
+            "graph": "bool",  # a graph is launched
         },
     ),
     "callback": (
@@ -206,8 +207,15 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "synchronize": ("the host waits", {"of": "words or selector device|current|null"}),
     "query": ("asks without waiting; a loop until true is a wait", {"of": "selector"}),
     "capture": (
-        "stream capture (CUDA graphs) begins or ends; scope: a context manager; without `stream`: the current one",
-        {"part": "word begin|end|scope", "stream": STREAM, "graph": "selector"},
+        "stream capture (CUDA graphs) begins or ends; scope: a context manager; without `stream`: the current one; relax: the thread may make"
+        " unsafe calls from now on; asked: is a stream being captured (the answer is returned, or stored in `into`)",
+        {
+            "part": "word begin|end|scope|relax|asked",
+            "stream": STREAM,
+            "graph": "selector",
+            "mode": "selector",  # its default word: global, thread_local or relaxed
+            "into": "selector",
+        },
     ),
     "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
     # --- objects -----------------------------------------------------------------------------------------------------------------

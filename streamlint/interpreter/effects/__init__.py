@@ -174,6 +174,7 @@ def own_stream(call: Call) -> Stream | None:
 def _effects() -> dict[str, Callable[[Call], Value]]:
     from streamlint.interpreter.effects import (
         callbacks,
+        captures,
         copies,
         devices,
         factories,
@@ -186,7 +187,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         work,
     )
 
-    modules = (callbacks, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
+    modules = (callbacks, captures, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
     return {name: action for module in modules for name, action in module.EFFECTS.items()}
 
 

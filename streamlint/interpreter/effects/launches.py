@@ -109,8 +109,9 @@ def _launch(call: Call) -> Value:
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
     touched = tuple(b for v in values for b in buffers_in(v) if not b.storage.on_host)
+    kind = "graph" if call.flag("graph") else "library"
     operation = ops.Launch(
-        call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind="library", host_waits=call.flag("waits")
+        call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind=kind, host_waits=call.flag("waits")
     )
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None

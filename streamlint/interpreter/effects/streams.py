@@ -323,20 +323,6 @@ def _bind_stream(call: Call) -> Value:
     return call.status()
 
 
-def _capture(call: Call) -> Value:
-    # Its context manager changes the current stream to one of its own.
-    if call.text("part") == "scope":
-        stream = Stream(call.run.machine.fresh("capture"), "created", False, "torch", "torch.cuda.Stream")
-        return ScopeValue(stream, family(call.library), kind="capture")
-    if call.text("part") == "begin":
-        call.run.machine.capture = Step("capture begins here", call.span)
-        return call.status()
-    call.run.machine.capture = None
-    if call.run.file.is_cuda:
-        return call.status()
-    return Series([Const(0), call.opaque()], kind="tuple") if call.is_tuple else call.opaque()
-
-
 def _destroy(call: Call) -> Value:
     call.run.machine.note(ops.Destroy(call.span, call.library, call.name))
     return call.status()
@@ -353,6 +339,5 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "set_stream": _set_stream,
     "scope": _scope,
     "bind_stream": _bind_stream,
-    "capture": _capture,
     "destroy": _destroy,
 }
