@@ -78,7 +78,7 @@ class Refusal:
     status: int
     capture: Step
     trail: tuple[Step, ...] = ()
-    functions: tuple[str, ...] = ()  # those entered when the capture began
+    depth: int = 0  # of calls in progress where the capture began
 
 
 @dataclass(eq=False, slots=True)

@@ -118,9 +118,7 @@ class CaptureIllegalCall(Check):
         return len(guards) > _MOST_GUARDS or any(guard.kind == "error" for guard in guards)
 
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
-        # Of the calls that led here, those in the region.
-        depth = max(len(refusal.functions) - 1, 0)
-        calls = operation.context.calls[depth:] if operation.context.functions[: len(refusal.functions)] == refusal.functions else ()
+        calls = operation.context.calls[refusal.depth :]  # of those that led here, the ones in the region
         return (refusal.capture, *(Step("reached through this call", span) for span in calls), *refusal.trail)
 
     def _what(self, operation: Operation) -> str:

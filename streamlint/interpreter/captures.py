@@ -35,7 +35,7 @@ class Session:
     origin: Stream
     step: Step
     library: str
-    functions: tuple[str, ...] = ()
+    depth: int = 0  # of calls in progress where it began
     streams: dict[str, Stream] = field(default_factory=dict)
     events: dict[int, Clock] = field(default_factory=dict)  # recorded in it, by identity
     work: list[tuple[ops.Copy | ops.Launch, Stamp]] = field(default_factory=list)
@@ -67,13 +67,13 @@ class Captures:
 
     # --- begin and end ---------------------------------------------------------------------------------------------------------------
 
-    def begin(self, origin: Stream, mode: Mode | None, step: Step, library: str, functions: tuple[str, ...] = ()) -> Session:
+    def begin(self, origin: Stream, mode: Mode | None, step: Step, library: str, depth: int = 0) -> Session:
         """Capture a stream from now on."""
         if origin.kind in ("null", "ambient"):
             # The null stream cannot be captured: whoever called has put another one there.
             origin = Stream(f"captured{next(self._numbers)}", "created", None, origin.library, origin.type)
         state = Capture(origin.key, mode or Mode.RELAXED, _HOST, bool(origin.blocking))
-        session = Session(state, origin, step, library, functions, {origin.key: origin})
+        session = Session(state, origin, step, library, depth, {origin.key: origin})
         self.active.append(session)
         return session
 
@@ -97,7 +97,7 @@ class Captures:
             if stamp.stream != session.origin.key and stamp.stream not in told and not covers(behind, stamp) and operation.refused is None:
                 told.add(stamp.stream)
                 fork = session.streams[stamp.stream]
-                operation.refused = Refusal("unjoined", Status.UNJOINED, session.step, fork.trail)
+                operation.refused = Refusal("unjoined", Status.UNJOINED, session.step, fork.trail, session.depth)
 
     def of(self, stream: Stream | None) -> Session | None:
         """The capture that a stream is in."""
@@ -249,7 +249,7 @@ class Captures:
             self._refuse(operation, kind, Status.UNSUPPORTED, held[-1])
 
     def _refuse(self, operation: ops.Operation, kind: str, status: Status, session: Session, trail: tuple[Step, ...] = ()) -> None:
-        operation.refused = Refusal(kind, status, session.step, trail, session.functions)
+        operation.refused = Refusal(kind, status, session.step, trail, session.depth)
 
 
 def _made(session: Session) -> tuple[Step, ...]:

@@ -159,7 +159,7 @@ def constant(run: Run, name: str) -> Value | None:
         return Device("device", Evidence.LITERAL, name)
     if word == "cpu-device":
         return Device("host", Evidence.LITERAL, name)
-    if word in ("h2d", "d2h", "d2d", "h2h", "infer", "non-blocking", "blocking"):
+    if word in ("h2d", "d2h", "d2d", "h2h", "infer", "non-blocking", "blocking", "captured", "not-captured"):
         return Const(word)
     return None
 

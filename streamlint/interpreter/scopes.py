@@ -115,7 +115,7 @@ def _capture(run: Run, manager: CaptureScope, inside: Inside, expression: p.Expr
     assert manager.stream is not None
     run.machine.host_waits(None)
     step = Step("the capture begins here", _call_span(run, expression))
-    session = run.machine.captures.begin(manager.stream, manager.mode, step, manager.library, run.context.functions)
+    session = run.machine.captures.begin(manager.stream, manager.mode, step, manager.library, len(run.context.calls))
     regular = False
     try:
         with run.current_stream(session.origin, manager.library):

@@ -266,6 +266,7 @@ TYPE_FIELDS = {
 # [[constant]]: names, value
 CONSTANTS = (
     *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread", "policy"),
+    *("captured", "not-captured"),  # the state of a stream capture
     *("cuda-device", "cpu-device"),  # torch::kCUDA, torch::kCPU
     "other",
 )

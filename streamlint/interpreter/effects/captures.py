@@ -10,7 +10,7 @@ from streamlint.interpreter.captures import CaptureScope, mode_of
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.streams import as_stream, stream_argument
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Const, LibraryName, Opaque, Series, Stream, Value
+from streamlint.interpreter.values import Const, Series, Stream, Value
 from streamlint.models.vocabulary import Selector
 
 
@@ -56,7 +56,7 @@ def _begin(call: Call) -> Value:
         origin = Stream(run.machine.fresh("captured"), "foreign", None, call.library)
     step = Step("the capture begins here", call.span)
     library = family(call.library)
-    session = run.machine.captures.begin(origin, _mode(call), step, library, run.context.functions)
+    session = run.machine.captures.begin(origin, _mode(call), step, library, len(run.context.calls))
     if session.origin is not origin and run.stream_of(library).key == origin.key:
         run.current[library] = session.origin
     return call.status()
@@ -72,9 +72,8 @@ def _end(call: Call) -> Value:
 def _asked(call: Call) -> Value:
     """Whether a stream is being captured: it is where that is in view, else nobody knows."""
     captured = call.run.machine.captures.of(stream_argument(call)) is not None
-    if call.row.get("into") is not None:
-        return call.store(LibraryName("cudaStreamCaptureStatusActive") if captured else call.opaque())
-    return Const(True) if captured else Opaque(f"{call.name}{call.run.visit_key(call.site.node)}")
+    answer = Const("captured" if call.run.file.is_cuda else True) if captured else call.opaque()
+    return call.store(answer) if call.row.get("into") is not None else answer
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {

@@ -35,6 +35,9 @@ def _factory(call: Call) -> Value:
     if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, buffer=result))
+    elif memory is Memory.PINNED and call.library == "torch":
+        alloc = ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, cached=True, buffer=result)
+        run.machine.alloc(alloc)
     if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
     if memory is Memory.DEVICE:

@@ -23,6 +23,7 @@ from streamlint.interpreter.values import (
     Stream,
     Value,
 )
+from streamlint.interpreter.unknowns import truth
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
@@ -208,6 +209,7 @@ def _create_event(call: Call) -> Value:
     type_name = call.name if kind is not None and kind.kind == "event" else _event_type(call.library)
     event = call.run.new_event(type_name)
     event.trail = (Step("event created here", call.span),)
+    event.external = truth(call.arguments.keywords.get("external", Const(False))) is not False
     call.run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
     return call.store(event)
 

@@ -102,7 +102,11 @@ def _pin(call: Call) -> Value:
     old = buffer.storage
     storage = call.run.storage(Memory.PINNED, f"{old.name}.pinned", nbytes=old.nbytes, small=old.small, library=old.library)
     storage.trail = (Step("pinned here", call.span),)
-    return Buffer(storage, type=buffer.type, leaves={} if buffer.leaves is not None else None)
+    result = Buffer(storage, type=buffer.type, leaves={} if buffer.leaves is not None else None)
+    if not buffer.storage.on_device and old.memory is not Memory.PINNED:
+        alloc = ops.Alloc(call.span, call.library, call.name, memory=Memory.PINNED, nbytes=old.nbytes, cached=True, buffer=result)
+        call.run.machine.alloc(alloc)
+    return result
 
 
 def _same(call: Call) -> Value:
