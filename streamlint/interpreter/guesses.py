@@ -23,7 +23,11 @@ _STREAM_METHODS: dict[str, dict[str, str]] = {
     "wait_stream": _TORCH,
     "record_event": _TORCH,
     "synchronize": {**_TORCH, **_CUPY, **_NUMBA},
+    "begin_capture": _CUPY,
+    "end_capture": _CUPY,
+    "is_capturing": _CUPY,
 }
+_GRAPH_METHODS = frozenset({"capture_begin", "capture_end"})
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
@@ -49,6 +53,9 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
             result = apply(run, row, f"torch.Tensor.{name}", buffer, arguments, site)
             _keep_origin(receiver, result)
             return result
+    if name in _GRAPH_METHODS and _imports(run, "torch"):
+        row = run.file.models.method("torch.cuda.CUDAGraph", name)
+        return apply(run, row, f"torch.cuda.CUDAGraph.{name}", receiver, arguments, site) if row is not None else None
     if name in _STREAM_METHODS:
         return _as_stream_method(run, receiver, name, arguments, site)
     if name in _ARRAY_METHODS and _speaks_cupy(run, name, arguments):

@@ -28,7 +28,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if receiver is not None:
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
-    on_device = _device_argument(values)
+    on_device = _device_argument(values) or _captured_argument(run, values)
     tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
     run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=tensors), values)
     for value in arguments.positional:
@@ -75,6 +75,16 @@ def written_through(run: Run, value: Value, site: CallSite) -> None:
 def _type_name(scope: Environment, name: str) -> str:
     kind = scope.type_of(name)
     return kind.name if kind is not None else ""
+
+
+def _captured_argument(run: Run, values: list[Value]) -> Buffer | None:
+    """What is computed from tensors while PyTorch captures a graph is on the device: nothing else can be captured."""
+    step = run.machine.captures.step
+    if step is None or run.file.is_cuda or run.machine.captures.active[-1].library != "torch":
+        return None
+    tensors = (v for v in reachable(values, limit=60) if isinstance(v, Buffer) and v.type.startswith("torch."))
+    tensor = next((v for v in tensors if v.storage.memory is Memory.UNKNOWN and not v.storage.host), None)
+    return Buffer(Storage(Memory.DEVICE, "captured", evidence=Evidence.SCOPE, library="torch"), type=tensor.type) if tensor else None
 
 
 def _device_argument(values: list[Value]) -> Buffer | None:
