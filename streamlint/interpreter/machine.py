@@ -12,6 +12,7 @@ from dataclasses import replace
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength
 from streamlint.interpreter.captures import Captures
+from streamlint.interpreter.neighbours import foreign_conflict
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
@@ -140,6 +141,9 @@ class Machine:
     def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool) -> None:
         storage = buffer.storage
         access = Access(operation, stamp, buffer.part)
+        conflict = foreign_conflict(self.clocks, operation, buffer, stamp, write)
+        if conflict is not None:
+            self.conflicts.append(conflict)
         if write:
             # What this write covers entirely and is ordered behind needs no record of its own.
             storage.writes = [old for old in storage.writes if not (old.stamp.stream == stamp.stream and old.part == buffer.part)]

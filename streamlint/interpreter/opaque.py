@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.interop import produced
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -30,19 +31,23 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.coverage.opaque[name] += 1
     on_device = _device_argument(values) or _captured_argument(run, values)
     tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
-    run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=tensors), values)
+    operation = ops.Opaque(site.span, callee=name, on_device=tensors)
+    run.machine.opaque(operation, values)
     for value in arguments.positional:
         written_through(run, value, site)
     if receiver is not None and not run.file.is_cuda:
         made = _result_of_module(run, receiver, site)
         if made is not None:
+            produced(run, made, operation)
             return made
     if on_device is not None and not run.file.is_cuda:
-        return _derived(on_device, f"result{run.visit_key(site.node)}")
+        result = _derived(on_device, f"result{run.visit_key(site.node)}")
+        produced(run, result, operation)
+        return result
     return run.opaque(f"result{run.visit_key(site.node)}", *values)
 
 
-def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Value | None:
+def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:
     """What a module makes is where its parameters are, as far as it was moved in view."""
     name = f"result{run.visit_key(site.node)}"
     home = receiver.attrs.get("(device)") if isinstance(receiver, Handle | Instance) else None

@@ -97,6 +97,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "part": "word whole|strided|some|elements|contiguous",
             "axis": "selector",  # of a part: along the first axis it leaves no gaps
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
+            "shares": "word dlpack|interface",  # another library's memory; what is told of streams (``interpreter/neighbours.py``)
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
         },
     ),

@@ -139,6 +139,12 @@ def _object(call: Call) -> Value:
     handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
     handle.trail = (Step("created here", call.span),)
     handle.made = "device" not in handle.args
+    if handle.type == "torch.nn.Module" and "device" in handle.args:
+        from streamlint.interpreter.effects.devices import as_device
+
+        home = as_device(call.run, handle.args["device"])
+        if home is not None and home.space == "device":
+            handle.attrs["(device)"] = home
     return call.store(handle)
 
 

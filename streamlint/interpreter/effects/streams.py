@@ -167,7 +167,7 @@ def stream_of_row(run: Run, row: Row, values: list[Value]) -> Value:
     if which == "pool":
         return Stream(run.machine.fresh("pool"), "created", False, library, type=_stream_type(library))
     if values and isinstance(values[0], Stream):
-        return replace(values[0], type=_stream_type(library))  # the same stream under another library's type
+        return replace(values[0], type=_stream_type(library), library=library)  # the same stream under another library's type
     if values and isinstance(values[0], Const) and values[0].value in (0, None):
         return Stream("null", "null", None, library, _stream_type(library))
     return foreign_stream(run, values[0], values[0].term, library) if values else run.opaque("stream")

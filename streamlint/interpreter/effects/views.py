@@ -9,6 +9,8 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.interop import handed_over
+from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Value
 from streamlint.operations import Memory
 
@@ -28,6 +30,8 @@ def _view(call: Call) -> Value:
         return call.opaque(*([value] if value is not None else []))
     if call.text("type").startswith("numpy.") and buffer.storage.memory is Memory.UNKNOWN and isinstance(value, Opaque):
         buffer.storage.host = True  # an array of NumPy's is on the host, pinned or not
+    if call.text("shares"):
+        handed_over(run, buffer, family(call.library), call.text("shares"))
     part = call.text("part", "whole")
     kind = call.text("type", buffer.type)
     if part == "contiguous":

@@ -47,7 +47,7 @@ def _on_device(
     stream: Stream | None,
     waits: bool,
 ) -> Value:
-    home = family(library or device.storage.library or "torch")
+    home = family(library or _speaks(device) or device.storage.library or "torch")
     if stream is None:
         stream = run.stream_of(home)
         if stream.kind == "null" and stream.chosen is None:
@@ -67,6 +67,12 @@ def _on_device(
     if waits:
         device_read(run, result, span, name)
     return writes[0] if writes else result
+
+
+def _speaks(buffer: Buffer) -> str:
+    """The library whose type a buffer has: its operators run there, whoever made the memory."""
+    library = buffer.type.partition(".")[0]
+    return library if library in ("torch", "cupy") else ""
 
 
 def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: Span, name: str, type: str) -> Value:
