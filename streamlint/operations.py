@@ -187,6 +187,14 @@ class Query(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Spin(Operation):
+    """A loop that only asks whether an event or a stream is done. ``query`` is where it asks."""
+
+    of: Event | Stream | None = None
+    query: Span | None = None
+
+
+@dataclass(eq=False, slots=True)
 class Callback(Operation):
     """The registration of a host function. ``body_known`` is False where its body is not at hand."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.members import class_member, member
@@ -43,7 +44,10 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
     if pointers.is_smart(value):
         return _of_smart(run, value, name, node)
     if isinstance(value, Stream | Event | Handle | Loader):
-        return _of_modelled(run, value, name)
+        found = _of_modelled(run, value, name)
+        if isinstance(value, Stream | Event) and isinstance(found, Opaque) and found.name == f"query:{value.term}":
+            run.machine.query(ops.Query(run.node_span(node), value.type.partition(".")[0], name, of=value))
+        return found
     if isinstance(value, Device):
         return _of_device(run, value, name)
     if isinstance(value, FunctionValue):

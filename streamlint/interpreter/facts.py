@@ -60,6 +60,8 @@ class FileFacts:
     per_thread: bool = False
     wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
     threads_work: bool = False  # some function that is run on another thread makes CUDA calls
+    handed: set[str] = field(default_factory=set)  # functions that are given to another thread
+    measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
 
     @property
@@ -73,6 +75,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     """Collect the facts of a file."""
     facts = FileFacts(file)
     facts.per_thread = default_stream == "per-thread" or (default_stream == "auto" and per_thread_default_stream(file.path))
+    facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
     _threads(facts)
     if not file.is_cuda:
         return facts
@@ -174,6 +177,7 @@ def _threads(facts: FileFacts) -> None:
         elif isinstance(node, p.With) and any(name.endswith(_WAITS) for statement in node.body for name in _calls(statement)):
             facts.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
     facts.threads_work = bool(handed & working)
+    facts.handed = handed
 
 
 def _callee(node: p.Call) -> str:

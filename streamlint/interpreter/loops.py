@@ -13,6 +13,7 @@ from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
+from streamlint.interpreter.spins import note_spin
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
 from streamlint.operations import LoopFrame
@@ -22,8 +23,9 @@ MOST_ROUNDS = 4
 
 def loop(run: Run, node: p.Loop) -> None:
     """Run a loop for as many rounds as are known, a few at most."""
-    before = _numbers(run)
+    before, first = _numbers(run), len(run.machine.operations)
     _run_loop(run, node)
+    note_spin(run, node, first)
     # How often it ran is not known: neither is what it counted.
     for name, value in _numbers(run).items():
         if before.get(name, value) != value and not _known_length(run, node):

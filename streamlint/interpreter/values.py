@@ -175,6 +175,8 @@ class Event(Value):
     type: str = ""
     recorded: Operation | None = None
     external: bool = False
+    timing: bool | None = None  # whether it was made to measure time; None where that is not known
+    timed: bool = False  # the time between it and another was asked for
     trail: tuple[Step, ...] = ()
 
     @property

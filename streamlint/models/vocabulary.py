@@ -199,7 +199,11 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "a context manager in which a stream is current (torch.cuda.stream(s)); None changes nothing; `synchronizes`: its end waits",
         {"stream": "selector", "library": "text", "synchronizes": "bool"},
     ),
-    "event": ("creates an event", {"into": "selector", "timing": "switch"}),
+    "event": (
+        "creates an event; with timing unless `flags` disable it",
+        {"into": "selector", "timing": "switch", "flags": "selector"},
+    ),
+    "elapsed": ("the time between two events", {"into": "selector"}),
     "record": (
         "records an event; makes one if `event` is absent, and returns it",
         {"event": "selector", "stream": STREAM, "creates": "bool"},

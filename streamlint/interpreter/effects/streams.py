@@ -16,6 +16,7 @@ from streamlint.interpreter.values import (
     Event,
     Handle,
     Instance,
+    LibraryName,
     Opaque,
     Reference,
     ScopeValue,
@@ -209,9 +210,30 @@ def _create_event(call: Call) -> Value:
     type_name = call.name if kind is not None and kind.kind == "event" else _event_type(call.library)
     event = call.run.new_event(type_name)
     event.trail = (Step("event created here", call.span),)
+    event.timing = _timing(call)
     event.external = truth(call.arguments.keywords.get("external", Const(False))) is not False
     call.run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
     return call.store(event)
+
+
+def _timing(call: Call) -> bool | None:
+    """Whether an event measures time: by a switch, or unless its flags say otherwise."""
+    flags = call.value("flags")
+    if flags is None:
+        return call.switch("timing") if call.row.get("timing") is not None else None
+    if isinstance(flags, Const) and isinstance(flags.value, int):
+        return not flags.value & 2
+    text = flags.term.lower().replace("_", "")
+    if "disabletiming" in text:
+        return False
+    return True if isinstance(flags, LibraryName) else None
+
+
+def _elapsed(call: Call) -> Value:
+    for value in (call.receiver, *call.arguments.all()):
+        if isinstance(value, Event):
+            value.timed = True
+    return call.store(call.opaque())
 
 
 def _event_type(library: str) -> str:
@@ -237,6 +259,9 @@ def _record(call: Call) -> Value:
     event = as_event(run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
     if event is None:
         event = run.new_event(_event_type(call.library))
+        event.timing = call.library == "cupy"  # Stream.record() makes one that measures time
+        event.trail = (Step("event created here", call.span),)
+        run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
     was_unknown = event.unknown and isinstance(value, Opaque)
     run.machine.record(ops.Record(call.span, call.library, call.name, event=event, stream=stream_argument(call)))
     if was_unknown and event.snapshot is not None:
@@ -335,6 +360,7 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "stream_of": _stream_of,
     "event": _create_event,
     "record": _record,
+    "elapsed": _elapsed,
     "wait": _wait,
     "synchronize": _synchronize,
     "query": _query,

@@ -1,0 +1,93 @@
+"""SL023 timing-event-for-sync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace
+from streamlint.operations import Create, Operation, Query, Record, Synchronize, Wait
+
+
+class TimingEventForSync(Check):
+    """An event that measures time is used for order alone.
+
+    ## What it does
+    Reports events that are made with timing and then only recorded, waited for, queried or synchronized, where nothing in the files at hand
+    asks for elapsed time. Timing is the default of ``cudaEventCreate``, ``cupy.cuda.Event``, CuPy's ``Stream.record()`` and numba's
+    ``cuda.event()``; torch's events measure time only with ``enable_timing=True``.
+
+    ## Why is this bad
+    A record with timing writes a time stamp when the work ahead of it has ended: it costs about three times as much as one without.
+    ``cudaEventDisableTiming`` "provides the best performance when used with cudaStreamWaitEvent() and cudaEventQuery()".
+
+    ## Example
+    ```python
+    copied = torch.cuda.Event(enable_timing=True)
+    copied.record()
+    side.wait_event(copied)
+    ```
+
+    ## Use instead
+    ```python
+    copied = torch.cuda.Event()
+    copied.record()
+    side.wait_event(copied)
+    ```
+
+    ## When it is fine
+    Events whose elapsed time is asked for, here or elsewhere.
+
+    ## Verify
+    Two thousand records with timing and without, in pairs; the ratio of the medians is the verdict.
+
+    ## References
+    - CUDA Runtime API, cudaEventCreateWithFlags
+    """
+
+    code = "SL023"
+    name = "timing-event-for-sync"
+    category = Category.STALL
+    default = "off"
+    needs = ((("EventCreate", "Event(", "event(", ".record(", "eventCreate"),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Create) or operation.what != "event":
+            return
+        event = operation.value
+        if event is None or not getattr(event, "timing", None) or getattr(event, "timed", False):
+            return
+        if path.facts.measures_time and not self._others_timed(operation, path):
+            return
+        uses = [op for op in path.after(operation) if _uses(op, event)]
+        if not uses:
+            return
+        use = next((op for op in uses if not isinstance(op, Record)), uses[0])
+        yield self.finding(
+            operation,
+            "an event that measures time is only used for order: each record of it costs more than it must",
+            trail=(Step("used for order here", use.span),),
+            help=_HELP.get(operation.api, "create it with cudaEventCreateWithFlags and cudaEventDisableTiming"),
+            facts={"api": operation.api},
+        )
+
+    def _others_timed(self, create: Create, path: Trace) -> bool:
+        """Whether this path asks for the time of other events: then what it does with this one is known as well."""
+        made = [op.value for op in path.operations if isinstance(op, Create) and op.what == "event" and op is not create]
+        return not create.context.calls and any(getattr(event, "timed", False) for event in made)
+
+
+_HELP = {
+    "torch": "leave enable_timing out",
+    "cupy": "make it with cupy.cuda.Event(disable_timing=True) and record that",
+    "numba": "make it with cuda.event(timing=False)",
+}
+
+
+def _uses(operation: Operation, event: object) -> bool:
+    if isinstance(operation, Record):
+        return operation.event is event
+    if isinstance(operation, Wait):
+        return operation.on is event
+    return isinstance(operation, Synchronize | Query) and operation.of is event

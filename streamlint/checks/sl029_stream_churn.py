@@ -1,0 +1,86 @@
+"""SL029 stream-churn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Copy, Create, Launch, LoopFrame, Operation, Record, Synchronize, Wait
+
+_POOL = 32  # torch's streams per priority and device
+_QUIET = ("devices", "setup", "teardown", "tuning", "retry")
+
+
+class StreamChurn(Check):
+    """A stream is made for each piece of work.
+
+    ## What it does
+    Reports streams that are created in a loop and used in the same round of it, so that each round has a new one.
+
+    ## Why is this bad
+    Creating a stream is a call of the driver that takes a lock and may wait. PyTorch hands out 32 streams in turn instead: the 33rd is the
+    first one again, and work that was meant to run side by side is ordered.
+
+    ## Example
+    ```python
+    for batch in batches:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            results.append(net(batch.to("cuda", non_blocking=True)))
+    ```
+
+    ## Use instead
+    ```python
+    stream = torch.cuda.Stream()
+    for batch in batches:
+        with torch.cuda.stream(stream):
+            results.append(net(batch.to("cuda", non_blocking=True)))
+    ```
+
+    ## When it is fine
+    Loops that only fill a list of streams, one stream a device, and loops of a few rounds whose number is known.
+
+    ## Verify
+    The time of a round with a new stream against one with a kept stream, in pairs; for PyTorch, whether the 33rd stream has the first
+    one's handle.
+
+    ## References
+    - PyTorch, CUDAStream.h, stream pool note
+    """
+
+    code = "SL029"
+    name = "stream-churn"
+    category = Category.STALL
+    default = "off"
+    needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Create) or operation.what != "stream" or operation.value is None or not operation.context.loops:
+            return
+        loops = operation.context.loops
+        if operation.context.setup or all(_few(loop) for loop in loops):
+            return
+        loop = next(loop for loop in reversed(loops) if not _few(loop))
+        use = next((op for op in path.after(operation) if loop in op.context.loops and _on(op, operation.value)), None)
+        if use is None:
+            return
+        yield self.finding(
+            operation,
+            "a new stream in each round of a loop"
+            + (": PyTorch's 33rd stream is its first one again" if operation.api == "torch" else ": each creation is a call of the driver"),
+            trail=(Step("the loop", loop.span), Step("used in the same round here", use.span), *call_trail(operation)),
+            help="create the streams once, before the loop",
+            facts={"api": operation.api},
+        )
+
+
+def _few(loop: LoopFrame) -> bool:
+    return loop.kind in _QUIET or (loop.length is not None and loop.length <= _POOL)
+
+
+def _on(operation: Operation, stream: object) -> bool:
+    if isinstance(operation, Copy | Launch | Record | Wait):
+        return operation.stream is not None and operation.stream.key == getattr(stream, "key", None)
+    return isinstance(operation, Synchronize) and operation.of is stream
