@@ -23,6 +23,7 @@ _STREAM_METHODS: dict[str, dict[str, str]] = {
     "wait_stream": _TORCH,
     "record_event": _TORCH,
     "synchronize": {**_TORCH, **_CUPY, **_NUMBA},
+    "query": _TORCH,
     "begin_capture": _CUPY,
     "end_capture": _CUPY,
     "is_capturing": _CUPY,
@@ -82,7 +83,7 @@ def _as_stream_method(run: Run, receiver: Opaque, name: str, arguments: Argument
     from streamlint.models import Row
 
     library = next((lib for lib, names in _STREAM_METHODS[name].items() if _imports(run, names)), None)
-    if library is None or (name == "synchronize" and "(stream)" not in receiver.attrs):
+    if library is None or (name in ("synchronize", "query") and "(stream)" not in receiver.attrs):
         return None
     stream = as_stream(Call(run, Row((name,), "none", {}, library), name, receiver, arguments, site), receiver)
     row = run.file.models.method(STREAM_TYPES[library], name)

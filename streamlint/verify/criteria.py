@@ -17,6 +17,7 @@ Figures = Mapping[str, Any]
 # between is noise or something unknown, and is not decided.
 WAITS = (0.8, 1.2)
 DOES_NOT_WAIT = 0.2
+DEARER = 1.1  # less than a tenth more is no cost worth a word
 
 
 class Verdict(str, enum.Enum):
@@ -38,6 +39,7 @@ class Experiment(str, enum.Enum):
     DATA_RACE = "data-race"
     DEADLOCK = "deadlock"
     ERROR = "error"
+    COSTS = "costs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,27 @@ def error(figures: Figures) -> Outcome:
     return Outcome(None, f"status {status}, predicted {expected}")
 
 
+def costs(figures: Figures) -> Outcome:
+    """What a program costs. Figures: ``ms``, one number a run. One program alone shows nothing: see :func:`dearer`."""
+    samples = sorted(figures.get("ms", ()))
+    return Outcome(None, f"median {samples[len(samples) // 2]:.3f} ms in {len(samples)} runs" if samples else "no run")
+
+
+def dearer(misuse: Figures, remedy: Figures) -> Judgement:
+    """It costs time: the misuse's median is above the remedy's, and their middle halves do not overlap."""
+    for name, figures in (("misuse", misuse), ("remedy", remedy)):
+        if "failure" in figures or len(figures.get("ms", ())) < 5:
+            return Judgement(Verdict.INCONCLUSIVE, f"{name}: {figures.get('failure', 'fewer than five runs')}")
+    bad, good = sorted(misuse["ms"]), sorted(remedy["ms"])
+    high, low = bad[len(bad) // 2], good[len(good) // 2]
+    text = f"misuse: median {high:.3f} ms; remedy: median {low:.3f} ms"
+    if high >= DEARER * low and bad[len(bad) // 4] > good[3 * len(good) // 4]:
+        return Judgement(Verdict.CONFIRMED, text)
+    if high < DEARER * low:
+        return Judgement(Verdict.REFUTED, text)
+    return Judgement(Verdict.INCONCLUSIVE, f"{text}, but single runs overlap")
+
+
 CRITERIA = {
     Experiment.HOST_WAITS: host_waits,
     Experiment.THREAD_HELD: thread_held,
@@ -149,6 +172,7 @@ CRITERIA = {
     Experiment.DATA_RACE: data_race,
     Experiment.DEADLOCK: deadlock,
     Experiment.ERROR: error,
+    Experiment.COSTS: costs,
 }
 
 
@@ -164,6 +188,8 @@ def verdict(experiment: Experiment, misuse: Figures, remedy: Figures) -> Judgeme
 
     A race that shows no wrong value is NOT OBSERVED, never REFUTED: the program relies on an order that nobody guarantees.
     """
+    if experiment is Experiment.COSTS:
+        return dearer(misuse, remedy)
     bad, good = outcome(experiment, misuse), outcome(experiment, remedy)
     if bad.shown is None:
         return Judgement(Verdict.INCONCLUSIVE, f"misuse: {bad.reason}")

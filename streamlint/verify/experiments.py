@@ -19,6 +19,7 @@ RACE_GATE_MS = 15.0
 GRACE_MS = 40.0  # how long work on another stream or thread may take to show that it is free
 HELD_ROUNDS = 5
 CATCH_UP_S = 5.0
+COST_RUNS = 21
 
 
 def _warm(lab: Lab, trial: Trial) -> None:
@@ -154,6 +155,20 @@ def error(lab: Lab, trial: Trial) -> dict[str, Any]:
     return {"status": trial.call(), "expected": trial.expected}
 
 
+def costs(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """Time the call with the device idle; a call that returns a float has measured its own cost, in ms."""
+    _warm(lab, trial)
+    samples: list[float] = []
+    for number in range(COST_RUNS):
+        trial.reset(number + 1)
+        lab.settle()
+        start = time.perf_counter()
+        own = trial.call()
+        spent = (time.perf_counter() - start) * 1e3
+        samples.append(round(own if isinstance(own, float) else spent, 4))
+    return {"ms": samples}
+
+
 EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
     Experiment.HOST_WAITS: host_waits,
     Experiment.THREAD_HELD: thread_held,
@@ -161,4 +176,5 @@ EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
     Experiment.DATA_RACE: data_race,
     Experiment.DEADLOCK: deadlock,
     Experiment.ERROR: error,
+    Experiment.COSTS: costs,
 }

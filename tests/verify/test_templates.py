@@ -35,6 +35,12 @@ def test_every_snippet_is_used() -> None:
         ("SL003", {"torch", "cupy", "numba", "cuda"}),
         ("SL004", {"cupy", "numba", "cuda"}),
         ("SL005", {"torch", "cupy", "numba", "cuda"}),
+        ("SL013", {"torch", "cupy", "cuda"}),
+        ("SL022", {"torch"}),
+        ("SL023", {"cupy"}),
+        ("SL024", {"cupy"}),
+        ("SL027", {"torch"}),
+        ("SL029", {"cupy"}),
     ],
 )
 def test_apis(rule: str, apis: set[str]) -> None:

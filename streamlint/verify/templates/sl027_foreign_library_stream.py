@@ -1,0 +1,35 @@
+"""SL027: a second library works on memory of the first one, on a stream that nothing orders with the first one's.
+
+PyTorch's streams are non-blocking, and CuPy's current stream is the null stream whatever PyTorch's is: the kernel reads the old value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamlint.verify.cases import Case, Trial
+from streamlint.verify.criteria import Experiment
+from streamlint.verify.lab import Lab, handle_of
+from streamlint.verify.templates._common import torch_module
+
+RULE, NAME = "SL027", "foreign-library-stream"
+_COUNT = 1024
+
+
+def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    torch = torch_module()
+    stream = lab.keep(torch.cuda.Stream())
+    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
+    now = [0.0]
+
+    def reset(number: int) -> object:
+        now[0] = float(number)
+        return float(number * _COUNT)
+
+    return Trial(lambda: snippet.total(values, now[0], stream), gate=handle_of(stream), reset=reset)
+
+
+CASES = (
+    Case(RULE, "cupy_under_torch_stream", "torch", Experiment.DATA_RACE, "data race: CuPy reads the old value", "sl027_torch_cupy", _cupy),
+)

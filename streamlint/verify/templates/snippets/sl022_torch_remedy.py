@@ -1,0 +1,9 @@
+import torch
+
+
+def upload(rows):
+    moved = []
+    for row in rows:
+        host = torch.tensor(row)
+        moved.append(host.to("cuda"))
+    return moved
