@@ -187,6 +187,14 @@ class Query(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Collective(Operation):
+    """A collective of several processes: it writes behind the current stream. An asynchronous one gives a handle to wait on."""
+
+    writes: tuple[Buffer, ...] = ()
+    asynchronous: bool = False
+
+
+@dataclass(eq=False, slots=True)
 class Spin(Operation):
     """A loop that only asks whether an event or a stream is done. ``query`` is where it asks."""
 

@@ -222,6 +222,11 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "into": "selector",
         },
     ),
+    "collective": (
+        "a collective of several processes (an opaque call that writes behind the current stream); wait: the stream waits for its handle,"
+        " with `timeout` the host",
+        {"part": "word issue|wait", "writes": "selectors", "asynchronous": "switch", "timeout": "selector"},
+    ),
     "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
     # --- objects -----------------------------------------------------------------------------------------------------------------
     "object": ("a new object of `type` that remembers its arguments", {"type": "text", "into": "selector"}),

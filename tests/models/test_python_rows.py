@@ -314,7 +314,7 @@ def test_negated_flags() -> None:
         ("torch.cuda.memory_allocated", "none"),
         ("torch.cuda.utilization", "none"),
         ("torch.optim.AdamW", "object"),
-        ("torch.distributed.all_gather", "unknown"),
+        ("torch.distributed.all_gather", "collective"),
         ("torch.logsumexp", "compute"),
         ("cupy.sum", "compute"),
         ("cupy.cuda.runtime.getDevice", "none"),

@@ -26,6 +26,7 @@ SHOWN: dict[Experiment, dict[str, Any]] = {
     Experiment.DATA_RACE: {"runs": 20, "wrong": 20},
     Experiment.DEADLOCK: {"ended": False, "waited_s": 3.0},
     Experiment.ERROR: {"status": 800, "expected": 800},
+    Experiment.COSTS: {"ms": [3.3] * 21},
 }
 NOT_SHOWN: dict[Experiment, dict[str, Any]] = {
     Experiment.HOST_WAITS: {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [0.1, 0.1, 0.1]},
@@ -34,6 +35,7 @@ NOT_SHOWN: dict[Experiment, dict[str, Any]] = {
     Experiment.DATA_RACE: {"runs": 20, "wrong": 0},
     Experiment.DEADLOCK: {"ended": True, "waited_s": 0.1},
     Experiment.ERROR: {"status": 0, "expected": 800},
+    Experiment.COSTS: {"ms": [1.1] * 21},
 }
 Answers = Callable[[Job], dict[str, Any]]
 
@@ -194,7 +196,10 @@ def test_self_test_fails_where_a_remedy_shows_the_prediction(capsys: pytest.Capt
 def test_a_program_that_always_shows_it_is_not_confirmed_either_way(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ((), ("--self-test",)):
         _, report = _json(capsys, *arguments, machine=FakeMachine(lambda job: SHOWN[job.case.experiment]))
-        assert set(_verdicts(report).values()) == {"INCONCLUSIVE"}
+        costs = {case.key[1:] for template in templates.load().values() for case in template.cases if case.experiment is Experiment.COSTS}
+        verdicts = _verdicts(report)
+        assert {verdict for key, verdict in verdicts.items() if key not in costs} == {"INCONCLUSIVE"}
+        assert {verdict for key, verdict in verdicts.items() if key in costs} <= {"REFUTED"}  # it is no dearer than its remedy
 
 
 def test_full_has_a_line_a_case_and_the_counts_last(capsys: pytest.CaptureFixture[str]) -> None:

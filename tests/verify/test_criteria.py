@@ -106,3 +106,22 @@ def test_verdict(experiment: Experiment, misuse: dict[str, object], remedy: dict
 
 def test_a_failure_is_told() -> None:
     assert verdict(Experiment.HOST_WAITS, WAITS, {"failure": "the child died of SIGSEGV"}).reason == "remedy: the child died of SIGSEGV"
+
+
+@pytest.mark.parametrize(
+    ("misuse", "remedy", "expected"),
+    [
+        ([3.3] * 9, [1.1] * 9, Verdict.CONFIRMED),
+        ([1.1] * 9, [1.1] * 9, Verdict.REFUTED),
+        ([1.0] * 9, [2.0] * 9, Verdict.REFUTED),
+        ([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0], [0.5, 0.5, 1.0, 1.0, 1.0, 1.5, 3.0, 3.0, 3.0], Verdict.INCONCLUSIVE),
+        ([3.3] * 3, [1.1] * 9, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_costs(misuse: list[float], remedy: list[float], expected: Verdict) -> None:
+    assert verdict(Experiment.COSTS, {"ms": misuse}, {"ms": remedy}).verdict is expected
+
+
+def test_costs_of_one_program_show_nothing() -> None:
+    assert outcome(Experiment.COSTS, {"ms": [1.0, 2.0, 3.0]}).shown is None
+    assert verdict(Experiment.COSTS, {"failure": "SIGSEGV"}, {"ms": [1.0] * 9}).reason == "misuse: SIGSEGV"

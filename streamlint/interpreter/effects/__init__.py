@@ -175,6 +175,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
     from streamlint.interpreter.effects import (
         callbacks,
         captures,
+        collectives,
         copies,
         devices,
         factories,
@@ -187,7 +188,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         work,
     )
 
-    modules = (callbacks, captures, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
+    modules = (callbacks, captures, collectives, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
     return {name: action for module in modules for name, action in module.EFFECTS.items()}
 
 

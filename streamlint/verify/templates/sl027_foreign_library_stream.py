@@ -18,16 +18,14 @@ _COUNT = 1024
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    torch = torch_module()
-    stream = lab.keep(torch.cuda.Stream())
-    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
+    torch_module()
     now = [0.0]
 
     def reset(number: int) -> object:
         now[0] = float(number)
         return float(number * _COUNT)
 
-    return Trial(lambda: snippet.total(values, now[0], stream), gate=handle_of(stream), reset=reset)
+    return Trial(lambda: snippet.total(now[0], _COUNT), gate=handle_of(snippet.side), reset=reset)
 
 
 CASES = (

@@ -1,9 +1,11 @@
 import cupy
 import torch
 
+side = torch.cuda.Stream()
 
-def total(values, number, stream):
-    with torch.cuda.stream(stream), cupy.cuda.ExternalStream(stream.cuda_stream):
-        values.fill_(number)
+
+def total(number, count):
+    with torch.cuda.stream(side), cupy.cuda.ExternalStream(side.cuda_stream):
+        values = torch.full((count,), number, device="cuda")
         found = cupy.sum(cupy.asarray(values))
         return float(found)

@@ -1,0 +1,98 @@
+"""SL011 collective-then-host-read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Collective, Copy, Direction, Evidence, Launch, Operation, Synchronize
+
+
+class CollectiveThenHostRead(Check):
+    """The host reads the result of an asynchronous collective: it is held until every rank has arrived.
+
+    ## What it does
+    Reports the first host read (``item()``, ``float``, ``print``, ``cpu()``, a branch) of a value that derives from a collective with
+    ``async_op=True``, after its handle's ``wait()``.
+
+    ## Why is this bad
+    ``work.wait()`` only tells the current stream to wait. The copy to the host then waits for the stream, and so for the slowest rank; what
+    was gained by the asynchronous form is lost. Where the progress of the collective needs this process (several ranks in one process, a
+    first collective that still sets up its communicator), it is a deadlock.
+
+    ## Example
+    ```python
+    total = loss.detach().clone().to("cuda")
+    work = torch.distributed.all_reduce(total, async_op=True)
+    work.wait()
+    log.info("loss %.4f", total.item())
+    ```
+
+    ## Use instead
+    ```python
+    total = loss.detach().clone().to("cuda")
+    work = torch.distributed.all_reduce(total, async_op=True)
+    work.wait()
+    totals.append(total)
+    ```
+
+    ## When it is fine
+    Values that the host needs at once, with one process a GPU: then it is a wait and no more. Collectives on the CPU (gloo), a ``wait`` with
+    a time limit, which makes the host wait by itself, and reads behind a synchronize.
+
+    ## Verify
+    The current stream is held shut by a gate ahead of the collective: the read returns when the gate opens.
+
+    ## References
+    - PyTorch, ProcessGroupNCCL.cpp, WorkNCCL::wait
+    - pytorch #104103
+    """
+
+    code = "SL011"
+    name = "collective-then-host-read"
+    category = Category.STALL
+    default = "preview"
+    needs = ((("async_op",),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Copy) or not _host_waits(operation) or operation.evidence > Evidence.DEFAULT:
+            return
+        collective = self._source(operation, path)
+        if collective is None:
+            return
+        yield self.finding(
+            operation,
+            f"host read of a collective's result ({operation.name.rpartition('.')[2]}): the host is held until every rank has arrived",
+            trail=(
+                Step("the asynchronous collective; wait() on its handle makes the stream wait, not the host", collective.span),
+                *call_trail(operation),
+            ),
+            help="keep the value on the device until it is needed, or copy it to pinned memory and look at an event later",
+            facts={"api": operation.api},
+        )
+
+    def _source(self, read: Copy, path: Trace) -> Collective | None:
+        """The collective that the value derives from, if this is the first time that the host waits for it."""
+        derived: dict[int, Collective] = {}
+        for operation in path.before(read):
+            if isinstance(operation, Collective):
+                if operation.asynchronous:
+                    derived.update((b.storage.serial, operation) for b in operation.writes)
+            elif isinstance(operation, Synchronize):
+                derived.clear()
+            elif isinstance(operation, Launch):
+                source = next((derived[b.storage.serial] for b in operation.reads if b.storage.serial in derived), None)
+                if source is not None:
+                    derived.update((b.storage.serial, source) for b in operation.writes)
+            elif isinstance(operation, Copy) and operation.src is not None and operation.src.storage.serial in derived:
+                if _host_waits(operation):
+                    derived.clear()
+                elif operation.dst is not None:
+                    derived[operation.dst.storage.serial] = derived[operation.src.storage.serial]
+        return derived.get(read.src.storage.serial) if read.src is not None else None
+
+
+def _host_waits(copy: Copy) -> bool:
+    return copy.direction is Direction.D2H and not copy.asked_async
