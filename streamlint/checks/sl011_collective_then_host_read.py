@@ -39,8 +39,8 @@ class CollectiveThenHostRead(Check):
     ```
 
     ## When it is fine
-    Values that the host needs at once, with one process a GPU: then it is a wait and no more. Collectives on the CPU (gloo), a ``wait`` with
-    a time limit, which makes the host wait by itself, and reads behind a synchronize.
+    Values that the host needs at once, with one process a GPU: then it is a wait and no more. Collectives on the CPU (gloo), a ``wait``
+    with a time limit, which makes the host wait by itself, and reads behind a synchronize.
 
     ## Verify
     The current stream is held shut by a gate ahead of the collective: the read returns when the gate opens.

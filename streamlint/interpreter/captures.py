@@ -7,13 +7,12 @@ What is not known falls towards silence: a stream from out of view may be in the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamlint import operations as ops
 from streamlint.cuda_model.capture import Capture, Mode, Status, null_stream_refused, unsafe_calls_refused
 from streamlint.cuda_model.clocks import Clock, Stamp, covers
-from streamlint.findings import Span, Step
+from streamlint.findings import Step
 from streamlint.interpreter.values import Event, ScopeValue, Stream
 from streamlint.operations import Direction, Memory, Refusal
 

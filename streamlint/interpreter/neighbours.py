@@ -1,4 +1,4 @@
-"""Memory that two libraries use: pairs of accesses of different libraries that nothing orders. Each library has a current stream of its own."""
+"""Memory that two libraries use: accesses of different libraries that nothing orders. Each library has a current stream of its own."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "synchronize": ("the host waits", {"of": "words or selector device|current|null"}),
     "query": ("asks without waiting; a loop until true is a wait", {"of": "selector"}),
     "capture": (
-        "stream capture (CUDA graphs) begins or ends; scope: a context manager; without `stream`: the current one; relax: the thread may make"
-        " unsafe calls from now on; asked: is a stream being captured (the answer is returned, or stored in `into`)",
+        "stream capture (CUDA graphs) begins or ends; scope: a context manager; without `stream`: the current one; relax: the thread may"
+        " make unsafe calls from now on; asked: is a stream being captured (the answer is returned, or stored in `into`)",
         {
             "part": "word begin|end|scope|relax|asked",
             "stream": STREAM,

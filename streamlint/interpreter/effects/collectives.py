@@ -1,4 +1,4 @@
-"""Collectives of several processes: they work behind the current stream, and their handle's ``wait`` makes the stream wait, not the host."""
+"""Collectives of several processes: they work behind the current stream; ``wait`` on their handle holds the stream, not the host."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import handle_stream
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
+from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import (
     Const,
     Device,
@@ -20,11 +21,9 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     ScopeValue,
-    Series,
     Stream,
     Value,
 )
-from streamlint.interpreter.unknowns import truth
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 

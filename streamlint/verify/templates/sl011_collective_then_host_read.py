@@ -24,4 +24,6 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: lab.keep(snippet.average(parameters["count"])))
 
 
-CASES = (Case(RULE, "read_after_wait", "torch", Experiment.HOST_WAITS, "host waits for the collective", "sl011_torch", _torch, {"count": 1024}),)
+CASES = (
+    Case(RULE, "read_after_wait", "torch", Experiment.HOST_WAITS, "host waits for the collective", "sl011_torch", _torch, {"count": 1024}),
+)

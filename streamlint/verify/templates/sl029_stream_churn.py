@@ -18,4 +18,6 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: snippet.transform(blocks))
 
 
-CASES = (Case(RULE, "stream_in_loop", "cupy", Experiment.COSTS, "a new stream costs more than the work", "sl029_cupy", _cupy, {"rounds": 50}),)
+CASES = (
+    Case(RULE, "stream_in_loop", "cupy", Experiment.COSTS, "a new stream costs more than the work", "sl029_cupy", _cupy, {"rounds": 50}),
+)
