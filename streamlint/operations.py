@@ -104,6 +104,7 @@ class Launch(Operation):
     reads: tuple[Buffer, ...] = ()
     writes: tuple[Buffer, ...] = ()
     kind: str = "kernel"  # kernel, memset, library, compute, thrust
+    assumed: bool = False  # its accesses are what it was given: more than it may make
     host_waits: bool = False
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
@@ -205,16 +206,19 @@ class Opaque(Operation):
 
     callee: str = ""
     on_device: bool = False  # it was given tensors that may be on a device: it works there
+    stream: Stream | None = None  # where it works, as far as that is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
 
-    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``.
+    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``. ``buffer`` is what the second touches.
     """
 
     first: Operation
     second: Operation
     missing: str
     guesses: int = 0
+    first_writes: bool = True
+    buffer: Buffer | None = None

@@ -97,6 +97,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "part": "word whole|strided|some|elements|contiguous",
             "axis": "selector",  # of a part: along the first axis it leaves no gaps
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
+            "ordered": "bool",  # the consumer's stream waits for the producer's (DLPack's protocol)
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
         },
     ),
@@ -211,7 +212,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
     # --- objects -----------------------------------------------------------------------------------------------------------------
-    "object": ("a new object of `type` that remembers its arguments", {"type": "text", "into": "selector"}),
+    "object": (
+        "a new object of `type` that remembers its arguments",
+        {"type": "text", "into": "selector", "device": "selector"},  # device: where a module's parameters are made
+    ),
     "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
     "loader": (
         "a loader of batches whose leaves are pinned if `pin`",

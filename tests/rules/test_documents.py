@@ -25,11 +25,12 @@ from pathlib import Path
 import pytest
 from rename import File, rename
 
+from streamlint.checks.base import registry
 from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
 from streamlint.options import Options, Source
 
-CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+ON = frozenset(code for code, check in registry().items() if check.default == "on")
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
 SUFFIXES = {"python": ".py", "cuda": ".cu"}
 
@@ -119,8 +120,8 @@ def parse(comment: str, name: str, row: int) -> Iterator[Mark]:
 SECTIONS = [section for document in DOCUMENTS for section in read(document)]
 
 
-def lint(folder: Path, files: Iterable[File]) -> Report:
-    """Write the files and lint those that are code."""
+def lint(folder: Path, files: Iterable[File], document: str) -> Report:
+    """Write the files and lint those that are code, with the rules that are on and the document's own."""
     sources = []
     for file in files:
         path = folder / file.name
@@ -128,7 +129,7 @@ def lint(folder: Path, files: Iterable[File]) -> Report:
         path.write_text(file.text, encoding="utf-8")
         if file.language in SUFFIXES:
             sources.append(Source(str(path), file.text, file.language))
-    return analyse(sources, Options(codes=CODES))
+    return analyse(sources, Options(codes=ON | ({document.upper()} & set(registry()))))
 
 
 def places(folder: Path, findings: Iterable[Finding]) -> set[Place]:
@@ -173,7 +174,7 @@ def ids(sections: Iterable[Section]) -> list[str]:
 
 @pytest.mark.parametrize("section", SECTIONS, ids=ids(SECTIONS))
 def test_document(section: Section, folder: Path) -> None:
-    report = lint(folder, section.files)
+    report = lint(folder, section.files, section.document)
     assert not report.problems
     assert not twice(report.findings)
     wrong = differences(section, section.files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
@@ -194,7 +195,7 @@ PYTHON = [section for section in SECTIONS if any(file.language == "python" for f
 def test_names_mean_nothing(section: Section, folder: Path) -> None:
     """A rule that went by the names of variables would change its mind."""
     files = rename(section.files)
-    report = lint(folder, files)
+    report = lint(folder, files, section.document)
     wrong = differences(section, files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
     assert not wrong, f"{section.id}\n{wrong}"
 
@@ -210,7 +211,7 @@ def test_without_order(section: Section, folder: Path) -> None:
         File(f.name, f.language, "\n".join("" if (f.name, row) in gone else line for row, line in enumerate(f.text.split("\n"), 1)))
         for f in section.files
     ]
-    report = lint(folder, files)
+    report = lint(folder, files, section.document)
     wanted = expected(section.marked("error", "SPURIOUS", "without-orders"))
     wrong = differences(section, files, places(folder, report.findings), wanted)
     assert not wrong, f"{section.id}\n{wrong}"

@@ -9,6 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Value
 from streamlint.operations import Memory
 
@@ -45,9 +46,19 @@ def _view(call: Call) -> Value:
         leaves=buffer.leaves,
         attrs={},
     )
+    if call.flag("ordered"):
+        _wait_for_producer(call, buffer)
     if call.flag("host_access"):
         return _host_view(call, buffer, result)
     return result
+
+
+def _wait_for_producer(call: Call, buffer: Buffer) -> None:
+    """DLPack's protocol: the consumer hands its stream to the producer, which makes it wait for its own current one."""
+    run = call.run
+    producer, consumer = family(buffer.storage.library), family(call.library)
+    if buffer.storage.on_device and producer != consumer:
+        run.machine.wait(ops.Wait(call.span, call.library, call.name, stream=run.stream_of(consumer), on=run.stream_of(producer)))
 
 
 class _Parts(dict):  # type: ignore[type-arg]
