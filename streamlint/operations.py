@@ -153,17 +153,19 @@ class Record(Operation):
 
 @dataclass(eq=False, slots=True)
 class Wait(Operation):
-    """A stream waits on an event or on another stream."""
+    """A stream waits on an event or on another stream. ``empty``: the event had not been recorded, so that there is nothing to wait for."""
 
     stream: Stream | None = None
     on: Event | Stream | None = None
+    empty: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Synchronize(Operation):
-    """The host waits: on a stream, an event, or (None) the device."""
+    """The host waits: on a stream, an event, or (None) the device. ``empty`` as in :class:`Wait`."""
 
     of: Event | Stream | None = None
+    empty: bool = False
 
 
 @dataclass(eq=False, slots=True)

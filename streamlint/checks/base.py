@@ -84,7 +84,7 @@ class Check:
             help=help,
             facts=facts or {},
             qualname=operation.context.function,
-            pair=() if conflict is None else (conflict.first.span, conflict.second.span),
+            pairs=() if conflict is None else ((conflict.first.span, conflict.second.span),),
         )
 
     @classmethod

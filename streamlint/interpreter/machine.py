@@ -225,6 +225,7 @@ class Machine:
             self.know(on)
             self.clocks.wait(stream.key, self.clocks.record(on.key))
         elif isinstance(on, Event) and not on.unknown:
+            operation.empty = on.snapshot is None
             self.clocks.wait(stream.key, on.snapshot)
         else:
             # It is not known what is awaited: taken as something that orders everything.
@@ -233,6 +234,7 @@ class Machine:
 
     def synchronize(self, operation: Synchronize) -> None:
         self.note(operation)
+        operation.empty = isinstance(operation.of, Event) and not operation.of.unknown and operation.of.snapshot is None
         self.host_waits(operation.of)
 
     def host_waits(self, on: Event | Stream | None) -> None:
