@@ -86,6 +86,7 @@ class Finding:
     facts: dict[str, object] = field(default_factory=dict, hash=False)
     qualname: str = ""  # the function that holds the place; part of the fingerprint
     related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
+    pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
 
     @property
     def severity(self) -> Severity:

@@ -120,6 +120,7 @@ class Launch(Operation):
     reads: tuple[Buffer, ...] = ()
     writes: tuple[Buffer, ...] = ()
     kind: str = "kernel"  # kernel, memset, library, compute, thrust, graph
+    assumed: bool = False  # its accesses are what it was given: more than it may make
     host_waits: bool = False
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
@@ -168,17 +169,19 @@ class Record(Operation):
 
 @dataclass(eq=False, slots=True)
 class Wait(Operation):
-    """A stream waits on an event or on another stream."""
+    """A stream waits on an event or on another stream. ``empty``: the event had not been recorded, so that there is nothing to wait for."""
 
     stream: Stream | None = None
     on: Event | Stream | None = None
+    empty: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Synchronize(Operation):
-    """The host waits: on a stream, an event, or (None) the device."""
+    """The host waits: on a stream, an event, or (None) the device. ``empty`` as in :class:`Wait`."""
 
     of: Event | Stream | None = None
+    empty: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -237,16 +240,23 @@ class Opaque(Operation):
 
     callee: str = ""
     on_device: bool = False  # it was given tensors that may be on a device: it works there
+    stream: Stream | None = None  # where it works, as far as that is shown
+
+
+# What works on a device, in the order of a stream.
+Work = Copy | Launch | Opaque
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
 
-    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``.
+    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``. ``buffer`` is what the second touches.
     """
 
     first: Operation
     second: Operation
     missing: str
     guesses: int = 0
+    first_writes: bool = True
+    buffer: Buffer | None = None

@@ -6,33 +6,62 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from streamlint.findings import Category, Finding
+from streamlint.findings import Category, Finding, Span
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")
+# What explains a conflict of SL005 to SL008: work on the wrong stream.
+_CAUSES = (*_PRECEDENCE, "SL002")
 _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL, Category.PORTABILITY)
 
 
 def best(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One finding a place and code: the one with the shortest trail."""
+    """One finding a place and code: the one with the shortest trail. It speaks for the conflicts of all."""
     best: dict[tuple[Any, ...], Finding] = {}
+    pairs: dict[tuple[Any, ...], dict[tuple[Span, Span], None]] = {}
     for finding in findings:
         key = (finding.span, finding.code)
+        pairs.setdefault(key, {}).update(dict.fromkeys(finding.pairs))
         held = best.get(key)
         if held is None or (len(finding.trail), finding.message) < (len(held.trail), held.message):
             best[key] = finding
-    return best.values()
+    return [
+        finding if set(finding.pairs) == set(pairs[key]) else replace(finding, pairs=tuple(pairs[key])) for key, finding in best.items()
+    ]
 
 
 def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """One code an operation; the others are listed as related."""
+    """One code an operation, and one a conflicting pair: the others are listed as related."""
     places: dict[Any, list[Finding]] = {}
-    for finding in best(findings):
+    for finding in _without_consequences(list(best(findings))):
         places.setdefault(finding.span, []).append(finding)
     for group in places.values():
         group.sort(key=_rank)
         winner, *others = group
-        yield replace(winner, related=tuple(f.code for f in others)) if others else winner
+        related = (*winner.related, *(f.code for f in others))
+        yield replace(winner, related=related) if others else winner
+
+
+def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
+    """A conflict falls where a finding names its cause: one of the same pair, or one at either of its accesses."""
+    causes: dict[Any, Finding] = {}
+    for finding in findings:
+        if finding.code in _CAUSES:
+            causes[finding.span] = finding
+            causes.update(dict.fromkeys(finding.pairs, finding))
+    lost: dict[Span, dict[str, None]] = {}
+    kept = []
+    for finding in findings:
+        named = [next((causes[key] for key in (pair, *pair) if key in causes), None) for pair in finding.pairs]
+        if finding.code in _CAUSES or not named or None in named:
+            kept.append(finding)
+        else:
+            for cause in named:
+                if cause is not None:
+                    lost.setdefault(cause.span, {})[finding.code] = None
+    for finding in kept:
+        codes = lost.get(finding.span) if finding.code in _CAUSES else None
+        yield replace(finding, related=(*finding.related, *codes)) if codes else finding
 
 
 def _rank(finding: Finding) -> tuple[int, int, str]:

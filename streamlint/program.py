@@ -479,6 +479,7 @@ class Function(Node):
     returns: Type | None = None
     annotation: Expression | None = None  # Python return annotation
     space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
+    stores: frozenset[str] = frozenset()  # of a kernel: the parameters that its body plainly stores through
     static: bool = False
     kind: Literal["function", "constructor", "destructor"] = "function"
     initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases

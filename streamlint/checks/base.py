@@ -68,8 +68,12 @@ class Check:
         span: Span | None = None,
         category: Category | None = None,
         facts: dict[str, object] | None = None,
+        conflict: Conflict | None = None,
     ) -> Finding:
-        """A finding of this rule at the operation, or at ``span`` where the place is a caller's choice."""
+        """A finding of this rule at the operation, or at ``span`` where the place is a caller's choice.
+
+        ``conflict`` is the pair of accesses that it tells of: a finding that names the cause of one of them replaces it.
+        """
         return Finding(
             code=self.code,
             name=self.name,
@@ -80,6 +84,7 @@ class Check:
             help=help,
             facts=facts or {},
             qualname=operation.context.function,
+            pairs=() if conflict is None else ((conflict.first.span, conflict.second.span),),
         )
 
     @classmethod

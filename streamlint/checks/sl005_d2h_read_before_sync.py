@@ -83,6 +83,7 @@ class D2hReadBeforeSync(Check):
             self._message(copy),
             trail=self._trail(copy, read),
             help=self._help(copy),
+            conflict=conflict,
             facts={
                 "memory": copy.host_memory.value,
                 "direction": "d2h",

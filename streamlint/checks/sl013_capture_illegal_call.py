@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace
-from streamlint.operations import Copy, Direction, Launch, Operation, Refusal
+from streamlint.operations import Copy, Direction, Launch, Opaque, Operation, Refusal
 
 _MOST_GUARDS = 1  # undecided branches between the beginning of the capture and the call: more are guesses
 
@@ -123,6 +123,8 @@ class CaptureIllegalCall(Check):
 
     def _what(self, operation: Operation) -> str:
         last = operation.name.rpartition(".")[2].rpartition("::")[2] or "the call"
+        if isinstance(operation, Opaque):
+            return "device work"
         if isinstance(operation, Launch):
             return "device work" if operation.kind == "compute" else f"the work of {last}"
         if isinstance(operation, Copy):
@@ -131,7 +133,7 @@ class CaptureIllegalCall(Check):
         return f"the call of {last}"
 
 
-def _holds(outer: object, inner: object) -> bool:
+def _holds(outer: Span, inner: Span) -> bool:
     """Whether one span holds another of the same file."""
-    a, b = outer, inner
-    return (a.row, a.column) <= (b.row, b.column) and (b.end_row, b.end_column) <= (a.end_row, a.end_column)  # type: ignore[attr-defined]
+    begins = (outer.row, outer.column) <= (inner.row, inner.column)
+    return begins and (inner.end_row, inner.end_column) <= (outer.end_row, outer.end_column)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Launch, Operation
+from streamlint.operations import Conflict, Work
 
 _NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
 
@@ -62,54 +62,35 @@ class ForeignLibraryStream(Check):
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second
-        mine, theirs = _library(first), _library(second)
-        if conflict.missing != "stream-wait" or mine == theirs or mine not in _NAMES or theirs not in _NAMES:
+        if conflict.missing != "stream-wait" or not isinstance(first, Work) or not isinstance(second, Work) or conflict.buffer is None:
             return
-        foreign, other = (first, second) if _owner(conflict) == theirs else (second, first)
+        if first.api == second.api or not {first.api, second.api} <= _NAMES.keys() or not (_in_view(first) and _in_view(second)):
+            return
+        # Whose memory it is stays at home; the other library came to it.
+        foreign, other = (first, second) if conflict.buffer.storage.library == second.api else (second, first)
         yield self.finding(
             foreign,
-            f"{_NAMES[_library(foreign)]} works on memory that {_NAMES[_library(other)]} uses on another stream: nothing orders the two",
+            f"{_NAMES[foreign.api]} works on memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
             trail=self._trail(foreign, other, conflict),
-            help=_help(foreign, other),
-            facts={"libraries": sorted({mine, theirs}), "streams": sorted({_kind(first), _kind(second)})},
+            help=_help(foreign),
+            conflict=conflict,
+            facts={"libraries": sorted({first.api, second.api})},
         )
 
-    def _trail(self, foreign: Operation, other: Operation, conflict: Conflict) -> tuple[Step, ...]:
-        when = "before" if other is conflict.first else "after it"
-        stream = getattr(other, "stream", None) or getattr(foreign, "stream", None)
+    def _trail(self, foreign: Work, other: Work, conflict: Conflict) -> tuple[Step, ...]:
+        when = "before" if other is conflict.first else "afterwards"
+        stream = other.stream if other.stream is not None and other.stream.trail else foreign.stream
         made = stream.trail if stream is not None else ()
-        return (*made, Step(f"used by {_NAMES[_library(other)]} {when} here", other.span), *call_trail(foreign))
+        return (*made, Step(f"used by {_NAMES[other.api]} {when} here", other.span), *call_trail(foreign))
 
 
-def _library(operation: Operation) -> str:
-    # A call out of view works where its tensors are.
-    return "torch" if operation.api.startswith("torch") or not operation.api else operation.api
+def _in_view(operation: Work) -> bool:
+    """Whether its stream is known: one from out of view may be the other library's."""
+    return operation.stream is not None and operation.stream.kind in ("null", "ambient", "created", "ptds")
 
 
-def _kind(operation: Operation) -> str:
-    stream = getattr(operation, "stream", None)
-    return stream.kind if stream is not None else "current"
-
-
-def _owner(conflict: Conflict) -> str:
-    """The library whose memory it is: of the storages that both use, else of those that one of them uses."""
-    touched = [{b.storage.serial: b.storage.library for b in _buffers(op)} for op in (conflict.first, conflict.second)]
-    both = [library for serial, library in touched[0].items() if serial in touched[1]] if all(touched) else []
-    libraries = both or [library for held in touched for library in held.values()]
-    owners = [_library(op) for op in (conflict.first, conflict.second) if _library(op) in libraries]
-    return owners[0] if owners else _library(conflict.first)
-
-
-def _buffers(operation: Operation):  # type: ignore[no-untyped-def]
-    if isinstance(operation, Launch):
-        return (*operation.reads, *operation.writes)
-    if isinstance(operation, Copy):
-        return tuple(b for b in (operation.src, operation.dst) if b is not None)
-    return ()
-
-
-def _help(foreign: Operation, other: Operation) -> str:
-    library = _library(foreign)
+def _help(foreign: Work) -> str:
+    library = foreign.api
     if library == "torch":
         return "make the other library's stream current (torch.cuda.ExternalStream), or hand the memory over with torch.from_dlpack"
     if library == "numba":

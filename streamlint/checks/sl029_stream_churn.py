@@ -40,7 +40,7 @@ class StreamChurn(Check):
     ```
 
     ## When it is fine
-    Loops that only fill a list of streams, one stream a device, and loops of a few rounds whose number is known.
+    Loops that fill a list of streams for later, one stream a device, and loops of a few rounds whose number is known.
 
     ## Verify
     The time of a round with a new stream against one with a kept stream, in pairs; for PyTorch, whether the 33rd stream has the first
@@ -63,9 +63,10 @@ class StreamChurn(Check):
         if operation.context.setup or all(_few(loop) for loop in loops):
             return
         loop = next(loop for loop in reversed(loops) if not _few(loop))
-        use = next((op for op in path.after(operation) if loop in op.context.loops and _on(op, operation.value)), None)
-        if use is None:
-            return
+        uses = [op for op in path.after(operation) if _on(op, operation.value)]
+        if not uses or any(loop not in op.context.loops for op in uses):
+            return  # made for later, and kept
+        use = uses[0]
         yield self.finding(
             operation,
             "a new stream in each round of a loop"

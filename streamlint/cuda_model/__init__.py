@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from streamlint.cuda_model.clocks import MAIN, NULL, Clock, Clocks, Stamp
+from streamlint.cuda_model.clocks import MAIN, NULL, Clock, Clocks, Stamp, covers
 from streamlint.cuda_model.effects import EFFECTS, STAGED_BYTES, Effect, Scope, Work
 from streamlint.cuda_model.facts import FACTS
 from streamlint.cuda_model.strength import Fact, Strength
@@ -29,4 +29,5 @@ __all__ = [
     "Strength",
     "Work",
     "copy_wait",
+    "covers",
 ]

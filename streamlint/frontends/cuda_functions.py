@@ -22,6 +22,16 @@ def joined(scope: str, name: str) -> str:
     return f"{scope}::{name}" if scope and name else scope or name
 
 
+def _stores_through(body: str, name: str) -> bool:
+    """Whether a kernel's body plainly stores through a pointer: ``p[i] = x``, ``*p += x``, ``p[i]++``, ``atomicAdd(&p[i], x)``.
+
+    A pointer that is handed to another function may be stored through there; that is not plain.
+    """
+    assigned = r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+    place = rf"(?:\b{re.escape(name)}\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)|\*\s*{re.escape(name)}\b)"
+    return bool(re.search(rf"{place}{assigned}|\batomic\w+\s*\(\s*&?\s*\(?\s*{re.escape(name)}\b", body))
+
+
 class FunctionReader(StatementReader):
     """Lowers functions; where they belong is known to the subclass."""
 
@@ -69,6 +79,9 @@ class FunctionReader(StatementReader):
         function = self.function(node, parts, self.type(self.field(node, "type")), scope)
         if function.space == "host":
             function.body = self.body(body)
+        elif function.space == "kernel":
+            text = self.text(body)
+            function.stores = frozenset(param.name for param in function.params if param.name and _stores_through(text, param.name))
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)

@@ -89,6 +89,11 @@ def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
         _set_member(run, holder, target.name, value)
     elif isinstance(holder, Opaque | Buffer | Handle):
         holder.attrs[target.name] = value
+        if isinstance(holder, Buffer) and run.file.is_cuda:
+            from streamlint.interpreter.effects.host import host_write
+
+            member = Buffer(holder.storage, (*holder.part, ("i", f".{target.name}")), holder.type)
+            host_write(run, member, run.node_span(target), "operator->")
     elif isinstance(holder, LibraryName) and holder.name.startswith("file:"):
         run.globals[(holder.name[5:], target.name)] = value
     elif isinstance(holder, ClassValue):

@@ -47,6 +47,20 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
         return opaque_call(run, function.name, callee.receiver, arguments, site)
+    if _is_cached(function):
+        key = f"cached:{id(function)}({', '.join(v.term for v in arguments.all())})"
+        return run.remembered(key, lambda: _run(run, callee, arguments, site))
+    return _run(run, callee, arguments, site)
+
+
+def _is_cached(function: p.Function) -> bool:
+    """Under ``functools.cache`` or ``lru_cache``: called again with the same arguments, it gives the same value."""
+    nodes = [d.function if isinstance(d, p.Call) else d for d in function.decorators]
+    return any((d.id if isinstance(d, p.Name) else d.name if isinstance(d, p.Attr) else "") in ("cache", "lru_cache") for d in nodes)
+
+
+def _run(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
+    function = callee.function
     environment = bind(run, callee, arguments, site)
     if function.is_generator:
         return GeneratorCall(callee, environment)

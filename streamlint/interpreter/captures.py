@@ -37,7 +37,7 @@ class Session:
     depth: int = 0  # of calls in progress where it began
     streams: dict[str, Stream] = field(default_factory=dict)
     events: dict[int, Clock] = field(default_factory=dict)  # recorded in it, by identity
-    work: list[tuple[ops.Copy | ops.Launch, Stamp]] = field(default_factory=list)
+    work: list[tuple[ops.Work, Stamp]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)  # streams whose work beside the capture was refused already
 
     def join(self, stream: Stream, clock: Clock) -> None:
@@ -104,7 +104,7 @@ class Captures:
 
     # --- work ------------------------------------------------------------------------------------------------------------------------
 
-    def takes(self, operation: ops.Copy | ops.Launch) -> bool:
+    def takes(self, operation: ops.Work) -> bool:
         """Work goes into a graph, or is refused; False where it runs as ever."""
         stream = operation.stream
         if not self.active:
@@ -118,19 +118,20 @@ class Captures:
             return True  # from out of view: it may be in the capture
         return self._beside(operation, stream)
 
-    def _judge_captured(self, operation: ops.Copy | ops.Launch, session: Session) -> None:
+    def _judge_captured(self, operation: ops.Work, session: Session) -> None:
+        kind = ""
         if isinstance(operation, ops.Copy):
             kind = _copy_refused(operation)
-        else:
+        elif isinstance(operation, ops.Launch):
             kind = "graph-launch" if operation.kind == "graph" else "synchronize" if operation.host_waits else ""
         if kind:
             self._refuse(operation, kind, Status.UNSUPPORTED, session)
 
-    def _beside(self, operation: ops.Copy | ops.Launch, stream: Stream) -> bool:
+    def _beside(self, operation: ops.Work, stream: Stream) -> bool:
         if stream.kind == "null" and self._refuse_null(operation):
             return True
         session = self.active[-1]
-        if isinstance(operation, ops.Launch) and stream.library == session.library in ("torch", "cupy"):
+        if not isinstance(operation, ops.Copy) and stream.library == session.library in ("torch", "cupy"):
             # Nobody means to run work once while it is being captured: the stream was not forked from the capture.
             session.outside.add(stream.key)
             self._refuse(operation, "outside", Status.ISOLATION, session, stream.trail)

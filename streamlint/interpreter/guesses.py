@@ -21,6 +21,7 @@ _STREAM_METHODS: dict[str, dict[str, str]] = {
     "launch_host_func": _CUPY,
     "add_callback": {**_NUMBA, **_CUPY},
     "wait_stream": _TORCH,
+    "wait_event": {**_TORCH, **_CUPY},
     "record_event": _TORCH,
     "synchronize": {**_TORCH, **_CUPY, **_NUMBA},
     "query": _TORCH,

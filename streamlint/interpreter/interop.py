@@ -7,19 +7,10 @@ to wait for, torch's names none, and a bare pointer says nothing.
 from __future__ import annotations
 
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Access, Buffer
-from streamlint.operations import Memory, Operation
+from streamlint.interpreter.values import Buffer
+from streamlint.operations import Memory
 
 CAPSULE = "pointer"  # the type of a bare DLPack capsule, as of a pointer
-
-
-def produced(run: Run, buffer: Buffer, operation: Operation) -> None:
-    """A call out of view made a device value: it was written on the library's current stream, where that is a stream in view."""
-    stream = run.stream_of("torch")
-    if stream.kind == "created" and buffer.storage.library == "torch" and run.machine.captures.of(stream) is None:
-        stamp = run.machine.clocks.issue(run.machine.know(stream).key)
-        buffer.storage.writes.append(Access(operation, stamp, ()))
-        run.machine.pending[id(buffer.storage)] = buffer.storage
 
 
 def handed_over(run: Run, buffer: Buffer, consumer: str, how: str) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streamlint import cuda_model
-from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength
+from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
 from streamlint.interpreter.captures import Captures
-from streamlint.interpreter.neighbours import foreign_conflict
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
@@ -47,7 +46,7 @@ class Machine:
         self.operations: list[Operation] = []
         self.conflicts: list[Conflict] = []
         self.streams: dict[str, Stream] = {}
-        self.pending: dict[int, Storage] = {}  # storages with device writes that the host may not have seen
+        self.pending: dict[int, Storage] = {}  # storages with device accesses that the host may not have seen end
         self._on_null: list[tuple[Copy | Launch, Stamp]] = []  # null-stream work that the host may not have seen end
         self._keys = itertools.count(1)
         self.context = Context()
@@ -116,7 +115,7 @@ class Machine:
         for buffer in operation.reads:
             self._device_access(operation, buffer, stamp, write=False)
         for buffer in operation.writes:
-            self._device_access(operation, buffer, stamp, write=True)
+            self._device_access(operation, buffer, stamp, write=True, sure=not operation.assumed)
         if operation.host_waits:
             self.clocks.synchronize_stream(stream.key)
             self._settle()
@@ -138,19 +137,32 @@ class Machine:
         others = [key for key, other in self.streams.items() if other.kind in ("created", "parameter", "foreign")]
         return tuple(self.streams[key] for key in self.clocks.in_flight(others))
 
-    def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool) -> None:
+    def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool, sure: bool = True) -> None:
         storage = buffer.storage
-        access = Access(operation, stamp, buffer.part)
-        conflict = foreign_conflict(self.clocks, operation, buffer, stamp, write)
-        if conflict is not None:
-            self.conflicts.append(conflict)
+        access = Access(operation, stamp, buffer.part, sure)
+        self._conflict_on_device(access, buffer, write=write)
+        self.pending[id(storage)] = storage
         if write:
             # What this write covers entirely and is ordered behind needs no record of its own.
             storage.writes = [old for old in storage.writes if not (old.stamp.stream == stamp.stream and old.part == buffer.part)]
             storage.writes.append(access)
-            self.pending[id(storage)] = storage
         else:
             storage.reads.append(access)
+
+    def _conflict_on_device(self, access: Access, buffer: Buffer, write: bool) -> None:
+        """An earlier access on another stream, one of the two a write, that nothing puts before this one: the nearest counts."""
+        clock = self.clocks.of(access.stamp.stream)
+        storage = buffer.storage
+        for earlier in sorted((*storage.writes, *(storage.reads if write else ())), key=lambda a: -a.operation.index):
+            if earlier.operation is access.operation or covers(clock, earlier.stamp) or self.clocks.host_sees(earlier.stamp):
+                continue
+            first_writes = any(earlier is other for other in storage.writes)
+            if not (earlier.sure if first_writes else access.sure) or not parts_meet(earlier.part, access.part):
+                continue
+            self.conflicts.append(Conflict(earlier.operation, access.operation, "stream-wait", 0, first_writes, buffer))
+            # What follows on this stream is a consequence: one finding a pair.
+            self.clocks.wait(access.stamp.stream, {earlier.stamp.stream: earlier.stamp.tick})
+            return
 
     # --- the host ------------------------------------------------------------------------------------------------------------------
 
@@ -170,13 +182,23 @@ class Machine:
         access = self.in_flight(buffer)
         if access is None:
             return False
-        self.conflicts.append(Conflict(access.operation, operation, "host-wait"))
+        self.conflicts.append(Conflict(access.operation, operation, "host-wait", 0, True, buffer))
         # One finding a copy: the value has been looked at, what follows is a consequence.
         buffer.storage.writes.remove(access)
         return True
 
     def host_write(self, operation: HostWrite) -> None:
+        """The host fills a buffer, which a copy may still be reading, or writing."""
         self.note(operation)
+        if operation.buffer is None:
+            return
+        storage = operation.buffer.storage
+        for accesses, first_writes in ((storage.reads, False), (storage.writes, True)):
+            for access in reversed(accesses):
+                if not self.clocks.host_sees(access.stamp) and parts_meet(access.part, operation.buffer.part):
+                    self.conflicts.append(Conflict(access.operation, operation, "host-wait", 0, first_writes, operation.buffer))
+                    accesses.remove(access)
+                    return
 
     # --- order -----------------------------------------------------------------------------------------------------------------------
 
@@ -208,6 +230,7 @@ class Machine:
             self.know(on)
             self.clocks.wait(stream.key, self.clocks.record(on.key))
         elif isinstance(on, Event) and not on.unknown:
+            operation.empty = on.snapshot is None
             self.clocks.wait(stream.key, on.snapshot)
         else:
             # It is not known what is awaited: taken as something that orders everything.
@@ -217,6 +240,7 @@ class Machine:
     def synchronize(self, operation: Synchronize) -> None:
         self.note(operation)
         self.captures.judge_host(operation)
+        operation.empty = isinstance(operation.of, Event) and not operation.of.unknown and operation.of.snapshot is None
         self.host_waits(operation.of)
 
     def host_waits(self, on: Event | Stream | None) -> None:
@@ -251,6 +275,7 @@ class Machine:
         if operation.buffer is not None:
             operation.buffer.storage.freed = True
             operation.buffer.storage.writes.clear()
+            operation.buffer.storage.reads.clear()
 
     def register(self, operation: Register) -> None:
         self.note(operation)
@@ -276,6 +301,18 @@ class Machine:
             self.forget(value)
         self._settle()
 
+    def opaque_work(self, operation: Opaque, stream: Stream, reads: Iterable[Buffer], writes: Iterable[Buffer]) -> None:
+        """What an opaque call does on the device: one launch on its current stream, on what it was given."""
+        operation.stream = stream
+        if self.captures.takes(operation):
+            return
+        self.know(stream)
+        stamp = self.clocks.issue(stream.key)
+        for buffer in reads:
+            self._device_access(operation, buffer, stamp, write=False)
+        for buffer in writes:
+            self._device_access(operation, buffer, stamp, write=True)
+
     def forget(self, value: Value) -> None:
         """Code out of view has this value: it may have awaited it."""
         if isinstance(value, Stream | Event):
@@ -289,6 +326,7 @@ class Machine:
             value.unknown = True
         elif isinstance(value, Buffer) and not value.storage.on_device:
             value.storage.writes.clear()
+            value.storage.reads.clear()
 
     def forget_everything(self) -> None:
         """Control leaves the code at hand: whoever has it may wait for the device."""
@@ -300,7 +338,8 @@ class Machine:
         done = []
         for key, storage in self.pending.items():
             storage.writes = [access for access in storage.writes if not self.clocks.host_sees(access.stamp)]
-            if not storage.writes:
+            storage.reads = [access for access in storage.reads if not self.clocks.host_sees(access.stamp)]
+            if not storage.writes and not storage.reads:
                 done.append(key)
         for key in done:
             del self.pending[key]

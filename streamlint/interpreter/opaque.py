@@ -5,9 +5,8 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.interop import produced
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import (
     Buffer,
     Const,
@@ -35,16 +34,19 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.machine.opaque(operation, values)
     for value in arguments.positional:
         written_through(run, value, site)
+    made: Value | None = None
     if receiver is not None and not run.file.is_cuda:
         made = _result_of_module(run, receiver, site)
-        if made is not None:
-            produced(run, made, operation)
-            return made
-    if on_device is not None and not run.file.is_cuda:
-        result = _derived(on_device, f"result{run.visit_key(site.node)}")
-        produced(run, result, operation)
-        return result
-    return run.opaque(f"result{run.visit_key(site.node)}", *values)
+    if made is None and on_device is not None and not run.file.is_cuda:
+        made = _derived(on_device, f"result{run.visit_key(site.node)}")
+    if made is None:
+        return run.opaque(f"result{run.visit_key(site.node)}", *values)
+    if isinstance(made, Buffer) and made.storage.on_device and site.node is not run.discarded:
+        given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
+        operation.api = family(made.storage.library or "torch")
+        stream = run.stream_of(operation.api)
+        run.machine.opaque_work(operation, stream, given, [made])
+    return made
 
 
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:

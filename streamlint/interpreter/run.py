@@ -158,6 +158,7 @@ class Run:
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
+        self.discarded: Expression | None = None  # the call whose result nobody takes
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ def execute_scope(run: Run, body: list[p.Statement]) -> None:
 
 
 def _expression(run: Run, node: p.ExprStatement) -> None:
+    run.discarded = node.value
     value = run.evaluate(node.value)
     if not run.file.is_cuda and isinstance(node.value, p.Call):
         released(run, value, None)

@@ -88,11 +88,12 @@ class Opaque(Value):
 
 @dataclass(eq=False, slots=True)
 class Access:
-    """A device-side access to a storage that may still be in flight."""
+    """A device-side access to a storage that may still be in flight. ``sure``: the operation is known to make it."""
 
     operation: Operation
     stamp: Stamp
     part: Part
+    sure: bool = True
 
 
 @dataclass(eq=False, slots=True)

@@ -229,7 +229,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
     # --- objects -----------------------------------------------------------------------------------------------------------------
-    "object": ("a new object of `type` that remembers its arguments", {"type": "text", "into": "selector"}),
+    "object": (
+        "a new object of `type` that remembers its arguments",
+        {"type": "text", "into": "selector", "device": "selector"},  # device: where a module's parameters are made
+    ),
     "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
     "loader": (
         "a loader of batches whose leaves are pinned if `pin`",

@@ -30,8 +30,7 @@ from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
 from streamlint.options import Options, Source
 
-# Rules that are on run on every document; the others on their own.
-CODES = frozenset(code for code, check in registry().items() if check.default == "on")
+ON = frozenset(code for code, check in registry().items() if check.default == "on")
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
 SUFFIXES = {"python": ".py", "cuda": ".cu"}
 
@@ -122,7 +121,7 @@ SECTIONS = [section for document in DOCUMENTS for section in read(document)]
 
 
 def lint(folder: Path, files: Iterable[File], document: str) -> Report:
-    """Write the files and lint those that are code."""
+    """Write the files and lint those that are code, with the rules that are on and the document's own."""
     sources = []
     for file in files:
         path = folder / file.name
@@ -130,7 +129,7 @@ def lint(folder: Path, files: Iterable[File], document: str) -> Report:
         path.write_text(file.text, encoding="utf-8")
         if file.language in SUFFIXES:
             sources.append(Source(str(path), file.text, file.language))
-    return analyse(sources, Options(codes=CODES | ({document.upper()} & set(registry()))))
+    return analyse(sources, Options(codes=ON | ({document.upper()} & set(registry()))))
 
 
 def places(folder: Path, findings: Iterable[Finding]) -> set[Place]:

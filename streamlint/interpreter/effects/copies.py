@@ -91,7 +91,7 @@ def _direction_word(run: Run, value: Value) -> str | None:
 
 
 def _place(buffer: Buffer | None) -> bool | None:
-    if buffer is None or buffer.storage.memory in (Memory.UNKNOWN, Memory.MANAGED):
+    if buffer is None or (buffer.storage.memory in (Memory.UNKNOWN, Memory.MANAGED) and not buffer.storage.host):
         return None
     return buffer.storage.on_device
 

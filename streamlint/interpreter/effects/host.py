@@ -8,6 +8,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
@@ -139,12 +140,8 @@ def _object(call: Call) -> Value:
     handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
     handle.trail = (Step("created here", call.span),)
     handle.made = "device" not in handle.args
-    if handle.type == "torch.nn.Module" and "device" in handle.args:
-        from streamlint.interpreter.effects.devices import as_device
-
-        home = as_device(call.run, handle.args["device"])
-        if home is not None and home.space == "device":
-            handle.attrs["(device)"] = home
+    if call.row.get("device") is not None and (home := as_device(call.run, call.value("device"))) is not None:
+        handle.attrs["(device)"] = home
     return call.store(handle)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -13,7 +13,7 @@ from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in
 from streamlint.interpreter.effects.streams import as_stream, stream_argument
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Opaque, Stream, Value
 from streamlint.models import Row
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -25,7 +25,9 @@ def chevron_launch(run: Run, node: p.Launch) -> Value:
     span = run.span(node.name_at if node.name_at != p.NOWHERE else node.at)
     stream = _chevron_stream(run, config, span)
     name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
-    _kernel(run, span, "cuda-runtime", name, stream, args)
+    kernel = run.file.function(name, len(args)) if isinstance(node.kernel, p.Name) else None
+    written = None if kernel is None else [param.name in kernel.stores for param in kernel.params]
+    _kernel(run, span, "cuda-runtime", name, stream, args, written)
     return Const(None)
 
 
@@ -37,18 +39,38 @@ def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
     return as_stream(call, config[3], how="literal")
 
 
-def _kernel(run: Run, span: Span, library: str, name: str, stream: Stream | None, args: list[Value]) -> None:
-
-    touched = []
-    for value in args:
-        buffer = buffer_of(run, value) if isinstance(value, Buffer) else None
-        if buffer is not None:
-            touched.append(buffer)
-        else:
-            touched.extend(buffers_in(value))
-    device = tuple(b for b in touched if not b.storage.on_host)
-    run.machine.launch(ops.Launch(span, library, name, stream=stream, reads=device, writes=device))
+def _kernel(
+    run: Run, span: Span, library: str, name: str, stream: Stream | None, args: list[Value], written: Sequence[bool] | None = None
+) -> None:
+    """``written`` says of each argument whether the kernel may write what it points to; None where the kernel is not at hand."""
+    reads: list[Buffer] = []
+    writes: list[Buffer] = []
+    for number, value in enumerate(args):
+        pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers > 0
+        buffer = buffer_of(run, value) if pointer or isinstance(value, Buffer) else None
+        touched = [b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host]
+        reads.extend(touched)
+        if written is None or number >= len(written) or written[number]:
+            writes.extend(touched)
+    operation = ops.Launch(span, library, name, stream=stream, reads=tuple(reads), writes=tuple(writes), assumed=written is None)
+    run.machine.launch(operation)
     run.coverage.launches[(span, name)] = stream is not None
+
+
+def _written(function: p.Function) -> list[bool]:
+    """For each parameter of a Python kernel, whether its body stores through it."""
+    stored: set[str] = set()
+    for node in p.walk(function):
+        if isinstance(node, p.Assign):
+            stored |= {target.value.id for target in node.targets if isinstance(target, p.Index) and isinstance(target.value, p.Name)}
+        elif isinstance(node, p.Call) and _is_atomic(node.function) and node.args and isinstance(node.args[0].value, p.Name):
+            stored.add(node.args[0].value.id)
+    return [param.name in stored for param in function.params]
+
+
+def _is_atomic(function: p.Expression) -> bool:
+    """``cuda.atomic.add`` and its kin."""
+    return isinstance(function, p.Attr) and isinstance(function.value, p.Attr) and function.value.name == "atomic"
 
 
 def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: CallSite) -> Value:
@@ -65,7 +87,9 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         device = _implicit_array(run, config.span)
         _implicit_copy(call, config.span, device, array, Direction.H2D, stream)
         copies.append((array, device))
-    _kernel(run, config.span, "numba", getattr(getattr(config.kernel, "function", None), "name", "kernel"), stream, arguments.positional)
+    function = config.kernel.function if isinstance(config.kernel, FunctionValue) else None
+    name, written = ("kernel", None) if function is None else (function.name, _written(function))
+    _kernel(run, config.span, "numba", name, stream, arguments.positional, written)
     for array, device in copies:
         _implicit_copy(call, config.span, array, device, Direction.D2H, stream)
         run.machine.free(ops.Free(config.span, "numba", "kernel", memory=Memory.DEVICE, buffer=device, kind="drop"))
@@ -109,9 +133,20 @@ def _launch(call: Call) -> Value:
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
     touched = tuple(b for v in values for b in buffers_in(v) if not b.storage.on_host)
-    kind = "graph" if call.flag("graph") else "library"
+    if fields == (None, None):
+        reads = writes = touched
+    else:
+        reads, writes = (tuple(b for v in call.values(f) for b in buffers_in(v) if not b.storage.on_host) for f in ("reads", "writes"))
     operation = ops.Launch(
-        call.span, call.library, call.name, stream=stream, reads=touched, writes=touched, kind=kind, host_waits=call.flag("waits")
+        call.span,
+        call.library,
+        call.name,
+        stream=stream,
+        reads=reads,
+        writes=writes,
+        kind="graph" if call.flag("graph") else "library",
+        host_waits=call.flag("waits"),
+        assumed=fields == (None, None),
     )
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None

@@ -50,7 +50,8 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
     if isinstance(value, Instance):
         return _stream_member(run, value)
     if isinstance(value, Opaque):
-        return _config_stream(call, value) or foreign_stream(run, value, value.term)
+        library = "torch" if not run.file.is_cuda and family(call.library) == "torch" else ""
+        return _config_stream(call, value) or foreign_stream(run, value, value.term, library)
     return None
 
 
@@ -76,10 +77,17 @@ def _stream_member(run: Run, value: Instance) -> Stream:
     return foreign_stream(run, value, value.term)
 
 
+def _blocking(library: str) -> bool | None:
+    """PyTorch makes its streams non-blocking, all but the default one (CUDAStream.cpp)."""
+    return False if library == "torch" else None
+
+
 def foreign_stream(run: Run, value: Value, term: str, library: str = "") -> Stream:
     """A stream from out of view: equal for equal terms, different from all others."""
     kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
-    made = run.remembered(f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, None, library, _stream_type(library) if library else ""))
+    made = run.remembered(
+        f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, _blocking(library), library, _stream_type(library) if library else "")
+    )
     assert isinstance(made, Stream)
     if isinstance(value, Opaque):
         value.attrs["(stream)"] = made  # whoever reaches the value reaches the stream
@@ -180,6 +188,9 @@ def _stream_type(library: str) -> str:
 def _stream_of(call: Call) -> Value:
     source = call.value("from")
     found = stream_of_row(call.run, call.row, [source] if source is not None else [call.receiver] if call.receiver is not None else [])
+    if isinstance(found, Stream) and call.text("which") == "external" and found.library != call.library and not call.run.file.is_cuda:
+        # One stream as another library's object: its methods and its scope are that library's.
+        found = replace(found, library=call.library, type=_stream_type(call.library))
     return call.store(found) if call.row.get("into") is not None else found
 
 

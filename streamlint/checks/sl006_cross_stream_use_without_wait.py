@@ -1,0 +1,107 @@
+"""SL006 cross-stream-use-without-wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Conflict, Copy, Evidence, Launch, Opaque, Operation
+
+Work = Copy | Launch | Opaque  # what runs on a stream
+
+
+class CrossStreamUseWithoutWait(Check):
+    """Two streams use one buffer, one of them writes it, and neither waits for the other.
+
+    ## What it does
+    Reports device work that reads or writes a buffer on one stream while work on another stream may still be writing or reading it: no
+    event, no ``wait_stream`` and no synchronization puts the one before the other.
+
+    ## Why is this bad
+    Streams run side by side. The reader may see what the buffer held before, or half of the new; the writer may overwrite what is still
+    being read. No error is raised, and whether it goes wrong depends on how busy the GPU is.
+
+    ## Example
+    ```python
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        weights = torch.rand(4096, 4096, device="cuda").softmax(dim=-1)
+    total = weights.sum()
+    ```
+
+    ## Use instead
+    ```python
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        weights = torch.rand(4096, 4096, device="cuda").softmax(dim=-1)
+    torch.cuda.current_stream().wait_stream(side)
+    total = weights.sum()
+    ```
+
+    ## When it is fine
+    Where the streams are one, where the null stream's barrier orders them (blocking streams), and where an event recorded after the first
+    use is awaited before the second, also in another method. Parts of a buffer that do not overlap may be used side by side.
+
+    ## Verify
+    The first stream is held shut by a gate before its write; the second use runs all the same, and sees the old value.
+
+    ## References
+    - CUDA Programming Guide, Asynchronous Execution, events
+    - PyTorch, CUDA semantics, "CUDA streams"
+    """
+
+    code = "SL006"
+    name = "cross-stream-use-without-wait"
+    category = Category.RACE
+    default = "on"
+    needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
+
+    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        first, second = conflict.first, conflict.second
+        if conflict.missing != "stream-wait" or not isinstance(first, Work) or not isinstance(second, Work) or conflict.buffer is None:
+            return
+        storage = conflict.buffer.storage
+        unknown_place = storage.evidence > Evidence.SCOPE and not path.facts.file.is_cuda
+        if storage.on_host or unknown_place or first.context.callback or second.context.callback or _libraries(first, second) > 1:
+            return
+        yield self.finding(
+            second,
+            self._message(conflict),
+            trail=self._trail(first, second, conflict.first_writes),
+            help=self._help(first, second),
+            conflict=conflict,
+            facts={"api": second.api, "first_stream": _kind(first), "stream": _kind(second)},
+        )
+
+    def _message(self, conflict: Conflict) -> str:
+        if conflict.first_writes:
+            return "reaches a buffer that another stream may still be writing: nothing makes this stream wait for it"
+        return "overwrites a buffer that another stream may still be reading: nothing makes this stream wait for it"
+
+    def _trail(self, first: Work, second: Work, writes: bool) -> tuple[Step, ...]:
+        words = "written" if writes else "read"
+        steps = [Step(f"{words} on another stream here", first.span)]
+        for operation, which in ((first, "that stream"), (second, "this stream")):
+            if operation.stream is not None:
+                steps.extend(Step(f"{which}: {step.message}", step.span) for step in operation.stream.trail[:1])
+        calls = call_trail(second, "the use is reached from here")
+        return (*steps, *(step for step in calls if step.span not in first.context.calls))
+
+    def _help(self, first: Operation, second: Operation) -> str:
+        if second.api == "torch":
+            return "make this stream wait before the use: wait_stream() of the other stream, or wait_event() of an event recorded after it"
+        if second.api == "cupy":
+            return "record an event on the other stream after its work, and wait_event() it on this stream before the use"
+        return "record an event on the other stream after its work, and make this stream wait for it with cudaStreamWaitEvent"
+
+
+def _kind(operation: Work) -> str:
+    return operation.stream.kind if operation.stream is not None else "unknown"
+
+
+def _libraries(first: Work, second: Work) -> int:
+    """Two libraries that do not know each other's streams are a hazard of its own."""
+    known = {operation.api for operation in (first, second) if operation.api in ("torch", "cupy", "numba")}
+    return len(known)

@@ -1,0 +1,112 @@
+"""SL008 host-buffer-reused-in-flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Conflict, Copy, Direction, Evidence, HostWrite, Memory
+
+
+class HostBufferReusedInFlight(Check):
+    """The host fills a pinned buffer again while an asynchronous copy may still be using it.
+
+    ## What it does
+    Reports host writes to a pinned buffer that an asynchronous copy reads (or fills), where nothing on the way makes the host wait for that
+    copy: the next round of a loop that refills one staging buffer is the classic.
+
+    ## Why is this bad
+    A copy from pinned memory returns at once and reads the buffer when its turn comes. What the host writes meanwhile is what arrives on
+    the device, in whole or in part. Pageable memory is staged at the call and does not show it: pinning a buffer that is written again
+    turns a slow program into a wrong one.
+
+    ## Example
+    ```python
+    staging = torch.empty(1 << 20, pin_memory=True)
+    on_gpu = torch.empty(1 << 20, device="cuda")
+    for block in blocks:
+        staging.copy_(torch.from_numpy(block))
+        on_gpu.copy_(staging, non_blocking=True)
+        consume(on_gpu.sum())
+    ```
+
+    ## Use instead
+    ```python
+    staging = torch.empty(1 << 20, pin_memory=True)
+    on_gpu = torch.empty(1 << 20, device="cuda")
+    copied = torch.cuda.Event()
+    for block in blocks:
+        copied.synchronize()
+        staging.copy_(torch.from_numpy(block))
+        on_gpu.copy_(staging, non_blocking=True)
+        copied.record()
+        consume(on_gpu.sum())
+    ```
+
+    ## When it is fine
+    Behind a synchronization of the copy's stream, or of an event recorded after the copy; with a ring of buffers that each have their
+    event; with a buffer that is new in each round: PyTorch's allocator of pinned memory does not hand a block out again before the copies
+    in flight have ended.
+
+    ## Verify
+    The copy's stream is held shut by a gate, the host fills the buffer again, and the device gets the second content.
+
+    ## References
+    - CUDA Runtime API, API synchronization behavior
+    - PyTorch tutorial "A guide on good usage of non_blocking and pin_memory()"
+    """
+
+    code = "SL008"
+    name = "host-buffer-reused-in-flight"
+    category = Category.RACE
+    default = "on"
+    needs = (
+        (
+            ("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "HtoDAsync", "memcpyAsync", ".set(", "stream", "asarray"),
+            ("pin", "Pin", "HostAlloc", "MallocHost", "HostRegister", "mapped"),
+        ),
+    )
+
+    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        copy, write = conflict.first, conflict.second
+        if not isinstance(copy, Copy) or not self._fills(conflict):
+            return
+        if copy.host_memory is not Memory.PINNED or copy.evidence > Evidence.SCOPE or write.context.callback is not None:
+            return
+        download = copy.direction is Direction.D2H
+        use = (
+            "that an asynchronous copy from the device may still be filling"
+            if download
+            else "that an asynchronous copy may still be reading"
+        )
+        yield self.finding(
+            write,
+            f"host write to a pinned buffer {use}",
+            trail=(
+                Step("copied asynchronously here; nothing makes the host wait for it before the write", copy.span),
+                *copy.trail[:1],
+                *(step for step in call_trail(write, "the write is reached from here") if step.span not in copy.context.calls),
+            ),
+            help=(
+                "synchronize an event recorded after the copy before the buffer is filled again, or take turns with two buffers that each "
+                "have an event"
+            ),
+            conflict=conflict,
+            facts={
+                "memory": copy.host_memory.value,
+                "direction": copy.direction.value,
+                "bytes": copy.nbytes,
+                "stream": copy.stream.kind if copy.stream else "unknown",
+                "api": copy.api,
+            },
+        )
+
+    def _fills(self, conflict: Conflict) -> bool:
+        """Whether the second access is the host filling a buffer of its own: by itself, or by a copy that it waits for."""
+        if isinstance(conflict.second, HostWrite):
+            return True
+        second, buffer = conflict.second, conflict.buffer
+        waits = isinstance(second, Copy) and not second.asked_async and second.dst is buffer
+        return waits and buffer is not None and buffer.storage.on_host

@@ -1,0 +1,120 @@
+"""SL014 legacy-sync-misses-nonblocking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Conflict, Copy, HostRead, HostWrite, Launch, Operation, Record, Synchronize, Wait
+
+
+class LegacySyncMissesNonblocking(Check):
+    """A synchronization of the default stream is meant to order work that runs on a non-blocking stream.
+
+    ## What it does
+    Reports synchronous copies, synchronizations and event records on the default (null) stream that stand between work on a non-blocking
+    stream and a use of its result, where nothing else orders the two.
+
+    ## Why is this bad
+    The null stream waits for blocking streams only. A stream made with ``cudaStreamNonBlocking`` (all of PyTorch's are) goes on beside it:
+    ``cudaMemcpy``, ``cudaStreamSynchronize(0)`` and ``cudaEventRecord(event)`` do not wait for it, and what is read is old. The bug tends
+    to appear when a stream that was blocking is made non-blocking to stop stalls.
+
+    ## Example
+    ```cuda
+    __global__ void square(float* values);
+
+    void sum(float* values, float* host, size_t bytes) {
+      cudaStream_t stream;
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      cudaMemsetAsync(values, 0, bytes, stream);
+      cudaMemcpy(host, values, bytes, cudaMemcpyDeviceToHost);
+    }
+    ```
+
+    ## Use instead
+    ```cuda
+    __global__ void square(float* values);
+
+    void sum(float* values, float* host, size_t bytes) {
+      cudaStream_t stream;
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      cudaMemsetAsync(values, 0, bytes, stream);
+      cudaMemcpyAsync(host, values, bytes, cudaMemcpyDeviceToHost, stream);
+      cudaStreamSynchronize(stream);
+    }
+    ```
+
+    ## When it is fine
+    With blocking streams (``cudaStreamCreate``, ``cupy.cuda.Stream()``): the null stream's barrier orders them. Where the stream itself,
+    the device, or an event recorded on the stream is synchronized as well.
+
+    ## Verify
+    The non-blocking stream is held shut by a gate; the synchronization of the null stream returns all the same, and the old value is read.
+
+    ## References
+    - CUDA Runtime API, stream synchronization behavior
+    """
+
+    code = "SL014"
+    name = "legacy-sync-misses-nonblocking"
+    category = Category.RACE
+    default = "on"
+    needs = ((("tream",),),)
+
+    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        first, second = conflict.first, conflict.second
+        if not isinstance(first, Copy | Launch) or first.stream is None or second.context.callback is not None:
+            return
+        if first.stream.kind != "created" or first.stream.blocking is not False:
+            return
+        legacy = self._legacy(first, second, path)
+        if legacy is None:
+            return
+        yield self.finding(
+            legacy,
+            f"{self._what(legacy)} does not wait for work on a non-blocking stream, whose result is used behind it",
+            trail=(
+                Step("work on the non-blocking stream", first.span),
+                *(Step("the stream is non-blocking: created here", step.span) for step in first.stream.trail[:1]),
+                *((Step("used here, in whatever state it is", second.span),) if second is not legacy else ()),
+                *call_trail(legacy),
+            ),
+            help="synchronize the stream that has the work, or an event recorded on it",
+            conflict=conflict,
+            facts={"api": legacy.api, "stream": "null"},
+        )
+
+    def _legacy(self, first: Operation, second: Operation, path: Trace) -> Operation | None:
+        """The call on the default stream that stands for the order which is missing."""
+        if isinstance(second, Copy) and not second.asked_async and second.api != "torch" and _on_null(second):
+            return second
+        if not isinstance(second, HostRead | HostWrite | Copy | Launch):
+            return None
+        for operation in reversed(path.operations[first.index + 1 : second.index]):
+            if isinstance(operation, Synchronize) and _is_null(operation.of):
+                return operation
+            if isinstance(operation, Record) and _on_null(operation) and self._is_awaited(operation, second, path):
+                return operation
+        return None
+
+    def _is_awaited(self, record: Record, second: Operation, path: Trace) -> bool:
+        between = path.operations[record.index + 1 : second.index]
+        return any((isinstance(o, Synchronize) and o.of is record.event) or (isinstance(o, Wait) and o.on is record.event) for o in between)
+
+    def _what(self, legacy: Operation) -> str:
+        if isinstance(legacy, Synchronize):
+            return "the default stream's synchronization"
+        if isinstance(legacy, Record):
+            return "an event recorded on the default stream"
+        return "a synchronous copy on the default stream"
+
+
+def _is_null(value: object) -> bool:
+    return getattr(value, "kind", "") == "null"
+
+
+def _on_null(operation: Copy | Record) -> bool:
+    return operation.stream is not None and _is_null(operation.stream)

@@ -1,0 +1,106 @@
+"""SL018 event-wait-before-record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Conflict, Copy, Create, Launch, Opaque, Operation, Record, Synchronize, Wait
+
+Work = Copy | Launch | Opaque  # what runs on a stream
+
+
+class EventWaitBeforeRecord(Check):
+    """A wait for an event that has not been recorded yet: it waits for nothing.
+
+    ## What it does
+    Reports ``wait_event``, ``cudaStreamWaitEvent`` and ``synchronize`` of an event that is recorded only later, where that is so at every
+    visit of the place: the event is made in the same function, and no loop comes back to the wait behind the record.
+
+    ## Why is this bad
+    Before its first record an event stands for no work at all, and a wait looks at the event when it is called, not when the stream comes
+    to it. The call returns without an error and orders nothing: what it was meant to protect is a race.
+
+    ## Example
+    ```python
+    side, ready = torch.cuda.Stream(), torch.cuda.Event()
+    side.wait_event(ready)
+    grown = torch.zeros(1024, device="cuda").exp()
+    ready.record()
+    ```
+
+    ## Use instead
+    ```python
+    side, ready = torch.cuda.Stream(), torch.cuda.Event()
+    grown = torch.zeros(1024, device="cuda").exp()
+    ready.record()
+    side.wait_event(ready)
+    ```
+
+    ## When it is fine
+    In a loop whose first round has nothing to wait for: a round waits for the event that the round before has recorded.
+
+    ## Verify
+    The stream that records is held shut by a gate; work behind the early wait runs all the same.
+
+    ## References
+    - ``cuda_runtime_api.h``: before the first call to cudaEventRecord(), an event represents an empty set of work
+    """
+
+    code = "SL018"
+    name = "event-wait-before-record"
+    category = Category.RACE
+    default = "on"
+    needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Wait | Synchronize) or not operation.empty:
+            return
+        event = operation.on if isinstance(operation, Wait) else operation.of
+        record = self._record(operation, path)
+        if record is None or record.stream is None or not self._once(operation, record, path):
+            return
+        trail = tuple(Step("the event is created here", step.span) for step in event.trail[:1]) if event is not None else ()
+        yield self.finding(
+            operation,
+            "waits for an event that has not been recorded yet: there is nothing to wait for, and nothing is ordered",
+            trail=(*trail, Step("recorded only here", record.span), *call_trail(operation)),
+            help="record the event behind the work that it stands for, and before the wait",
+            facts={"api": operation.api},
+        )
+
+    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        """A race that the wait would have ordered, had it not come too early: the wait is its cause."""
+        first, second = conflict.first, conflict.second
+        if not isinstance(first, Work) or first.stream is None:
+            return
+        for wait in path.before(second):
+            if not isinstance(wait, Wait | Synchronize) or not wait.empty:
+                continue
+            if isinstance(wait, Wait) and not (isinstance(second, Work) and _same(wait.stream, second.stream)):
+                continue
+            for finding in self.on_operation(wait, path):
+                record = self._record(wait, path)
+                if record is not None and record.index > first.index and _same(record.stream, first.stream):
+                    yield replace(finding, pairs=((first.span, second.span),))
+
+    def _record(self, wait: Wait | Synchronize, path: Trace) -> Record | None:
+        event = wait.on if isinstance(wait, Wait) else wait.of
+        return next((o for o in path.after(wait) if isinstance(o, Record) and o.event is event), None)
+
+    def _once(self, wait: Wait | Synchronize, record: Record, path: Trace) -> bool:
+        """Whether the event is new at each visit of the wait: made in the same function, with no loop that comes back behind the record."""
+        event = record.event
+        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        if made is None or made.context.functions != wait.context.functions:
+            return False
+        loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
+        return not loops & {loop.key for loop in record.context.loops}
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two streams are one."""
+    return one is not None and getattr(one, "key", None) == getattr(other, "key", "")
