@@ -14,8 +14,8 @@ class PinThenCopy(Check):
     """A tensor is pinned for a single copy: the pinning is a copy of its own, and costs more than it saves.
 
     ## What it does
-    Reports ``x.pin_memory().to(device)`` in a loop where the pinned tensor is fresh and serves this one copy, on the computing thread. Off by
-    default: for large tensors, whose pinned blocks are cached, it was measured to be faster than a plain copy.
+    Reports ``x.pin_memory().to(device)`` in a loop where the pinned tensor is fresh and serves this one copy, on the computing thread. Off
+    by default: for large tensors, whose pinned blocks are cached, it was measured to be faster than a plain copy.
 
     ## Why is this bad
     ``pin_memory()`` copies the tensor on the host, and the host waits for that. Then the copy to the device starts. For a small tensor that

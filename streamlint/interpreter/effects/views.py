@@ -108,7 +108,8 @@ def _pin(call: Call) -> Value:
     storage.trail = (Step("pinned here", call.span),)
     result = Buffer(storage, type=buffer.type, leaves={} if buffer.leaves is not None else None)
     if not buffer.storage.on_device and old.memory is not Memory.PINNED:
-        made = old.trail if old.made_in == call.run.context.calls else ()  # of a tensor that this call made
+        # Where the tensor was made, if in this call and of nothing older.
+        made = old.trail if old.made_in == call.run.context.calls and len(old.trail) == 1 else ()
         alloc = ops.Alloc(call.span, call.library, call.name, memory=Memory.PINNED, cached=True, buffer=result, trail=made)
         call.run.machine.alloc(alloc)
     return result
