@@ -58,6 +58,7 @@ class Captures:
     def __init__(self) -> None:
         self.active: list[Session] = []
         self._dead: dict[int, Session] = {}  # events last recorded in a capture that has ended
+        self._used: set[str] = set()  # streams with work in view
         self._numbers = itertools.count(1)
 
     @property
@@ -107,6 +108,8 @@ class Captures:
     def takes(self, operation: ops.Work) -> bool:
         """Work goes into a graph, or is refused; False where it runs as ever."""
         stream = operation.stream
+        if stream is not None:
+            self._used.add(stream.key)
         if not self.active:
             return False
         session = self.of(stream)
@@ -183,7 +186,7 @@ class Captures:
             return source is not None
         if source is not None:
             session.capture.clocks.wait(stream.key, source[1])
-        elif _from_before(on):
+        elif self._from_before(on):
             if not (isinstance(on, Stream) and on.key in session.outside):
                 self._refuse(operation, "outside-wait", Status.ISOLATION, session)
         elif not isinstance(on, Event) or on.unknown:
@@ -197,6 +200,17 @@ class Captures:
             if isinstance(on, Event) and id(on) in session.events:
                 return session, session.events[id(on)]
         return None
+
+    def _from_before(self, on: Event | Stream | None) -> bool:
+        """Whether what is awaited is surely no part of the capture. A stream without work in view has it from code out of view."""
+        if isinstance(on, Event):
+            return not on.unknown and on.recorded is not None
+        return isinstance(on, Stream) and on.kind in ("null", "created", "ptds") and on.key in self._used
+
+    def made(self, stream: Stream, guarded: bool) -> None:
+        """A stream that is only made under a condition may be there already, and in the capture."""
+        if self.active and guarded and stream.kind == "created":
+            stream.kind = "foreign"
 
     def assume_awaited(self, value: Event | Stream) -> None:
         """Code out of view has a stream or an event: it may have joined it."""
@@ -268,13 +282,6 @@ def _copy_refused(copy: ops.Copy) -> str:
     if not copy.asked_async:
         return "copy"
     return "unpinned" if copy.api.startswith("torch") and copy.host_memory is Memory.PAGEABLE else ""
-
-
-def _from_before(on: Event | Stream | None) -> bool:
-    """Whether what is awaited is surely no part of the capture."""
-    if isinstance(on, Event):
-        return not on.unknown and on.recorded is not None
-    return isinstance(on, Stream) and on.kind in ("null", "created", "ptds")
 
 
 def mode_of(word: object) -> Mode | None:

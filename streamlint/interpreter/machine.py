@@ -288,6 +288,7 @@ class Machine:
     def create(self, operation: Create) -> None:
         self.note(operation)
         if isinstance(operation.value, Stream):
+            self.captures.made(operation.value, bool(self.context.guards))
             self.know(operation.value)
 
     def callback(self, operation: Callback) -> None:
