@@ -166,6 +166,18 @@ class Synchronize(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class HostWait(Operation):
+    """The host waits in each round of a hot loop, for nothing that the round needs. Stands at the end of its path.
+
+    ``what``: read, cast, size, upload, device, cache. ``origin`` says why the value is where the model is.
+    """
+
+    what: str = "read"
+    loop: LoopFrame | None = None
+    origin: str = ""
+
+
+@dataclass(eq=False, slots=True)
 class Query(Operation):
     of: Event | Stream | None = None
 

@@ -42,7 +42,7 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return numba_call(run, callee, arguments, site)
     if function.space != "host" or is_kernel(callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
-    if _passes_over(callee, arguments):
+    if _passes_over(run, callee, arguments):
         return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
@@ -59,7 +59,7 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
 _OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
 
 
-def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
+def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
     """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
     if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
@@ -68,6 +68,8 @@ def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
         given.append(callee.receiver)
     if callee.closure is not None:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))
+    if run.origins.losses and any(id(v) in run.origins.known for v in reachable(arguments.all(), limit=40)):
+        return False
     return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -33,13 +34,16 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.machine.opaque(ops.Opaque(site.span, callee=name, on_device=tensors), values)
     for value in arguments.positional:
         written_through(run, value, site)
-    if receiver is not None and not run.file.is_cuda:
-        made = _result_of_module(run, receiver, site)
-        if made is not None:
-            return made
-    if on_device is not None and not run.file.is_cuda:
-        return _derived(on_device, f"result{run.visit_key(site.node)}")
-    return run.opaque(f"result{run.visit_key(site.node)}", *values)
+    if run.file.is_cuda:
+        return run.opaque(f"result{run.visit_key(site.node)}", *values)
+    made = _result_of_module(run, receiver, site) if receiver is not None else None
+    if made is None and on_device is not None:
+        made = _derived(on_device, f"result{run.visit_key(site.node)}")
+    result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
+    run.origins.called(result, name, receiver, values)
+    if site.name in BACKWARD:
+        run.met_backward(receiver, arguments.positional)
+    return result
 
 
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Value | None:

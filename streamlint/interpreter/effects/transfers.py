@@ -16,6 +16,7 @@ from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
+from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -78,6 +79,13 @@ def cast(call: Call, source: Buffer) -> Value:
 
 def move(call: Call, source: Buffer, target: Device) -> Value:
     """A transfer of a buffer to a device or to the host."""
+    result = _moved(call, source, target)
+    if call.library == "torch" and not call.run.file.is_cuda and result.storage is not source.storage:
+        call.run.origins.moved(result, source, call.name, target.space == "host")
+    return result
+
+
+def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
     if target.space == "device":
         return _to_device(call, source, target)
     if target.space == "host":
@@ -89,7 +97,7 @@ def move(call: Call, source: Buffer, target: Device) -> Value:
     return result
 
 
-def _to_device(call: Call, source: Buffer, target: Device) -> Value:
+def _to_device(call: Call, source: Buffer, target: Device) -> Buffer:
 
     run = call.run
     if source.storage.on_device:
@@ -124,7 +132,7 @@ def _to_device(call: Call, source: Buffer, target: Device) -> Value:
     return result
 
 
-def _to_host(call: Call, source: Buffer) -> Value:
+def _to_host(call: Call, source: Buffer) -> Buffer:
 
     run = call.run
     if source.storage.on_host:
@@ -148,6 +156,8 @@ def _to_host(call: Call, source: Buffer) -> Value:
     if given is not None:
         result = given
     evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked else Evidence.NONE)
+    if asynchronous is False and call.library == "torch":
+        peek(run, READ, source, call.span, call.name)
     issue_copy(call, result, source, Direction.D2H, asynchronous=asked, stream=stream, evidence=evidence)
     return result
 

@@ -1,0 +1,149 @@
+"""Places where the host waits for the device, as a path meets them; those in hot loops become operations when the path is over."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.findings import Span, Step
+from streamlint.interpreter.guards import loop_kind
+from streamlint.interpreter.hot import contains, enclosing, is_hot
+from streamlint.interpreter.origins import Origin, Settled
+from streamlint.interpreter.standing import Stand, each_round, way_to
+from streamlint.interpreter.uses import is_avoidable
+from streamlint.interpreter.values import Buffer, Opaque, Value
+from streamlint.operations import Context, Evidence
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.run import Frame, Run
+
+# What a wait is for. ``size`` needs the answer on the host for a shape: only with proven CUDA. ``cast`` may meet plain numbers.
+READ, CAST, SIZE, UPLOAD, DEVICE, CACHE = "read", "cast", "size", "upload", "device", "cache"
+_MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
+
+
+@dataclass(slots=True)
+class Peek:
+    """A wait of the host, with its surroundings."""
+
+    what: str
+    value: Value | None
+    span: Span
+    name: str
+    api: str
+    frames: tuple[Frame, ...]
+    context: Context
+
+
+def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
+    """Remember that the host waits here, if the value is on a device."""
+    if run.context.loops and not run.file.is_cuda:
+        run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
+
+
+def settle(run: Run) -> None:
+    """Turn the waits that stand in hot loops, in each of their rounds, into operations at the end of the path."""
+    if not run.peeks:
+        return
+    answers: Settled | None = None
+    seen: set[tuple[object, ...]] = set()
+    for found in run.peeks:
+        place = (found.span, found.context.calls, found.what)
+        if place in seen:
+            continue
+        loop = _hot_loop(run, found)
+        if loop is None or _measures(loop, found):
+            continue
+        origin: Origin | None = None
+        if found.what not in (DEVICE, CACHE):
+            answers = answers or run.origins.settled()
+            origin = answers.origin(found.value) if found.value is not None else None
+            if not _on_device(found, origin):
+                continue
+        stands = _stands(found, loop)
+        if stands is None or not all(each_round(stand, loop[0]) for stand in stands):
+            continue
+        if found.what in (READ, CAST) and not is_avoidable(stands):
+            continue
+        seen.add(place)
+        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=origin.text if origin else "")
+        operation.context, operation.index = found.context, len(run.machine.operations)
+        run.machine.operations.append(operation)
+
+
+def _on_device(found: Peek, origin: Origin | None) -> bool:
+    if found.what == UPLOAD:
+        return True
+    if found.what == SIZE:
+        buffer = found.value.buffer if isinstance(found.value, Opaque) else found.value
+        return isinstance(buffer, Buffer) and buffer.storage.on_device and buffer.storage.evidence <= Evidence.DEFAULT
+    return origin is not None and (origin.sure or found.what == READ)
+
+
+def _hot_loop(run: Run, found: Peek) -> tuple[p.Loop, int, ops.LoopFrame] | None:
+    """The innermost hot loop around a wait: its node, the number of the frame that it runs in, and its place."""
+    for frame in reversed(found.context.loops):
+        node = run.loop_nodes.get(frame.key)
+        if node is None:
+            continue
+        number = next(
+            (
+                n
+                for n in range(len(found.frames) - 1, -1, -1)
+                if found.frames[n].file.path == frame.span.file and _within(found.frames[n], node)
+            ),
+            None,
+        )
+        if number is None:
+            continue
+        if frame.key in run.heated or is_hot(node, found.frames[number].file):
+            return node, number, frame
+    return None
+
+
+def _within(frame: Frame, node: p.Loop) -> bool:
+    return frame.function is None or contains(frame.function.at, node.at)
+
+
+def _stands(found: Peek, loop: tuple[p.Loop, int, ops.LoopFrame]) -> list[Stand] | None:
+    """The bodies from the loop down to the wait; None where the way cannot be followed."""
+    node, first, _ = loop
+    stands: list[Stand] = []
+    for number in range(first, len(found.frames)):
+        frame = found.frames[number]
+        follows = found.frames[number + 1].call if number + 1 < len(found.frames) else found.span
+        if follows is None or follows.file != frame.file.path:
+            return None
+        body = tuple(node.body) if number == first else tuple(frame.function.body) if frame.function is not None else ()
+        way = way_to(body, follows)
+        if not way:
+            return None
+        owner = enclosing(frame.file, frame.function)[1] if frame.function is not None else None
+        owner = owner or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
+        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way))
+    return stands
+
+
+def _measures(loop: tuple[p.Loop, int, ops.LoopFrame], found: Peek) -> bool:
+    """Code that tests or measures: waits are its purpose. A clock beside a device-wide wait is enough."""
+    names = [frame.file.path.replace("\\", "/").rpartition("/")[2] for frame in found.frames[loop[1] :]]
+    names += [function for function in found.context.functions if function]
+    if any(_MEASURING.search(name) for name in names):
+        return True
+    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or _reads_clock(loop[0], found))
+
+
+def _reads_clock(loop: p.Loop, found: Peek) -> bool:
+    for node in p.walk(loop):
+        if isinstance(node, p.Call) and isinstance(node.function, p.Attr):
+            if node.function.name in ("time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"):
+                return True
+    return False
+
+
+def loop_step(loop: ops.LoopFrame | None) -> tuple[Step, ...]:
+    """The loop as a step of a trail."""
+    return (Step("in every round of this loop, which trains", loop.span),) if loop is not None else ()
