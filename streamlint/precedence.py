@@ -10,6 +10,8 @@ from streamlint.findings import Category, Finding
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")
+# Among stalls the more specific one: a wait for the whole device before the read of a value, and before what an allocator does.
+_STALLS = ("SL011", "SL010", "SL021", "SL020")
 _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL, Category.PORTABILITY)
 
 
@@ -35,6 +37,7 @@ def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(winner, related=tuple(f.code for f in others)) if others else winner
 
 
-def _rank(finding: Finding) -> tuple[int, int, str]:
+def _rank(finding: Finding) -> tuple[int, int, int, str]:
     first = _PRECEDENCE.index(finding.code) if finding.code in _PRECEDENCE else len(_PRECEDENCE)
-    return (first, _BY_CATEGORY.index(finding.category), finding.code)
+    stall = _STALLS.index(finding.code) if finding.code in _STALLS else len(_STALLS)
+    return (first, _BY_CATEGORY.index(finding.category), stall, finding.code)

@@ -13,7 +13,7 @@ from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.hot import contains, enclosing, is_hot
 from streamlint.interpreter.origins import Origin, Settled
 from streamlint.interpreter.standing import Stand, each_round, way_to
-from streamlint.interpreter.uses import is_avoidable
+from streamlint.interpreter.uses import is_avoidable, is_constant
 from streamlint.interpreter.values import Buffer, Opaque, Value
 from streamlint.operations import Context, Evidence
 
@@ -68,10 +68,18 @@ def settle(run: Run) -> None:
             continue
         if found.what in (READ, CAST) and not is_avoidable(stands):
             continue
+        if found.what == UPLOAD and not _uploads_constant(stands[-1]):
+            continue
         seen.add(place)
         operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=origin.text if origin else "")
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
+
+
+def _uploads_constant(stand: Stand) -> bool:
+    """``torch.tensor(0.5, device=device)``: what is uploaded is the same in each round."""
+    node = stand.node
+    return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
 
 
 def _on_device(found: Peek, origin: Origin | None) -> bool:

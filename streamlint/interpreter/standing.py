@@ -184,14 +184,14 @@ def _is_steady(stand: Stand, test: p.Expression) -> bool:
 
 
 def _constant(stand: Stand, test: p.Expression) -> bool:
-    changing = changing(stand)
+    given = changing(stand)
     for node in p.walk(test):
         if isinstance(node, p.Binary) and node.op in ("%", "&"):
             return False
         if isinstance(node, p.Call) and not _same_answer(stand, node):
             return False
         place = lvalue(node)
-        if place and isinstance(node, p.Name | p.Attr) and (place in changing or place.partition(".")[0] in changing):
+        if place and isinstance(node, p.Name | p.Attr) and (place in given or place.partition(".")[0] in given):
             return False
     return True
 
