@@ -11,7 +11,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, satisfies_text
-from streamlint.interpreter.roots import Root, roots_of
+from streamlint.interpreter.roots import Root, is_training, roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.trace import Trace
 from streamlint.options import Options
@@ -53,9 +53,14 @@ class Analysis:
         return part
 
     def _roots(self, file: File) -> Iterator[Root]:
-        needs: Needs = tuple(check.needs for check in self.checks if check.needs)
-        everything = len(needs) < len(self.checks)
-        return (root for root in roots_of(file) if everything or _wanted(root, needs))
+        needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training)
+        training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
+        everything = len(needs) + len(training) < len(self.checks)
+        return (
+            root
+            for root in roots_of(file)
+            if everything or (needs and _wanted(root, needs)) or (training and is_training(root) and _wanted(root, training))
+        )
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings)

@@ -65,6 +65,7 @@ class HiddenSyncInHotLoop(Check):
     name = "hidden-sync-in-hot-loop"
     category = Category.STALL
     default = "on"
+    in_training = True
     needs = (
         (
             ("for", "while"),

@@ -57,6 +57,7 @@ class DeviceSyncInHotLoop(Check):
     name = "device-sync-in-hot-loop"
     category = Category.STALL
     default = "on"
+    in_training = True
     needs = ((("for", "while"), ("ynchronize", "empty_cache")),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

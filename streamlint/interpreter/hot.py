@@ -85,9 +85,14 @@ def _optimizers(file: File) -> frozenset[str]:
     return frozenset((zeroed | made) - {""})
 
 
+def is_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether a method is the step of an optimizer's class: it runs once in each round of whatever loop trains."""
+    return function.name == "step" and owner is not None and is_optimizer(owner, file)
+
+
 def _steps_parameters(node: p.Loop, holder: p.Function, owner: p.Class | None, file: File) -> bool:
-    """The loop over parameters in the ``step`` of an optimizer's class: the innermost one that looks at gradients."""
-    if owner is None or not is_optimizer(owner, file) or holder.name in ("__init__", "add_param_group", "state_dict", "load_state_dict"):
+    """A loop over parameters in the methods of an optimizer's class: the innermost one that looks at gradients."""
+    if owner is None or holder.name in ("__init__", "add_param_group", "state_dict", "load_state_dict") or not is_optimizer(owner, file):
         return False
     stack: list[object] = list(node.body)
     while stack:

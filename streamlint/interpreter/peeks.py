@@ -10,7 +10,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.guards import loop_kind
-from streamlint.interpreter.hot import contains, enclosing, is_hot
+from streamlint.interpreter.hot import contains, enclosing, is_hot, is_step
 from streamlint.interpreter.origins import Origin, Settled
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant
@@ -40,7 +40,7 @@ class Peek:
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
     """Remember that the host waits here, if the value is on a device."""
-    if run.context.loops and not run.file.is_cuda:
+    if (run.context.loops or run.frame.qualname.endswith(".step")) and not run.file.is_cuda:
         run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
 
 
@@ -109,7 +109,25 @@ def _hot_loop(run: Run, found: Peek) -> tuple[p.Loop, int, ops.LoopFrame] | None
             continue
         if frame.key in run.heated or is_hot(node, found.frames[number].file):
             return node, number, frame
+    return _step_around(found) if found.what not in (DEVICE, CACHE) else None
+
+
+def _step_around(found: Peek) -> tuple[p.Loop, int, ops.LoopFrame] | None:
+    """The step of an optimizer's class: a round without a head."""
+    for number in range(len(found.frames) - 1, -1, -1):
+        frame = found.frames[number]
+        function = frame.function
+        if function is None or function.name != "step":
+            continue
+        if is_step(function, enclosing(frame.file, function)[1], frame.file):
+            body = p.Loop("while", function.body, at=function.at)
+            return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function))
     return None
+
+
+def _first_line(function: p.Function) -> p.Position:
+    row, column = function.at[:2]
+    return row, column, row, column + len(function.name)
 
 
 def _within(frame: Frame, node: p.Loop) -> bool:

@@ -10,6 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
+from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
@@ -60,6 +61,16 @@ def roots_of(file: File) -> Iterator[Root]:
             yield Root(file, function, definition)
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
+
+
+def is_training(root: Root) -> bool:
+    """Whether a root holds a loop that trains, or is the step of an optimizer."""
+    if root.file.is_cuda:
+        return False
+    if root.function is not None and root.definition is not None and is_step(root.function, root.definition, root.file):
+        return True
+    body = root.function.body if root.function is not None else root.file.module.body
+    return any(isinstance(node, p.Loop) and is_hot(node, root.file) for statement in body for node in p.walk(statement))
 
 
 def _has_body(function: p.Function) -> bool:

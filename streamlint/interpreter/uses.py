@@ -12,7 +12,7 @@ from streamlint.interpreter.standing import Stand, changing
 _STEERS = re.compile(r"(?i)sched|stop|adapt|control|ctl|lr\b|_lr|rate|coef|beta|scale|temper|thresh|weight|patience|plateau|step$|best|alpha|prior")
 _WRAPPERS = frozenset({"float", "int", "round", "str", "abs", "repr", "sum", "dict", "list", "tuple", "format"})
 _DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "max", "min", "any", "all", "enumerate", "zip"})
-_KEEPS = frozenset({"append", "extend", "add", "appendleft", "update", "setdefault", "insert", "put", "write"})
+_KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "insert"})
 _DEEPEST = 6
 
 
@@ -47,7 +47,7 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     if isinstance(parent, p.Index):
         return None if node is parent.value else False
     if isinstance(parent, p.Call):
-        return _given(way, index, parent)
+        return _given(node, parent)
     if isinstance(parent, p.Arg):
         return None
     if isinstance(parent, p.Assign):
@@ -61,19 +61,19 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     return None
 
 
-def _given(way: tuple[object, ...], index: int, call: p.Call) -> bool | None:
+def _given(node: object, call: p.Call) -> bool | None:
     """The value is an argument of a call, or the call is a method of it."""
-    if way[index] is call.function:
+    if node is call.function:
         return None
     name = _called(call)
     if name in _DECIDES:
         return False
     if name in _WRAPPERS:
         return None
+    if name in _KEEPS:
+        return True
     if _STEERS.search(_full(call)):
         return False
-    if name in _KEEPS or (index >= 2 and isinstance(way[index - 2], p.ExprStatement)):
-        return True
     return None
 
 
