@@ -32,7 +32,7 @@ class Analysis:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
-        self.settings = Settings(options.default_stream, options.target_device)
+        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
         self.coverage = Coverage()
 
@@ -59,7 +59,7 @@ class Analysis:
         return (
             root
             for root in roots_of(file)
-            if everything or (needs and _wanted(root, needs)) or (training and is_training(root) and _wanted(root, training))
+            if everything or (needs and _wanted(root, needs)) or (training and is_training(root, self.settings.all_loops) and _wanted(root, training))
         )
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:

@@ -167,7 +167,7 @@ class Synchronize(Operation):
 
 @dataclass(eq=False, slots=True)
 class HostWait(Operation):
-    """The host waits in each round of a hot loop, for nothing that the round needs. Stands at the end of its path.
+    """The host waits in each round of a loop, for nothing that the round needs. Stands at the end of its path.
 
     ``what``: read, cast, size, upload, device, cache. ``origin`` says why the value is where the model is.
     """
@@ -175,6 +175,7 @@ class HostWait(Operation):
     what: str = "read"
     loop: LoopFrame | None = None
     origin: str = ""
+    trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
 
 
 @dataclass(eq=False, slots=True)

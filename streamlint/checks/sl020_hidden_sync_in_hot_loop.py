@@ -99,7 +99,7 @@ class HiddenSyncInHotLoop(Check):
             operation,
             self._message(operation),
             trail=(
-                Step("in every round of this loop, which trains", operation.loop.span),
+                Step(_loop(operation), operation.loop.span),
                 *(step for step in call_trail(operation) if step.span == place),
             ),
             help=self._help(operation),
@@ -122,10 +122,10 @@ class HiddenSyncInHotLoop(Check):
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
         if wait.what == "upload":
-            return "a constant is uploaded again in each training step: the host waits for the copy if the model is on a GPU"
+            return f"a constant is uploaded again in each {_rounds(wait)}: the host waits for the copy if the model is on a GPU"
         if wait.what == "size":
-            return f"{word} makes the host wait for the device in each training step: the size of its result is fetched"
-        return f"{word} makes the host wait for {wait.origin} in each training step if the model is on a GPU"
+            return f"{word} makes the host wait for the device in each {_rounds(wait)}: the size of its result is fetched"
+        return f"{word} makes the host wait for {wait.origin} in each {_rounds(wait)} if the model is on a GPU"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "upload":
@@ -133,3 +133,11 @@ class HiddenSyncInHotLoop(Check):
         if wait.what == "size":
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
+
+
+def _rounds(wait: HostWait) -> str:
+    return "training step" if wait.trains else "round of a loop"
+
+
+def _loop(wait: HostWait) -> str:
+    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

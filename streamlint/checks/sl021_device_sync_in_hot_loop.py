@@ -68,7 +68,7 @@ class DeviceSyncInHotLoop(Check):
             operation,
             self._message(operation),
             trail=(
-                Step("in every round of this loop, which trains", operation.loop.span),
+                Step(_loop(operation), operation.loop.span),
                 *(step for step in call_trail(operation) if step.span == place),
             ),
             help=self._help(operation),
@@ -77,10 +77,18 @@ class DeviceSyncInHotLoop(Check):
 
     def _message(self, wait: HostWait) -> str:
         if wait.what == "cache":
-            return "the cache of the allocator is emptied in each training step: the host waits for the device and allocates anew"
-        return "the host waits for the whole device in each training step: the GPU idles until the next work is issued"
+            return f"the cache of the allocator is emptied in each {_rounds(wait)}: the host waits for the device and allocates anew"
+        return f"the host waits for the whole device in each {_rounds(wait)}: the GPU idles until the next work is issued"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "cache":
             return "let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory"
         return "leave it out: reading a value waits for it; to wait for other streams, use wait_stream or an event"
+
+
+def _rounds(wait: HostWait) -> str:
+    return "training step" if wait.trains else "round of a loop"
+
+
+def _loop(wait: HostWait) -> str:
+    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

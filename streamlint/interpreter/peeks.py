@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
 from streamlint import program as p
-from streamlint.findings import Span, Step
+from streamlint.findings import Span
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.hot import contains, enclosing, is_hot, is_step
+from streamlint.interpreter.index import File
 from streamlint.interpreter.origins import Origin, Settled
+from streamlint.interpreter.rounds import feeds_back, is_framework_step
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant
 from streamlint.interpreter.values import Buffer, Opaque, Value
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 # What a wait is for. ``size`` needs the answer on the host for a shape: only with proven CUDA. ``cast`` may meet plain numbers.
 READ, CAST, SIZE, UPLOAD, DEVICE, CACHE = "read", "cast", "size", "upload", "device", "cache"
+Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call frame that it runs in, and its place
 _MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
 
 
@@ -40,7 +44,7 @@ class Peek:
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
     """Remember that the host waits here, if the value is on a device."""
-    if (run.context.loops or run.frame.qualname.endswith(".step")) and not run.file.is_cuda:
+    if run.context.loops or (run.frames[-1].function is not None and "." in run.frame.qualname):
         run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
 
 
@@ -55,6 +59,9 @@ def settle(run: Run) -> None:
         if place in seen:
             continue
         loop = _hot_loop(run, found)
+        trains = loop is not None
+        if loop is None and run.settings.all_loops:
+            loop = _other_loop(run, found)
         if loop is None or _measures(loop, found):
             continue
         origin: Origin | None = None
@@ -66,12 +73,12 @@ def settle(run: Run) -> None:
         stands = _stands(found, loop)
         if stands is None or not all(each_round(stand, loop[0]) for stand in stands):
             continue
-        if found.what in (READ, CAST) and not is_avoidable(stands):
+        if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains):
             continue
         if found.what == UPLOAD and not _uploads_constant(stands[-1]):
             continue
         seen.add(place)
-        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=origin.text if origin else "")
+        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=origin.text if origin else "", trains=trains)
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
 
@@ -91,35 +98,44 @@ def _on_device(found: Peek, origin: Origin | None) -> bool:
     return origin is not None and (origin.sure or found.what == READ)
 
 
-def _hot_loop(run: Run, found: Peek) -> tuple[p.Loop, int, ops.LoopFrame] | None:
+def _hot_loop(run: Run, found: Peek) -> Round | None:
     """The innermost hot loop around a wait: its node, the number of the frame that it runs in, and its place."""
-    for frame in reversed(found.context.loops):
-        node = run.loop_nodes.get(frame.key)
-        if node is None:
-            continue
-        number = next(
-            (
-                n
-                for n in range(len(found.frames) - 1, -1, -1)
-                if found.frames[n].file.path == frame.span.file and _within(found.frames[n], node)
-            ),
-            None,
-        )
-        if number is None:
-            continue
+    if found.api != "torch":
+        return None
+    for frame, node, number in _loops_around(run, found):
         if frame.key in run.heated or is_hot(node, found.frames[number].file):
             return node, number, frame
-    return _step_around(found) if found.what not in (DEVICE, CACHE) else None
+    return _called_each_step(found, is_step) if found.what not in (DEVICE, CACHE) else None
 
 
-def _step_around(found: Peek) -> tuple[p.Loop, int, ops.LoopFrame] | None:
-    """The step of an optimizer's class: a round without a head."""
+def _loops_around(run: Run, found: Peek) -> Iterator[tuple[ops.LoopFrame, p.Loop, int]]:
+    """The loops around a wait, innermost first, each with the number of the call frame that it runs in."""
+    for frame in reversed(found.context.loops):
+        node = run.loop_nodes.get(frame.key)
+        for number in range(len(found.frames) - 1, -1, -1):
+            if node is not None and found.frames[number].file.path == frame.span.file and _within(found.frames[number], node):
+                yield frame, node, number
+                break
+
+
+def _other_loop(run: Run, found: Peek) -> Round | None:
+    """A loop whose module eats what it gave in the round before, one that only launches, or the step of a framework's class."""
+    for frame, node, number in _loops_around(run, found):
+        file = found.frames[number].file
+        if found.what == DEVICE:
+            if found.api != "torch" and any(isinstance(o, ops.Launch) and frame in o.context.loops for o in run.machine.operations):
+                return node, number, frame
+        elif feeds_back(node, file):
+            return node, number, frame
+    return _called_each_step(found, is_framework_step)
+
+
+def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, File], bool]) -> Round | None:
+    """A method that is called once in each step of a training loop out of view: a round without a head."""
     for number in range(len(found.frames) - 1, -1, -1):
         frame = found.frames[number]
         function = frame.function
-        if function is None or function.name != "step":
-            continue
-        if is_step(function, enclosing(frame.file, function)[1], frame.file):
+        if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
             body = p.Loop("while", function.body, at=function.at)
             return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function))
     return None
@@ -134,7 +150,7 @@ def _within(frame: Frame, node: p.Loop) -> bool:
     return frame.function is None or contains(frame.function.at, node.at)
 
 
-def _stands(found: Peek, loop: tuple[p.Loop, int, ops.LoopFrame]) -> list[Stand] | None:
+def _stands(found: Peek, loop: Round) -> list[Stand] | None:
     """The bodies from the loop down to the wait; None where the way cannot be followed."""
     node, first, _ = loop
     stands: list[Stand] = []
@@ -153,7 +169,7 @@ def _stands(found: Peek, loop: tuple[p.Loop, int, ops.LoopFrame]) -> list[Stand]
     return stands
 
 
-def _measures(loop: tuple[p.Loop, int, ops.LoopFrame], found: Peek) -> bool:
+def _measures(loop: Round, found: Peek) -> bool:
     """Code that tests or measures: waits are its purpose. A clock beside a device-wide wait is enough."""
     names = [frame.file.path.replace("\\", "/").rpartition("/")[2] for frame in found.frames[loop[1] :]]
     names += [function for function in found.context.functions if function]
@@ -164,12 +180,11 @@ def _measures(loop: tuple[p.Loop, int, ops.LoopFrame], found: Peek) -> bool:
 
 def _reads_clock(loop: p.Loop, found: Peek) -> bool:
     for node in p.walk(loop):
+        if isinstance(node, p.Call) and isinstance(node.function, p.Name):
+            if node.function.id.endswith(("clock::now", "EventElapsedTime", "EventRecord")):
+                return True
         if isinstance(node, p.Call) and isinstance(node.function, p.Attr):
             if node.function.name in ("time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"):
                 return True
     return False
 
-
-def loop_step(loop: ops.LoopFrame | None) -> tuple[Step, ...]:
-    """The loop as a step of a trail."""
-    return (Step("in every round of this loop, which trains", loop.span),) if loop is not None else ()

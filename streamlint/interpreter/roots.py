@@ -14,6 +14,7 @@ from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.rounds import is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -63,14 +64,17 @@ def roots_of(file: File) -> Iterator[Root]:
         yield Root(file)
 
 
-def is_training(root: Root) -> bool:
-    """Whether a root holds a loop that trains, or is the step of an optimizer."""
-    if root.file.is_cuda:
-        return False
-    if root.function is not None and root.definition is not None and is_step(root.function, root.definition, root.file):
+def is_training(root: Root, all_loops: bool = False) -> bool:
+    """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
+    function, file = root.function, root.file
+    if file.is_cuda:
+        return all_loops
+    if function is not None and is_step(function, root.definition, file):
         return True
-    body = root.function.body if root.function is not None else root.file.module.body
-    return any(isinstance(node, p.Loop) and is_hot(node, root.file) for statement in body for node in p.walk(statement))
+    if all_loops and function is not None and is_framework_step(function, root.definition, file):
+        return True
+    body = function.body if function is not None else file.module.body
+    return any(isinstance(node, p.Loop) and (all_loops or is_hot(node, file)) for statement in body for node in p.walk(statement))
 
 
 def _has_body(function: p.Function) -> bool:
@@ -126,6 +130,8 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         setup=is_setup,
         teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
     )
+    if run.settings.all_loops and is_framework_step(function, root.definition, root.file):
+        run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
 
 

@@ -135,6 +135,12 @@ class Settings:
 
     default_stream: str = "auto"
     target_device: str = "maybe"
+    hidden_sync: str = "hot-loops"
+
+    @property
+    def all_loops(self) -> bool:
+        """Whether loops that do not train are looked at as well."""
+        return self.hidden_sync == "all-loops"
 
 
 class Run:

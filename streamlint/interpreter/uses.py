@@ -16,8 +16,13 @@ _KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "inse
 _DEEPEST = 6
 
 
-def is_avoidable(stands: Sequence[Stand]) -> bool:
-    """Whether nothing in the round needs the value that the last of ``stands`` fetches. The first of them holds the loop."""
+def is_avoidable(stands: Sequence[Stand], or_stops: bool = False) -> bool:
+    """Whether nothing in the round needs the value that the last of ``stands`` fetches. The first of them holds the loop.
+
+    ``or_stops`` takes a test as well: one that ends the loop could be made less often.
+    """
+    if or_stops and any(isinstance(node, p.If) and stands[-1].way[index + 1] is node.test for index, node in enumerate(stands[-1].way[:-1])):
+        return True
     return _later(stands, len(stands) - 1, stands[-1].way, _DEEPEST, frozenset())
 
 

@@ -277,8 +277,8 @@ def _synchronize(call: Call) -> Value:
     elif field in ("current", "null"):
         target = named_stream(call, str(field))
     run.machine.synchronize(ops.Synchronize(call.span, call.library, call.name, of=target))
-    if call.row.get("of") == "device" and call.library == "torch":
-        peek(run, DEVICE, None, call.span, call.name)
+    if call.row.get("of") == "device":
+        peek(run, DEVICE, None, call.span, call.name, call.library)
     return call.status()
 
 
