@@ -68,8 +68,6 @@ class HiddenSyncInHotLoop(Check):
     in_training = True
     needs = (
         (
-            ("for", "while"),
-            ("backward(", ".step("),
             (
                 "item(",
                 "tolist(",
@@ -80,15 +78,16 @@ class HiddenSyncInHotLoop(Check):
                 "print(",
                 "format(",
                 "{",
+                "[",
                 "nonzero",
                 "unique",
                 "masked_select",
                 "tensor(",
                 ".to(",
                 "bool(",
+                "if ",
             ),
         ),
-        (("for", "while"), (".grad",), ("item(", "float(", ".cpu(", "tolist(")),
     )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
