@@ -29,7 +29,7 @@ class HiddenSyncInHotLoop(Check):
     ```python
     total = 0.0
     for inputs, targets in loader:
-        loss = criterion(model(inputs), targets)
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -41,7 +41,7 @@ class HiddenSyncInHotLoop(Check):
     ```python
     total = 0.0
     for inputs, targets in loader:
-        loss = criterion(model(inputs), targets)
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

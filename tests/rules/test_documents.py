@@ -29,7 +29,7 @@ from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
 from streamlint.options import Options, Source
 
-CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005", "SL020", "SL021"})
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
 SUFFIXES = {"python": ".py", "cuda": ".cu"}
 
