@@ -56,11 +56,10 @@ class Analysis:
         needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training)
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
         everything = len(needs) + len(training) < len(self.checks)
-        return (
-            root
-            for root in roots_of(file)
-            if everything or (needs and _wanted(root, needs)) or (training and is_training(root, self.settings.all_loops) and _wanted(root, training))
-        )
+        wide = self.settings.all_loops
+        for root in roots_of(file):
+            if everything or (needs and _wanted(root, needs)) or (training and is_training(root, wide) and _wanted(root, training)):
+                yield root
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings)

@@ -122,6 +122,8 @@ class HiddenSyncInHotLoop(Check):
         word = wait.name.rpartition(".")[2]
         if wait.what == "upload":
             return f"a constant is uploaded again in each {_rounds(wait)}: the host waits for the copy if the model is on a GPU"
+        if wait.what == "size" and word in ("indexing", "slicing"):
+            return f"{word} with a value on the device makes the host wait for it in each {_rounds(wait)}"
         if wait.what == "size":
             return f"{word} makes the host wait for the device in each {_rounds(wait)}: the size of its result is fetched"
         return f"{word} makes the host wait for {wait.origin} in each {_rounds(wait)} if the model is on a GPU"
@@ -129,6 +131,8 @@ class HiddenSyncInHotLoop(Check):
     def _help(self, wait: HostWait) -> str:
         if wait.what == "upload":
             return "make the tensor once before the loop"
+        if wait.what == "size" and wait.name in ("indexing", "slicing"):
+            return "keep the table where its index is, or the index on the host; weigh with a mask in place of selecting by it"
         if wait.what == "size":
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"

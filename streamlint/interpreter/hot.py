@@ -78,9 +78,8 @@ def _optimizers(file: File) -> frozenset[str]:
         if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name == "zero_grad":
             zeroed.add(lvalue(node.function.value) or "")
         elif isinstance(node, p.Assign) and isinstance(node.value, p.Call):
-            if dotted_name(file, node.value.function).startswith("torch.optim.") and ".lr_scheduler" not in dotted_name(
-                file, node.value.function
-            ):
+            dotted = dotted_name(file, node.value.function)
+            if dotted.startswith("torch.optim.") and ".lr_scheduler" not in dotted:
                 made.update(place for target in node.targets if (place := lvalue(target)))
     return frozenset((zeroed | made) - {""})
 

@@ -25,7 +25,9 @@ _HOST_ATTRIBUTES = frozenset(
     "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys".split()
 )
 # Names may silence: calls that bring data from somewhere, on whichever side it is.
-_SOURCES = frozenset("sample next get get_batch pop popleft fetch read load draw recv __next__ tokenize tokenizer collate gather_object".split())
+_SOURCES = frozenset(
+    "sample next get get_batch pop popleft fetch read load draw recv __next__ tokenize tokenizer collate gather_object".split()
+)
 _OF_MODULES = {"parameters": "parameters", "named_parameters": "parameters", "clip_grad_norm_": "gradients", "get_total_norm": "gradients"}
 
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
@@ -69,7 +71,7 @@ class Origins:
     def called(self, result: Value, name: str, receiver: Value | None, inputs: list[Value]) -> None:
         """A call out of view."""
         method = name.rpartition(".")[2]
-        direct = receiver is not None and (name == receiver.term or isinstance(receiver, Handle | Instance) and "." not in name)
+        direct = receiver is not None and (name == receiver.term or (isinstance(receiver, Handle | Instance) and "." not in name))
         if direct and isinstance(receiver, Handle | Instance):
             kind = CALL
         elif receiver is not None and not direct and method in _HOST_METHODS:

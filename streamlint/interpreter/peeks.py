@@ -78,7 +78,8 @@ def settle(run: Run) -> None:
         if found.what == UPLOAD and not _uploads_constant(stands[-1]):
             continue
         seen.add(place)
-        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=origin.text if origin else "", trains=trains)
+        reason = origin.text if origin is not None else ""
+        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
 
@@ -175,16 +176,17 @@ def _measures(loop: Round, found: Peek) -> bool:
     names += [function for function in found.context.functions if function]
     if any(_MEASURING.search(name) for name in names):
         return True
-    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or _reads_clock(loop[0], found))
+    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or _reads_clock(loop[0]))
 
 
-def _reads_clock(loop: p.Loop, found: Peek) -> bool:
+_CLOCKS = ("clock::now", "EventElapsedTime", "EventRecord")
+_TIMES = frozenset({"time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"})
+
+
+def _reads_clock(loop: p.Loop) -> bool:
     for node in p.walk(loop):
-        if isinstance(node, p.Call) and isinstance(node.function, p.Name):
-            if node.function.id.endswith(("clock::now", "EventElapsedTime", "EventRecord")):
-                return True
-        if isinstance(node, p.Call) and isinstance(node.function, p.Attr):
-            if node.function.name in ("time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"):
+        if isinstance(node, p.Call):
+            called = node.function
+            if (isinstance(called, p.Name) and called.id.endswith(_CLOCKS)) or (isinstance(called, p.Attr) and called.name in _TIMES):
                 return True
     return False
-

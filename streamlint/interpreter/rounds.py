@@ -65,8 +65,11 @@ def _derives(name: str, results: set[str], flows: dict[str, set[str]], seen: set
 def _is_value(function: p.Expression, file: File, owner: p.Class | None) -> bool:
     """Whether what is called is a value (a module, most likely), not a function or a class that is known by name."""
     if isinstance(function, p.Name):
-        return function.id not in functions(file) and function.id not in file.classes and function.id not in file.module.imports and (
-            function.id not in _BUILTINS
+        return (
+            function.id not in functions(file)
+            and function.id not in file.classes
+            and function.id not in file.module.imports
+            and (function.id not in _BUILTINS)
         )
     if isinstance(function, p.Attr) and isinstance(function.value, p.Name) and function.value.id == "self":
         return owner is None or function.name not in owner.methods

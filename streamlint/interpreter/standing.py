@@ -16,7 +16,9 @@ from streamlint.interpreter.hot import own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 
 # Names may silence a finding, never cause one: words of what is not done in each round, or not for real.
-_RARE = re.compile(r"(?i)verbos|debug|\blog|_log|print|report|profil|eval|valid|test|first|warm|sanity|should|due|every|interval|time|nan|inf\b")
+_RARE = re.compile(
+    r"(?i)verbos|debug|\blog|_log|print|report|profil|eval|valid|test|first|warm|sanity|should|due|every|interval|time|nan|inf\b"
+)
 # Questions about a value whose answer is the same in each round.
 _KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
 
@@ -151,12 +153,11 @@ def _guards_a_step(stand: Stand, test: p.Expression) -> bool:
     """Whether the same condition, written again, guards a step of the optimizer in the loop."""
     assert stand.loop is not None
     text = _text(stand.file, test)
-    for statement in stand.loop.body:
-        for node in p.walk(statement):
-            if isinstance(node, p.If) and node.test is not test and _text(stand.file, node.test) == text:
-                if any(steps_optimizer(call, stand.file) for call in own_calls(node.then)):
-                    return True
-    return False
+    others = [n for s in stand.loop.body for n in p.walk(s) if isinstance(n, p.If) and n.test is not test]
+    return any(
+        _text(stand.file, other.test) == text and any(steps_optimizer(call, stand.file) for call in own_calls(other.then))
+        for other in others
+    )
 
 
 def _text(file: File, node: p.Node) -> str:

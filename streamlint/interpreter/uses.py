@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -9,7 +10,11 @@ from streamlint import program as p
 from streamlint.interpreter.standing import Stand, changing
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
-_STEERS = re.compile(r"(?i)sched|stop|adapt|control|ctl|lr\b|_lr|rate|coef|beta|scale|temper|thresh|weight|patience|plateau|step$|best|alpha|prior")
+_STEERS = re.compile(
+    r"(?i)sched|stop|adapt|control|ctl|lr\b|_lr|(?<![a-z])rate|coef|beta|scale|temper|thresh|weight|patience|plateau|step$|best|alpha|prior"
+)
+_SHOWS = re.compile(r"(?i)loss|norm|metric|log|hist|stat|acc|sum|total|count|mean")
+_OF_GROUPS = frozenset({"lr", "momentum", "weight_decay", "eps", "betas", "initial_lr", "max_lr"})  # of an optimizer's param_groups
 _WRAPPERS = frozenset({"float", "int", "round", "str", "abs", "repr", "sum", "dict", "list", "tuple", "format"})
 _DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "max", "min", "any", "all", "enumerate", "zip"})
 _KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "insert"})
@@ -21,7 +26,8 @@ def is_avoidable(stands: Sequence[Stand], or_stops: bool = False) -> bool:
 
     ``or_stops`` takes a test as well: one that ends the loop could be made less often.
     """
-    if or_stops and any(isinstance(node, p.If) and stands[-1].way[index + 1] is node.test for index, node in enumerate(stands[-1].way[:-1])):
+    way = stands[-1].way
+    if or_stops and any(isinstance(node, p.If) and below is node.test for node, below in itertools.pairwise(way)):
         return True
     return _later(stands, len(stands) - 1, stands[-1].way, _DEEPEST, frozenset())
 
@@ -48,7 +54,8 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     if isinstance(parent, p.If | p.Conditional):
         return False if node is parent.test else None
     if isinstance(parent, p.Bool):
-        return False
+        # `f(a > 0 and b > 0)`: of tensors `&` does the same on the device.
+        return index >= 2 and isinstance(way[index - 2], p.Arg) and isinstance(node, p.Compare)
     if isinstance(parent, p.Index):
         return None if node is parent.value else False
     if isinstance(parent, p.Call):
@@ -112,18 +119,17 @@ def _held_by(stands: Sequence[Stand], level: int, target: p.Expression, op: str 
         return all(_held_by(stands, level, item, op, depth, seen) for item in target.items)
     if isinstance(target, p.Starred):
         return _held_by(stands, level, target.value, op, depth, seen)
-    if isinstance(target, p.Attr | p.Index):
-        return not _STEERS.search(_spelled(target))
+    if isinstance(target, p.Index):
+        return not any(isinstance(index, p.Const) and index.value in _OF_GROUPS for index in target.indices)
+    if isinstance(target, p.Attr):
+        return bool(_SHOWS.search(target.name)) or not _STEERS.search(target.name)
     if not isinstance(target, p.Name):
         return False
     if target.id in seen:
         return True
     stand = stands[level]
     region = stand.loop.body if stand.loop is not None else stand.body
-    for way in _mentions(region, target.id):
-        if not _later(stands, level, way, depth - 1, seen | {target.id}):
-            return False
-    return True
+    return all(_later(stands, level, way, depth - 1, seen | {target.id}) for way in _mentions(region, target.id))
 
 
 def _mentions(body: Sequence[object], name: str) -> list[tuple[object, ...]]:
@@ -163,4 +169,3 @@ def is_constant(stand: Stand, node: p.Expression) -> bool:
     given = changing(stand)
     names = [n for n in p.walk(node) if isinstance(n, p.Name)]
     return not any(isinstance(n, p.Call) for n in p.walk(node)) and not any(n.id in given for n in names)
-

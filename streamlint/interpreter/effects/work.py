@@ -136,9 +136,16 @@ def _compute(call: Call) -> Value:
         library=call.library if call.library in ("torch", "cupy") and not call.flag("host") else "",
         writes=writes,
         stream=stream,
-        waits=call.flag("waits"),
+        waits=call.flag("waits") or _fetches_size(call),
     )
     return _result(call, result, values, unknown)
+
+
+def _fetches_size(call: Call) -> bool:
+    """Whether the size of the result must be fetched, because it was not given."""
+    if call.row.get("waits_without") is None or call.arguments.open or call.value("waits_without") is not None:
+        return False
+    return call.row.get("waits_on") is None or isinstance(call.value("waits_on"), Buffer)
 
 
 def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Value]) -> Value:

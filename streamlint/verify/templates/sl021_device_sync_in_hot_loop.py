@@ -28,6 +28,4 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: snippet.train(model, optimizer, batches), gate=busy.ptr)
 
 
-CASES = (
-    Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, "host waits for the device", "sl021_torch", _torch, _FACTS),
-)
+CASES = (Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, "host waits for the device", "sl021_torch", _torch, _FACTS),)
