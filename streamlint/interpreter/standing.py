@@ -176,7 +176,8 @@ def _is_steady(stand: Stand, test: p.Expression) -> bool:
     if isinstance(test, p.Unary) and test.op == "not":
         return _is_steady(stand, test.operand)
     if isinstance(test, p.Compare) and test.op in ("is", "is not", "in", "not in"):
-        return test.op in ("in", "not in") or (isinstance(test.right, p.Const) and test.right.value is None) or _constant(stand, test)
+        side = test.left if test.op in ("in", "not in") else test.right  # `"mask" in batch`, `x is None`
+        return isinstance(side, p.Const) or _constant(stand, test)
     if isinstance(test, p.Call) and isinstance(test.function, p.Name) and test.function.id in _KINDS:
         return True
     if isinstance(test, p.Name | p.Attr | p.Call) and _RARE.search(_text(stand.file, test)):
