@@ -40,7 +40,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if made is None and on_device is not None:
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
-    run.origins.called(result, name, receiver, values)
+    run.origins.called(result, name, site.name, receiver, values)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)
     return result

@@ -52,6 +52,20 @@ class Origin:
     sure: bool
 
 
+def _is_own_name(receiver: Value, name: str) -> bool:
+    return isinstance(receiver, Handle | Instance) and "." not in name
+
+
+def _kind(receiver: Value | None, method: str, direct: bool) -> str:
+    if direct:
+        return MODULE if isinstance(receiver, Handle) and receiver.type.startswith("torch.nn.") else CALL
+    if method in _OF_MODULES:
+        return _OF_MODULES[method]
+    if receiver is not None and method in _HOST_METHODS:
+        return HOST
+    return SAME if receiver is not None and method in _TENSOR_METHODS else CALL
+
+
 @dataclass(slots=True)
 class Origins:
     """What a run computed from what."""
@@ -68,26 +82,13 @@ class Origins:
     def moved(self, result: Value, source: Value, name: str, to_host: bool) -> None:
         self._add(Link(HOST if to_host else MOVED, result, (source,), name))
 
-    def called(self, result: Value, name: str, receiver: Value | None, inputs: list[Value]) -> None:
-        """A call out of view."""
-        method = name.rpartition(".")[2]
-        direct = receiver is not None and (name == receiver.term or (isinstance(receiver, Handle | Instance) and "." not in name))
-        if direct and isinstance(receiver, Handle | Instance):
-            kind = CALL
-        elif receiver is not None and not direct and method in _HOST_METHODS:
-            kind = HOST
-        elif receiver is not None and not direct and method in _TENSOR_METHODS:
-            kind = SAME
-        else:
-            kind = CALL
-        if method in _OF_MODULES and not direct:
-            kind = _OF_MODULES[method]
-        self._add(Link(kind, result, tuple(inputs), method, direct))
-
-    def module_called(self, result: Value) -> None:
-        """What a module that is known to be one gave."""
-        if self.links and self.links[-1].result is result:
-            self.links[-1].kind = MODULE
+    def called(self, result: Value, name: str, spelled: str, receiver: Value | None, inputs: list[Value]) -> None:
+        """A call out of view. ``spelled`` is the last part of what is called, as written."""
+        method = spelled or name.rpartition(".")[2]
+        direct = receiver is not None and (
+            name in (receiver.term, "__call__") or name.endswith(".__call__") or _is_own_name(receiver, name)
+        )
+        self._add(Link(_kind(receiver, method, direct), result, tuple(inputs), method, direct))
 
     def backward(self, receiver: Value | None, given: list[Value]) -> None:
         """The value that a backward pass starts from: what was given to an engine, else the receiver."""
@@ -199,6 +200,8 @@ class Settled:
             return self._made_by(link)
         if isinstance(value, Opaque) and value.name.endswith(".grad"):
             return Origin("gradients", True)
+        if isinstance(value, Opaque | Buffer) and "grad" in value.attrs:
+            return Origin("parameters", True)
         held = self.holders.get(place)
         if held is not None:
             if held[1] in _HOST_ATTRIBUTES:

@@ -73,7 +73,7 @@ def settle(run: Run) -> None:
         stands = _stands(found, loop)
         if stands is None or not all(each_round(stand, loop[0]) for stand in stands):
             continue
-        if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains):
+        if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains and _is_shown(found.value)):
             continue
         if found.what == UPLOAD and not _uploads_constant(stands[-1]):
             continue
@@ -82,6 +82,12 @@ def settle(run: Run) -> None:
         operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
+
+
+def _is_shown(value: Value | None) -> bool:
+    """Whether the code at hand puts a value on the device itself."""
+    buffer = value.buffer if isinstance(value, Opaque) else value
+    return isinstance(buffer, Buffer) and buffer.storage.on_device and buffer.storage.evidence <= Evidence.DEFAULT
 
 
 def _uploads_constant(stand: Stand) -> bool:
@@ -94,8 +100,7 @@ def _on_device(found: Peek, origin: Origin | None) -> bool:
     if found.what == UPLOAD:
         return True
     if found.what == SIZE:
-        buffer = found.value.buffer if isinstance(found.value, Opaque) else found.value
-        return isinstance(buffer, Buffer) and buffer.storage.on_device and buffer.storage.evidence <= Evidence.DEFAULT
+        return _is_shown(found.value)
     return origin is not None and (origin.sure or found.what == READ)
 
 

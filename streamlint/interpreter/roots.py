@@ -14,7 +14,7 @@ from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.rounds import is_framework_step
+from streamlint.interpreter.rounds import feeds_back, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -74,7 +74,14 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
         return True
     body = function.body if function is not None else file.module.body
-    return any(isinstance(node, p.Loop) and (all_loops or is_hot(node, file)) for statement in body for node in p.walk(statement))
+    loops = [node for statement in body for node in p.walk(statement) if isinstance(node, p.Loop)]
+    if all_loops and any(feeds_back(loop, file) for loop in loops):
+        return True
+    launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
+    return any(launches or is_hot(loop, file) for loop in loops)
+
+
+_LAUNCHERS = ("cupy", "numba", "cuda")
 
 
 def _has_body(function: p.Function) -> bool:

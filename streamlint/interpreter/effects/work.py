@@ -11,7 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, read_values
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.hot import BACKWARD
-from streamlint.interpreter.peeks import SIZE, peek
+from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
 from streamlint.operations import Evidence, Memory
@@ -196,6 +196,8 @@ def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
         compute(run, (target, value), span, "indexing", writes=(target,))
         return
     read_values(run, [value], span, "assignment")
+    if target.storage.on_host:
+        peek(run, CAST, value, span, "assignment")
     host_write(run, target, span, "assignment")
 
 
