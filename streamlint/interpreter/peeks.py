@@ -129,11 +129,20 @@ def _other_loop(run: Run, found: Peek) -> Round | None:
     for frame, node, number in _loops_around(run, found):
         file = found.frames[number].file
         if found.what == DEVICE:
-            if found.api != "torch" and any(isinstance(o, ops.Launch) and frame in o.context.loops for o in run.machine.operations):
+            inside = [o for o in run.machine.operations if any(f.key == frame.key for f in o.context.loops)]
+            if found.api != "torch" and any(isinstance(o, ops.Launch) for o in inside) and not _host_looks(node, inside):
                 return node, number, frame
         elif feeds_back(node, file):
             return node, number, frame
     return _called_each_step(found, is_framework_step)
+
+
+def _host_looks(loop: p.Loop, inside: list[ops.Operation]) -> bool:
+    """Whether the host reads in the round what the device made: a copy back, or a test of memory that both see."""
+    if any(isinstance(o, ops.HostRead) or (isinstance(o, ops.Copy) and o.direction is ops.Direction.D2H) for o in inside):
+        return True
+    tests = [n.test for s in loop.body for n in p.walk(s) if isinstance(n, p.If | p.Loop | p.Conditional) and n.test is not None]
+    return any(isinstance(n, p.Index | p.Deref) for test in tests for n in p.walk(test))
 
 
 def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, File], bool]) -> Round | None:

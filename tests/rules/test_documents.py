@@ -119,8 +119,8 @@ def parse(comment: str, name: str, row: int) -> Iterator[Mark]:
 SECTIONS = [section for document in DOCUMENTS for section in read(document)]
 
 
-def lint(folder: Path, files: Iterable[File]) -> Report:
-    """Write the files and lint those that are code."""
+def lint(folder: Path, files: Iterable[File], section: Section) -> Report:
+    """Write the files and lint those that are code. A document on all loops asks for them."""
     sources = []
     for file in files:
         path = folder / file.name
@@ -128,7 +128,8 @@ def lint(folder: Path, files: Iterable[File]) -> Report:
         path.write_text(file.text, encoding="utf-8")
         if file.language in SUFFIXES:
             sources.append(Source(str(path), file.text, file.language))
-    return analyse(sources, Options(codes=CODES))
+    loops = "all-loops" if section.document.endswith("all_loops") else "hot-loops"
+    return analyse(sources, Options(codes=CODES, hidden_sync=loops))
 
 
 def places(folder: Path, findings: Iterable[Finding]) -> set[Place]:
@@ -173,7 +174,7 @@ def ids(sections: Iterable[Section]) -> list[str]:
 
 @pytest.mark.parametrize("section", SECTIONS, ids=ids(SECTIONS))
 def test_document(section: Section, folder: Path) -> None:
-    report = lint(folder, section.files)
+    report = lint(folder, section.files, section)
     assert not report.problems
     assert not twice(report.findings)
     wrong = differences(section, section.files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
@@ -194,7 +195,7 @@ PYTHON = [section for section in SECTIONS if any(file.language == "python" for f
 def test_names_mean_nothing(section: Section, folder: Path) -> None:
     """A rule that went by the names of variables would change its mind."""
     files = rename(section.files)
-    report = lint(folder, files)
+    report = lint(folder, files, section)
     wrong = differences(section, files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
     assert not wrong, f"{section.id}\n{wrong}"
 
@@ -210,7 +211,7 @@ def test_without_order(section: Section, folder: Path) -> None:
         File(f.name, f.language, "\n".join("" if (f.name, row) in gone else line for row, line in enumerate(f.text.split("\n"), 1)))
         for f in section.files
     ]
-    report = lint(folder, files)
+    report = lint(folder, files, section)
     wanted = expected(section.marked("error", "SPURIOUS", "without-orders"))
     wrong = differences(section, files, places(folder, report.findings), wanted)
     assert not wrong, f"{section.id}\n{wrong}"
