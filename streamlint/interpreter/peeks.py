@@ -93,6 +93,8 @@ def _is_shown(value: Value | None) -> bool:
 def _uploads_constant(stand: Stand) -> bool:
     """``torch.tensor(0.5, device=device)``: what is uploaded is the same in each round."""
     node = stand.node
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in ("to", "cuda"):
+        node = node.function.value  # `torch.tensor(0.5).to(device)`
     return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
 
 

@@ -35,7 +35,10 @@ STEP = "loss.backward(); opt.step(); opt.zero_grad()"
     [
         (f"def f(xs, opt):\n  for loss in xs:\n    {STEP}", [True]),
         (f"def f(xs, opt):\n  for e in range(9):\n    for loss in xs:\n      {STEP}", [False, True]),
-        ("def f(xs, opt):\n  for part in xs:\n    for loss in part:\n      loss.backward()\n    opt.step()\n    opt.zero_grad()", [True, True]),
+        (
+            "def f(xs, opt):\n  for part in xs:\n    for loss in part:\n      loss.backward()\n    opt.step()\n    opt.zero_grad()",
+            [True, True],
+        ),
         ("def f(xs, opt):\n  while True:\n    scaler.scale(xs()).backward()", [True]),
         ("def f(xs, engine):\n  for x in xs:\n    engine.backward(engine(x))", [True]),
         ("def f(xs, scheduler):\n  for x in xs:\n    scheduler.step()", [False]),

@@ -31,7 +31,8 @@ def _factory(call: Call) -> Value:
     storage.trail = (made_here(call, memory),)
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     data = call.value("data")
-    if data is not None and memory is not Memory.PINNED and device is not None and device.space != "host" and call.library == "torch":
+    away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
+    if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
         peek(run, UPLOAD, data, call.span, call.name)
     if isinstance(data, Buffer | Series):
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
