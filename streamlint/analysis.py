@@ -11,7 +11,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, satisfies_text
-from streamlint.interpreter.roots import Root, roots_of
+from streamlint.interpreter.roots import Root, is_training, roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.trace import Trace
 from streamlint.options import Options
@@ -32,7 +32,7 @@ class Analysis:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
-        self.settings = Settings(options.default_stream, options.target_device)
+        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
         self.coverage = Coverage()
 
@@ -53,9 +53,13 @@ class Analysis:
         return part
 
     def _roots(self, file: File) -> Iterator[Root]:
-        needs: Needs = tuple(check.needs for check in self.checks if check.needs)
-        everything = len(needs) < len(self.checks)
-        return (root for root in roots_of(file) if everything or _wanted(root, needs))
+        needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training)
+        training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
+        everything = len(needs) + len(training) < len(self.checks)
+        wide = self.settings.all_loops
+        for root in roots_of(file):
+            if everything or (needs and _wanted(root, needs)) or (training and is_training(root, wide) and _wanted(root, training)):
+                yield root
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings)

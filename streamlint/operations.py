@@ -185,6 +185,19 @@ class Synchronize(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class HostWait(Operation):
+    """The host waits in each round of a loop, for nothing that the round needs. Stands at the end of its path.
+
+    ``what``: read, cast, size, upload, device, cache. ``origin`` says why the value is where the model is.
+    """
+
+    what: str = "read"
+    loop: LoopFrame | None = None
+    origin: str = ""
+    trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
+
+
+@dataclass(eq=False, slots=True)
 class Query(Operation):
     of: Event | Stream | None = None
 

@@ -12,6 +12,8 @@ from streamlint.findings import Category, Finding, Span
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")
 # What explains a conflict of SL005 to SL008: work on the wrong stream.
 _CAUSES = (*_PRECEDENCE, "SL002")
+# Among stalls the more specific one: a wait for the whole device before the read of a value, and before what an allocator does.
+_STALLS = ("SL011", "SL010", "SL021", "SL020")
 _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL, Category.PORTABILITY)
 
 
@@ -64,6 +66,7 @@ def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
         yield replace(finding, related=(*finding.related, *codes)) if codes else finding
 
 
-def _rank(finding: Finding) -> tuple[int, int, str]:
+def _rank(finding: Finding) -> tuple[int, int, int, str]:
     first = _PRECEDENCE.index(finding.code) if finding.code in _PRECEDENCE else len(_PRECEDENCE)
-    return (first, _BY_CATEGORY.index(finding.category), finding.code)
+    stall = _STALLS.index(finding.code) if finding.code in _STALLS else len(_STALLS)
+    return (first, _BY_CATEGORY.index(finding.category), stall, finding.code)

@@ -41,6 +41,8 @@ class Check:
     # A function is a root for this check only where its text, with that of what it calls, holds one literal of each group of one
     # alternative. Empty: every function.
     needs: ClassVar[tuple[tuple[tuple[str, ...], ...], ...]] = ()
+    # A function is a root for this check only where it trains: where it holds a hot loop, or is the step of an optimizer.
+    in_training: ClassVar[bool] = False
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """Called for each operation of a finished path, in order."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_in_loop
-from streamlint.operations import Alloc, Copy, Direction, Free, Launch, LoopFrame, Memory, Opaque, Operation, Register
+from streamlint.operations import Alloc, Copy, Direction, Free, HostWait, Launch, LoopFrame, Memory, Opaque, Operation, Register
 
 
 def _uploads(operation: Operation) -> bool:
@@ -170,7 +170,8 @@ class AllocInLoop(Check):
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
         nested = any(f.key != loop.key and self._within(f.span, loop) for o in inside for f in o.context.loops)
-        if not works or nested or self._makes_room(trim, inside):
+        trains = any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations)
+        if not works or nested or trains or self._makes_room(trim, inside):  # where it trains it is SL021
             return
         yield self.finding(
             trim,

@@ -225,4 +225,5 @@ def _of_device(run: Run, value: Device, name: str) -> Value:
         return run.opaque(f"{value.term}.type", value)
     if run.file.is_cuda:
         return Method(value, name, run.file.models.method("at::TensorOptions", name, "::"))
-    return Method(value, name, run.file.models.method("torch.device", name))
+    models = run.file.models
+    return Method(value, name, models.method("torch.device", name) or models.method("cupy.cuda.Device", name))

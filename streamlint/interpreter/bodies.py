@@ -10,6 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, bind
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
+from streamlint.interpreter.hot import trains
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
 from streamlint.interpreter.opaque import opaque_call
@@ -42,7 +43,9 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return numba_call(run, callee, arguments, site)
     if function.space != "host" or is_kernel(callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
-    if _passes_over(callee, arguments):
+    if _is_abstract(function):
+        return opaque_call(run, function.name, callee.receiver, arguments, site)
+    if _passes_over(run, callee, arguments):
         return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
@@ -70,10 +73,20 @@ def _run(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) 
     return result
 
 
+def _is_abstract(function: p.Function) -> bool:
+    """``raise NotImplementedError`` alone: what is called is an override out of view."""
+    return len(function.body) == 1 and isinstance(function.body[0], p.Raise) and "NotImplemented" in _raised(function.body[0].value)
+
+
+def _raised(value: p.Expression | None) -> str:
+    value = value.function if isinstance(value, p.Call) else value
+    return value.id if isinstance(value, p.Name) else ""
+
+
 _OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
 
 
-def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
+def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
     """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
     if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
@@ -82,6 +95,10 @@ def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
         given.append(callee.receiver)
     if callee.closure is not None:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))
+    if run.context.loops and trains(callee.function.body, callee.file, callee.owner):
+        return False
+    if run.origins.losses and any(id(v) in run.origins.known for v in reachable(arguments.all(), limit=40)):
+        return False
     return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 
 

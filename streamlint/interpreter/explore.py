@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
 from streamlint.interpreter.index import Program
+from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
 from streamlint.operations import Conflict, Copy, Memory
@@ -63,6 +64,7 @@ class Explorer:
                 run_root(run, self.root)
             except OutOfBudget:
                 self.coverage.over_budget += 1
+            settle(run)
             self.steps += run.steps
             self.coverage.runs += 1
             self.runs[key] = run

@@ -179,10 +179,10 @@ def _cpp_arithmetic(run: Run, node: p.Node, op: str, left: Value, right: Value) 
     return run.opaque(_term(op, left, right), left, right)
 
 
-def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value) -> Value:
+def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value, name: str = "arithmetic") -> Value:
     from streamlint.interpreter.effects.work import compute
 
-    return compute(run, operands, run.node_span(node), "arithmetic")
+    return compute(run, operands, run.node_span(node), name)
 
 
 def _compare(run: Run, node: p.Compare) -> Value:
@@ -191,7 +191,7 @@ def _compare(run: Run, node: p.Compare) -> Value:
     if known is not None:
         return Const(known)
     if node.op not in ("is", "is not", "in", "not in") and any(isinstance(v, Buffer) for v in (left, right)) and not run.file.is_cuda:
-        return _tensor_arithmetic(run, node, left, right)
+        return _tensor_arithmetic(run, node, left, right, name="comparison")
     return run.opaque(f"{left.term} {node.op} {right.term}", left, right)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Value
 from streamlint.operations import Evidence, Memory
@@ -48,6 +49,8 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
 
         if name != "numpy":
             maybe_device_read(run)
+        if name in ("item", "tolist"):
+            peek(run, READ, receiver, site.span, f"torch.Tensor.{name}")
     if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
         buffer = buffer_of(run, receiver)
         row = run.file.models.method("torch.Tensor", name)

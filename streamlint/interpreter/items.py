@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -165,7 +166,7 @@ def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: lis
         indices = [_index_value(run, index) for index in node.indices]
         if not isinstance(node.indices[0], p.Slice):
             return leaf(value, f"[{', '.join(i.term for i in indices)}]")
-    part, kind = subscript(run, node)
+    part, kind = subscript(run, node, None if write else value)
     if kind == "gather" and not write:
         return _gather(run, value, node)
     gapped = value.gapped or kind == "gapped"
@@ -179,13 +180,24 @@ def _gather(run: Run, value: Buffer, node: p.Index) -> Value:
     return compute(run, (value,), run.node_span(node), "indexing")
 
 
-def subscript(run: Run, node: p.Index) -> tuple[tuple[tuple[str, ...], ...], str]:
+def _look_at_index(run: Run, holder: Buffer | None, index: Value, node: p.Index) -> None:
+    """An index from the device into memory of the host, or a mask: its value, or the number of its ones, is fetched."""
+    if not isinstance(index, Buffer) or not index.storage.on_device or run.file.is_cuda or holder is None:
+        return
+    if holder.storage.on_host or index.storage.name.startswith("comparison@"):
+        peek(run, SIZE, index, run.node_span(node), "indexing")
+
+
+def subscript(run: Run, node: p.Index, holder: Buffer | None = None) -> tuple[tuple[tuple[str, ...], ...], str]:
     """The part that a subscript names, and whether it is plain, leaves gaps, or gathers into new memory."""
     part: list[tuple[str, ...]] = []
     kind = "plain"
     for axis, index in enumerate(node.indices):
         if isinstance(index, p.Slice):
             low, high, step = (run.evaluate(b) if b is not None else Const(None) for b in (index.lower, index.upper, index.step))
+            for bound in (low, high):
+                if isinstance(bound, Buffer) and bound.storage.on_device and holder is not None and not run.file.is_cuda:
+                    peek(run, SIZE, bound, run.node_span(node), "slicing")
             whole = isinstance(low, Const) and low.value in (None, 0) and isinstance(high, Const) and high.value is None
             part.append(("s", "" if isinstance(low, Const) and low.value in (None, 0) else low.term, "" if whole else high.term))
             stepped = not (isinstance(step, Const) and step.value in (None, 1))
@@ -194,6 +206,7 @@ def subscript(run: Run, node: p.Index) -> tuple[tuple[tuple[str, ...], ...], str
                 kind = "gapped"
             continue
         value = run.evaluate(index)
+        _look_at_index(run, holder, value, node)
         if isinstance(value, Const) and (value.value is None or value.value is Ellipsis):
             part.append(("s", "", ""))
         elif isinstance(value, Buffer | Series) or (isinstance(value, Const) and isinstance(value.value, bool)):

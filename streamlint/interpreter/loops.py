@@ -85,6 +85,7 @@ class _own_scope:
 
 
 def _frame(run: Run, node: p.Loop, length: int | None) -> LoopFrame:
+    run.loop_nodes[id(node)] = node
     return LoopFrame(loop_kind(node), run.node_span(node), length, id(node))
 
 

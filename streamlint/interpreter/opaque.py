@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import (
@@ -34,19 +35,20 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.machine.opaque(operation, values)
     for value in arguments.positional:
         written_through(run, value, site)
-    made: Value | None = None
-    if receiver is not None and not run.file.is_cuda:
-        made = _result_of_module(run, receiver, site)
-    if made is None and on_device is not None and not run.file.is_cuda:
-        made = _derived(on_device, f"result{run.visit_key(site.node)}")
-    if made is None:
+    if run.file.is_cuda:
         return run.opaque(f"result{run.visit_key(site.node)}", *values)
-    if isinstance(made, Buffer) and made.storage.on_device and site.node is not run.discarded:
+    made = _result_of_module(run, receiver, site) if receiver is not None else None
+    if made is None and on_device is not None:
+        made = _derived(on_device, f"result{run.visit_key(site.node)}")
+    result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
+    run.origins.called(result, name, site.name, receiver, values)
+    if site.name in BACKWARD:
+        run.met_backward(receiver, arguments.positional)
+    if made is not None and made.storage.on_device and site.node is not run.discarded:
         given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
         operation.api = family(made.storage.library or "torch")
-        stream = run.stream_of(operation.api)
-        run.machine.opaque_work(operation, stream, given, [made])
-    return made
+        run.machine.opaque_work(operation, run.stream_of(operation.api), given, [made])
+    return result
 
 
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:

@@ -130,8 +130,8 @@ class Relevance:
     _decides: dict[int, bool] = field(default_factory=dict)
     _methods: dict[str, list[p.Function]] | None = None
     _files: list[File] | None = None
-    _outside: frozenset[str] | None = None
-    _words: dict[int, frozenset[str]] = field(default_factory=dict)
+    _outside: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
         """The source lines of a node."""
@@ -264,16 +264,16 @@ class Relevance:
 
     def _words_outside(self, words: frozenset[str]) -> frozenset[str]:
         """The literals of the module's own statements: what a function finds in its globals."""
-        if self._outside is None:
+        if words not in self._outside:
             own = [s for s in self.file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef)]
             text = "\n".join(self.text(statement) for statement in own)
             whole = self.file.module.text
-            self._outside = frozenset(word for word in words if word in (whole if word in _FILE_WIDE else text))
-        return self._outside
+            self._outside[words] = frozenset(word for word in words if word in (whole if word in _FILE_WIDE else text))
+        return self._outside[words]
 
     def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals that stand in a function's own text."""
-        key = id(function)
+        key = (id(function), words)
         if key not in self._words:
             text = self.text(function) + self._macros_in(function)
             self._words[key] = frozenset(word for word in words if word in text)

@@ -10,9 +10,11 @@ from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
+from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.rounds import feeds_back, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -60,6 +62,26 @@ def roots_of(file: File) -> Iterator[Root]:
             yield Root(file, function, definition)
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
+
+
+def is_training(root: Root, all_loops: bool = False) -> bool:
+    """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
+    function, file = root.function, root.file
+    if file.is_cuda:
+        return all_loops
+    if function is not None and is_step(function, root.definition, file):
+        return True
+    if all_loops and function is not None and is_framework_step(function, root.definition, file):
+        return True
+    body = function.body if function is not None else file.module.body
+    loops = [node for statement in body for node in p.walk(statement) if isinstance(node, p.Loop)]
+    if all_loops and any(feeds_back(loop, file) for loop in loops):
+        return True
+    launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
+    return any(launches or is_hot(loop, file) for loop in loops)
+
+
+_LAUNCHERS = ("cupy", "numba", "cuda")
 
 
 def _has_body(function: p.Function) -> bool:
@@ -115,6 +137,8 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         setup=is_setup,
         teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
     )
+    if run.settings.all_loops and is_framework_step(function, root.definition, root.file):
+        run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
 
 

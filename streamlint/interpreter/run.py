@@ -6,11 +6,12 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.machine import Machine
+from streamlint.interpreter.origins import Origins
 from streamlint.interpreter.values import (
     Buffer,
     Const,
@@ -24,7 +25,10 @@ from streamlint.interpreter.values import (
     restart_serials,
 )
 from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
-from streamlint.program import NOWHERE, Expression, Function, Node, Position
+from streamlint.program import NOWHERE, Expression, Function, Loop, Node, Position
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.peeks import Peek
 
 MAX_DEPTH = 6
 MAX_STEPS = 40_000
@@ -85,6 +89,7 @@ class Frame:
     this: Instance | None = None
     on_yield: Callable[[Value], Value] | None = None
     qualname: str = ""
+    call: Span | None = None
 
 
 @dataclass(slots=True)
@@ -130,6 +135,12 @@ class Settings:
 
     default_stream: str = "auto"
     target_device: str = "maybe"
+    hidden_sync: str = "hot-loops"
+
+    @property
+    def all_loops(self) -> bool:
+        """Whether loops that do not train are looked at as well."""
+        return self.hidden_sync == "all-loops"
 
 
 class Run:
@@ -159,6 +170,10 @@ class Run:
         self.rooted: list[Value] = []
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
+        self.loop_nodes: dict[int, Loop] = {}
+        self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
+        self.origins = Origins()
+        self.peeks: list[Peek] = []
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 
@@ -217,6 +232,7 @@ class Run:
         """Push a call frame."""
         calls = (*self.context.calls, call) if call is not None else self.context.calls
         functions = (*self.context.functions, frame.qualname)
+        frame.call = call
         self.frames.append(frame)
         self.stack.append(id(frame.function))
         try:
@@ -250,6 +266,12 @@ class Run:
             kind = "ambient" if library == "torch" else "null"
             self.current[library] = Stream("null", kind, None, library, STREAM_TYPES.get(library, ""))
         return self.current[library]
+
+    def met_backward(self, receiver: Value | None, given: list[Value]) -> None:
+        """A backward pass starts here: the loop around it trains."""
+        self.origins.backward(receiver, given)
+        if self.context.loops:
+            self.heated.add(self.context.loops[-1].key)
 
     # --- decisions -------------------------------------------------------------------------------------------------------------------
 

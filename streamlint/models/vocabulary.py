@@ -111,6 +111,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "host": "bool",  # always on the host (numpy functions)
             "result": "word buffer|sequence|scalar|none|self",
             "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
+            "waits_without": "selector",  # it waits only where this argument is left out (one_hot without num_classes)
+            "waits_on": "selector",  # … and only where this one is a tensor (repeat_interleave by a tensor of counts)
             "type": "text",
         },
     ),

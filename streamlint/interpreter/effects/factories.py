@@ -12,6 +12,7 @@ from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, ClassValue, Const, Device, FunctionValue, Handle, Loader, Opaque, Series, Value
 from streamlint.operations import Evidence, Memory
@@ -30,6 +31,9 @@ def _factory(call: Call) -> Value:
     storage.trail = (made_here(call, memory),)
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     data = call.value("data")
+    away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
+    if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
+        peek(run, UPLOAD, data, call.span, call.name)
     if isinstance(data, Buffer | Series):
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
     if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):

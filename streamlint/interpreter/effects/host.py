@@ -9,6 +9,7 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
+from streamlint.interpreter.peeks import CAST, READ, peek
 from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
@@ -38,6 +39,9 @@ def host_write(run: Run, buffer: Buffer, span: Span, name: str) -> None:
 def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: bool = True) -> None:
     """The host uses these values: host buffers are read; for device buffers it waits for the current stream first."""
     for value in values:
+        if wait and name != "assignment":
+            what = READ if name.rpartition(".")[2] in ("item", "tolist") else CAST
+            peek(run, what, value, span, name)
         for buffer in buffers_in(value):
             if buffer.storage.on_device:
                 if wait:

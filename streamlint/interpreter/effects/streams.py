@@ -9,6 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import handle_stream
+from streamlint.interpreter.peeks import DEVICE, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import (
@@ -313,6 +314,8 @@ def _synchronize(call: Call) -> Value:
     elif field in ("current", "null"):
         target = named_stream(call, str(field))
     run.machine.synchronize(ops.Synchronize(call.span, call.library, call.name, of=target))
+    if call.row.get("of") == "device":
+        peek(run, DEVICE, None, call.span, call.name, call.library)
     return call.status()
 
 

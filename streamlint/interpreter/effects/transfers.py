@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from streamlint import operations as ops
+from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
@@ -16,6 +17,8 @@ from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
+from streamlint.interpreter.index import dotted_name
+from streamlint.interpreter.peeks import READ, UPLOAD, peek
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -78,6 +81,23 @@ def cast(call: Call, source: Buffer) -> Value:
 
 def move(call: Call, source: Buffer, target: Device) -> Value:
     """A transfer of a buffer to a device or to the host."""
+    result = _moved(call, source, target)
+    if call.library == "torch" and target.space != "host" and source.storage.on_host and _is_fresh(call):
+        peek(call.run, UPLOAD, source, call.span, call.name)
+    if call.library == "torch" and not call.run.file.is_cuda and result.storage is not source.storage:
+        call.run.origins.moved(result, source, call.name, target.space == "host")
+    return result
+
+
+def _is_fresh(call: Call) -> bool:
+    """``torch.tensor(0.5).to(device)``, and the host waits for it."""
+    node = call.site.node
+    maker = node.function.value if isinstance(node, p.Call) and isinstance(node.function, p.Attr) else None
+    made = isinstance(maker, p.Call) and dotted_name(call.run.file, maker.function) in ("torch.tensor", "torch.as_tensor")
+    return made and call.switch("asynchronous") is False
+
+
+def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
     if target.space == "device":
         return _to_device(call, source, target)
     if target.space == "host":
@@ -89,7 +109,7 @@ def move(call: Call, source: Buffer, target: Device) -> Value:
     return result
 
 
-def _to_device(call: Call, source: Buffer, target: Device) -> Value:
+def _to_device(call: Call, source: Buffer, target: Device) -> Buffer:
 
     run = call.run
     if source.storage.on_device:
@@ -124,7 +144,7 @@ def _to_device(call: Call, source: Buffer, target: Device) -> Value:
     return result
 
 
-def _to_host(call: Call, source: Buffer) -> Value:
+def _to_host(call: Call, source: Buffer) -> Buffer:
 
     run = call.run
     if source.storage.on_host:
@@ -148,6 +168,8 @@ def _to_host(call: Call, source: Buffer) -> Value:
     if given is not None:
         result = given
     evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked else Evidence.NONE)
+    if asynchronous is False and call.library == "torch":
+        peek(run, READ, source, call.span, call.name)
     issue_copy(call, result, source, Direction.D2H, asynchronous=asked, stream=stream, evidence=evidence)
     return result
 

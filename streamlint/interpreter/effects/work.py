@@ -10,6 +10,8 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, read_values
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.hot import BACKWARD
+from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
 from streamlint.operations import Evidence, Memory
@@ -28,11 +30,16 @@ def compute(
     waits: bool = False,
 ) -> Value:
     """Work on buffers where they are: a launch if one is on a device, else a host computation that reads them."""
+    values = list(values)
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
-        return _on_host(run, operands, writes, span, name, type)
-    return _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
+        result = _on_host(run, operands, writes, span, name, type)
+    else:
+        result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
+    if not run.file.is_cuda and not writes:
+        run.origins.computed(result, values, name)
+    return result
 
 
 def _on_device(
@@ -66,6 +73,7 @@ def _on_device(
     )
     if waits:
         device_read(run, result, span, name)
+        peek(run, SIZE, result, span, name)
     return writes[0] if writes else result
 
 
@@ -107,6 +115,8 @@ def _last_name(name: str) -> str:
 
 def _compute(call: Call) -> Value:
     run = call.run
+    if call.name.rpartition(".")[2] in BACKWARD:
+        run.met_backward(call.receiver, call.arguments.positional if call.receiver is None else [])
     if call.row.get("reads") is not None:
         values = call.values("reads")
     else:
@@ -132,9 +142,16 @@ def _compute(call: Call) -> Value:
         library=call.library if call.library in ("torch", "cupy") and not call.flag("host") else "",
         writes=writes,
         stream=stream,
-        waits=call.flag("waits"),
+        waits=call.flag("waits") or _fetches_size(call),
     )
     return _result(call, result, values, unknown)
+
+
+def _fetches_size(call: Call) -> bool:
+    """Whether the size of the result must be fetched, because it was not given."""
+    if call.row.get("waits_without") is None or call.arguments.open or call.value("waits_without") is not None:
+        return False
+    return call.row.get("waits_on") is None or isinstance(call.value("waits_on"), Buffer)
 
 
 def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Value]) -> Value:
@@ -185,6 +202,8 @@ def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
         compute(run, (target, value), span, "indexing", writes=(target,))
         return
     read_values(run, [value], span, "assignment")
+    if target.storage.on_host:
+        peek(run, CAST, value, span, "assignment")
     host_write(run, target, span, "assignment")
 
 

@@ -1,0 +1,146 @@
+"""SL020 hidden-sync-in-hot-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Span, Step
+from streamlint.interpreter.facts import FileFacts
+from streamlint.interpreter.trace import Trace, call_in_loop, call_trail
+from streamlint.operations import HostWait, Operation
+
+
+class HiddenSyncInHotLoop(Check):
+    """A value is fetched from the device in each step of a training loop, though nothing in the step needs it.
+
+    ## What it does
+    Reports what makes the host wait without saying so (``item()``, ``float()``, ``cpu()``, ``tolist()``, ``print``, ``nonzero``, a constant
+    that is uploaded again) in each round of a loop that trains, where the value comes from the loss, the model's output, parameters,
+    gradients or a batch that was moved, and where it only goes into logs, sums, text or containers. A loop trains if its body, through
+    calls in view, runs a backward pass or steps an optimizer.
+
+    ## Why is this bad
+    The host stands still until the GPU has done all the work of the step, and the GPU then stands still until the host has issued the next.
+    The second ``item()`` of a step costs little, the first one costs the overlap.
+
+    ## Example
+    ```python
+    total = 0.0
+    for inputs, targets in loader:
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    print(total / len(loader))
+    ```
+
+    ## Use instead
+    ```python
+    total = 0.0
+    for inputs, targets in loader:
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    print(float(total) / len(loader))
+    ```
+
+    ## When it is fine
+    Values that the step needs (a check for NaN, an early stop, a learning rate that adapts, a size), reads behind a condition that is
+    rarely true, values on the CPU, loops that evaluate, and code that measures or tests.
+
+    ## Verify
+    A gate holds the stream shut: the step with the read returns only when the gate opens, the step without it at once.
+
+    ## References
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization"
+    - ``torch.cuda.set_sync_debug_mode``, which reports most of these calls as they happen
+    """
+
+    code = "SL020"
+    name = "hidden-sync-in-hot-loop"
+    category = Category.STALL
+    default = "on"
+    in_training = True
+    needs = (
+        (
+            (
+                "item(",
+                "tolist(",
+                ".cpu(",
+                "numpy(",
+                "float(",
+                "int(",
+                "print(",
+                "format(",
+                "{",
+                "[",
+                "nonzero",
+                "unique",
+                "masked_select",
+                "tensor(",
+                ".to(",
+                "bool(",
+                "if ",
+            ),
+        ),
+    )
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, HostWait) or operation.what in ("device", "cache") or operation.loop is None:
+            return
+        place = call_in_loop(operation, operation.loop)
+        yield self.finding(
+            operation,
+            self._message(operation),
+            trail=(
+                Step(_loop(operation), operation.loop.span),
+                *(step for step in call_trail(operation) if step.span == place),
+            ),
+            help=self._help(operation),
+            facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
+        )
+
+    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
+        """One finding a loop: the second read of a step costs little."""
+        loops: dict[Span, list[Finding]] = {}
+        for finding in findings:
+            loops.setdefault(finding.trail[0].span, []).append(finding)
+        return [self._joined(group) for group in loops.values()]
+
+    def _joined(self, group: list[Finding]) -> Finding:
+        first, *others = group
+        known = {first.span, *(step.span for step in first.trail)}
+        more = [Step("read in the same round", f.span) for f in others if f.span not in known]
+        return replace(first, trail=(*first.trail, *more))
+
+    def _message(self, wait: HostWait) -> str:
+        word = wait.name.rpartition(".")[2]
+        if wait.what == "upload":
+            return f"a constant is uploaded again in each {_rounds(wait)}: the host waits for the copy if the model is on a GPU"
+        if wait.what == "size" and word in ("indexing", "slicing"):
+            return f"{word} with a value on the device makes the host wait for it in each {_rounds(wait)}"
+        if wait.what == "size":
+            return f"{word} makes the host wait for the device in each {_rounds(wait)}: the size of its result is fetched"
+        return f"{word} makes the host wait for {wait.origin} in each {_rounds(wait)} if the model is on a GPU"
+
+    def _help(self, wait: HostWait) -> str:
+        if wait.what == "upload":
+            return "make the tensor once before the loop"
+        if wait.what == "size" and wait.name in ("indexing", "slicing"):
+            return "keep the table where its index is, or the index on the host; weigh with a mask in place of selecting by it"
+        if wait.what == "size":
+            return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
+        return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
+
+
+def _rounds(wait: HostWait) -> str:
+    return "training step" if wait.trains else "round of a loop"
+
+
+def _loop(wait: HostWait) -> str:
+    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

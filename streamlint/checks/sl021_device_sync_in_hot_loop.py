@@ -1,0 +1,94 @@
+"""SL021 device-sync-in-hot-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_in_loop, call_trail
+from streamlint.operations import HostWait, Operation
+
+
+class DeviceSyncInHotLoop(Check):
+    """The host waits for the whole device in each step of a training loop.
+
+    ## What it does
+    Reports ``torch.cuda.synchronize()`` and ``torch.cuda.empty_cache()`` in each round of a loop that trains: one whose body, through
+    calls in view, runs a backward pass or steps an optimizer.
+
+    ## Why is this bad
+    PyTorch queues work ahead of the GPU, and the queue is what hides the time that Python takes. A wait for the device empties it in each
+    step: the GPU is idle until the host has issued the next work. ``empty_cache()`` waits too, and makes the next allocations slow.
+
+    ## Example
+    ```python
+    for inputs, targets in loader:
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.cuda.synchronize()
+    ```
+
+    ## Use instead
+    ```python
+    for inputs, targets in loader:
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.cuda.synchronize()
+    ```
+
+    ## When it is fine
+    Code that measures time, benchmarks and tests, waits behind a condition that is rarely true (every hundredth step, before a checkpoint,
+    after running out of memory), waits for a stream or an event, and loops over epochs.
+
+    ## Verify
+    The same steps are timed with the wait and without it, in turns.
+
+    ## References
+    - PyTorch notes, "CUDA semantics": asynchronous execution
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization"
+    """
+
+    code = "SL021"
+    name = "device-sync-in-hot-loop"
+    category = Category.STALL
+    default = "on"
+    in_training = True
+    needs = ((("for", "while"), ("ynchronize", "empty_cache")),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:
+            return
+        place = call_in_loop(operation, operation.loop)
+        yield self.finding(
+            operation,
+            self._message(operation),
+            trail=(
+                Step(_loop(operation), operation.loop.span),
+                *(step for step in call_trail(operation) if step.span == place),
+            ),
+            help=self._help(operation),
+            facts={"api": operation.name, "what": operation.what},
+        )
+
+    def _message(self, wait: HostWait) -> str:
+        if wait.what == "cache":
+            return f"the cache of the allocator is emptied in each {_rounds(wait)}: the host waits for the device and allocates anew"
+        return f"the host waits for the whole device in each {_rounds(wait)}: the GPU idles until the next work is issued"
+
+    def _help(self, wait: HostWait) -> str:
+        if wait.what == "cache":
+            return "let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory"
+        return "leave it out: reading a value waits for it; to wait for other streams, use wait_stream or an event"
+
+
+def _rounds(wait: HostWait) -> str:
+    return "training step" if wait.trains else "round of a loop"
+
+
+def _loop(wait: HostWait) -> str:
+    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

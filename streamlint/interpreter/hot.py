@@ -1,0 +1,195 @@
+"""Which loops are hot: their bodies, through calls in view, reach a backward pass or step an optimizer in each round.
+
+A static question on the program: no path needs to get there. The innermost such loop is hot, and one around it that steps the
+optimizer itself (accumulation); the loop over epochs around them is not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+
+from streamlint import program as p
+from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.index import File, dotted_name, walk_module
+
+# PyTorch, and Lightning's, where a step is not automatic.
+BACKWARD = frozenset({"backward", "manual_backward"})
+_DEEPEST = 4
+
+
+def is_hot(node: p.Loop, file: File) -> bool:
+    """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
+    return not file.is_cuda and "torch" in file.module.text and _is_hot(node, file)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_hot(node: p.Loop, file: File) -> bool:
+    holder, owner = enclosing(file, node)
+    if trains(node.body, file, owner):
+        return True
+    return holder is not None and _steps_parameters(node, holder, owner, file)
+
+
+def trains(body: Iterable[object], file: File, owner: p.Class | None, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether statements reach a backward pass or a step of an optimizer without going through a loop of their own."""
+    return any(_trains(call, file, owner, seen) for call in own_calls(body))
+
+
+def own_calls(body: Iterable[object]) -> Iterator[p.Call]:
+    """The calls of statements, but not those in inner loops."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, p.Loop | p.ClassDef):
+            continue
+        if isinstance(node, p.Call):
+            yield node
+        stack.extend(p.children(node))
+
+
+def _trains(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int]) -> bool:
+    found = _callee(call, file, owner)
+    if found is not None:
+        function, home, cls = found
+        if id(function) in seen or len(seen) >= _DEEPEST:
+            return False
+        return trains(function.body, home, cls, seen | {id(function)})
+    if isinstance(call.function, p.Attr) and call.function.name in BACKWARD:
+        return True
+    return dotted_name(file, call.function) == "torch.autograd.backward" or steps_optimizer(call, file)
+
+
+def steps_optimizer(call: p.Call, file: File) -> bool:
+    """``optimizer.step()``, ``scaler.step(optimizer)``: of something whose gradients are zeroed in view, or that PyTorch made."""
+    if not isinstance(call.function, p.Attr) or call.function.name != "step":
+        return False
+    known = _optimizers(file)
+    given = [lvalue(call.function.value), *(lvalue(arg.value) for arg in call.args)]
+    return any(place in known for place in given if place)
+
+
+@functools.lru_cache(maxsize=512)
+def _optimizers(file: File) -> frozenset[str]:
+    """The places whose ``zero_grad`` is called and whose ``step`` too, and those that an optimizer of PyTorch's is assigned to."""
+    zeroed: set[str] = set()
+    made: set[str] = set()
+    for node in walk_module(file.module):
+        if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name == "zero_grad":
+            zeroed.add(lvalue(node.function.value) or "")
+        elif isinstance(node, p.Assign) and isinstance(node.value, p.Call):
+            dotted = dotted_name(file, node.value.function)
+            if dotted.startswith("torch.optim.") and ".lr_scheduler" not in dotted:
+                made.update(place for target in node.targets if (place := lvalue(target)))
+    return frozenset((zeroed | made) - {""})
+
+
+def is_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether a method is the step of an optimizer's class: it runs once in each round of whatever loop trains."""
+    return function.name == "step" and owner is not None and is_optimizer(owner, file)
+
+
+def _steps_parameters(node: p.Loop, holder: p.Function, owner: p.Class | None, file: File) -> bool:
+    """A loop over parameters in the methods of an optimizer's class: the innermost one that looks at gradients."""
+    if owner is None or holder.name in ("__init__", "add_param_group", "state_dict", "load_state_dict") or not is_optimizer(owner, file):
+        return False
+    stack: list[object] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, p.Loop):
+            continue
+        if isinstance(inner, p.Attr) and inner.name == "grad":
+            return True
+        stack.extend(p.children(inner))
+    return False
+
+
+def is_optimizer(owner: p.Class, file: File, depth: int = 3) -> bool:
+    """Whether a class derives from ``torch.optim.Optimizer``."""
+    for base in owner.bases:
+        dotted = dotted_name(file, base)
+        if dotted.startswith("torch.optim") and "scheduler" not in dotted:
+            return True
+        held = _class(base, file)
+        if depth and held is not None and held[0] is not owner and is_optimizer(held[0], held[1], depth - 1):
+            return True
+    return False
+
+
+# --- names to definitions ------------------------------------------------------------------------------------------------------------
+
+
+def _callee(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function, File, p.Class | None] | None:
+    """The body that a call runs: a function of this file or an imported one, or a method of the same class."""
+    function = call.function
+    if isinstance(function, p.Name):
+        return _function(function.id, file)
+    if not isinstance(function, p.Attr):
+        return None
+    if owner is not None and isinstance(function.value, p.Name) and function.value.id in ("self", "cls"):
+        return _method(owner, file, function.name)
+    if isinstance(function.value, p.Name) and (dotted := dotted_name(file, function.value)):
+        target = file.program.python_module(dotted, file)
+        if target is not None and target is not file and (found := target.function(function.name)) is not None:
+            return found, target, None
+    return None
+
+
+def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] | None:
+    local = functions(file).get(name)
+    if local is not None:
+        return local, file, enclosing(file, local)[1]
+    head, _, last = file.module.imports.get(name, "").rpartition(".")
+    target = file.program.python_module(head or ".", file) if last else None
+    if target is None or target is file or (found := target.function(last)) is None:
+        return None
+    return found, target, None
+
+
+def _method(owner: p.Class, file: File, name: str, depth: int = 3) -> tuple[p.Function, File, p.Class | None] | None:
+    if name in owner.methods:
+        return owner.methods[name][0], file, owner
+    for base in owner.bases:
+        held = _class(base, file)
+        if depth and held is not None and held[0] is not owner and (found := _method(*held, name, depth - 1)) is not None:
+            return found
+    return None
+
+
+def _class(base: p.Expression, file: File) -> tuple[p.Class, File] | None:
+    if isinstance(base, p.Name) and base.id in file.classes:
+        return file.classes[base.id], file
+    head, _, last = dotted_name(file, base).rpartition(".")
+    target = file.program.python_module(head, file) if head else None
+    if target is None or last not in target.classes:
+        return None
+    return target.classes[last], target
+
+
+@functools.lru_cache(maxsize=512)
+def functions(file: File) -> dict[str, p.Function]:
+    """The functions of a file by name, inner ones too; methods are not among them."""
+    found: dict[str, p.Function] = {}
+    for node in walk_module(file.module):
+        if isinstance(node, p.FunctionDef):
+            found.setdefault(node.function.name, node.function)
+    return found
+
+
+@functools.lru_cache(maxsize=8192)
+def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | None]:
+    """The innermost function that a node stands in (itself left out), and the class whose method is around it."""
+    holder: p.Function | None = None
+    owner: p.Class | None = None
+    for function, definition in p.functions_of(file.module):
+        if definition is not None and contains(function.at, node.at):
+            holder, owner = function, definition
+    for function in functions(file).values():
+        if function is not node and contains(function.at, node.at) and (holder is None or contains(holder.at, function.at)):
+            holder = function
+    return holder, owner
+
+
+def contains(outer: p.Position, inner: p.Position) -> bool:
+    """Whether one place holds another."""
+    return outer != p.NOWHERE and (outer[0], outer[1]) <= (inner[0], inner[1]) and (inner[2], inner[3]) <= (outer[2], outer[3])

@@ -1,0 +1,208 @@
+"""Places where the host waits for the device, as a path meets them; those in hot loops become operations when the path is over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.guards import loop_kind
+from streamlint.interpreter.hot import contains, enclosing, is_hot, is_step
+from streamlint.interpreter.index import File
+from streamlint.interpreter.origins import Origin, Settled
+from streamlint.interpreter.rounds import feeds_back, is_framework_step
+from streamlint.interpreter.standing import Stand, each_round, way_to
+from streamlint.interpreter.uses import is_avoidable, is_constant
+from streamlint.interpreter.values import Buffer, Opaque, Value
+from streamlint.operations import Context, Evidence
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.run import Frame, Run
+
+# What a wait is for. ``size`` needs the answer on the host for a shape: only with proven CUDA. ``cast`` may meet plain numbers.
+READ, CAST, SIZE, UPLOAD, DEVICE, CACHE = "read", "cast", "size", "upload", "device", "cache"
+Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call frame that it runs in, and its place
+_MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
+
+
+@dataclass(slots=True)
+class Peek:
+    """A wait of the host, with its surroundings."""
+
+    what: str
+    value: Value | None
+    span: Span
+    name: str
+    api: str
+    frames: tuple[Frame, ...]
+    context: Context
+
+
+def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
+    """Remember that the host waits here, if the value is on a device."""
+    if run.context.loops or (run.frames[-1].function is not None and "." in run.frame.qualname):
+        run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
+
+
+def settle(run: Run) -> None:
+    """Turn the waits that stand in hot loops, in each of their rounds, into operations at the end of the path."""
+    if not run.peeks:
+        return
+    answers: Settled | None = None
+    seen: set[tuple[object, ...]] = set()
+    for found in run.peeks:
+        place = (found.span, found.context.calls, found.what)
+        if place in seen:
+            continue
+        loop = _hot_loop(run, found)
+        trains = loop is not None
+        if loop is None and run.settings.all_loops:
+            loop = _other_loop(run, found)
+        if loop is None or _measures(loop, found):
+            continue
+        origin: Origin | None = None
+        if found.what not in (DEVICE, CACHE):
+            answers = answers or run.origins.settled()
+            origin = answers.origin(found.value) if found.value is not None else None
+            if not _on_device(found, origin):
+                continue
+        stands = _stands(found, loop)
+        if stands is None or not all(each_round(stand, loop[0]) for stand in stands):
+            continue
+        if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains and _is_shown(found.value)):
+            continue
+        if found.what == UPLOAD and not _uploads_constant(stands[-1]):
+            continue
+        seen.add(place)
+        reason = origin.text if origin is not None else ""
+        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
+        operation.context, operation.index = found.context, len(run.machine.operations)
+        run.machine.operations.append(operation)
+
+
+def _is_shown(value: Value | None) -> bool:
+    """Whether the code at hand puts a value on the device itself."""
+    buffer = value.buffer if isinstance(value, Opaque) else value
+    return isinstance(buffer, Buffer) and buffer.storage.on_device and buffer.storage.evidence <= Evidence.DEFAULT
+
+
+def _uploads_constant(stand: Stand) -> bool:
+    """``torch.tensor(0.5, device=device)``: what is uploaded is the same in each round."""
+    node = stand.node
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in ("to", "cuda"):
+        node = node.function.value  # `torch.tensor(0.5).to(device)`
+    return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
+
+
+def _on_device(found: Peek, origin: Origin | None) -> bool:
+    if found.what == UPLOAD:
+        return True
+    if found.what == SIZE:
+        return _is_shown(found.value)
+    return origin is not None and (origin.sure or found.what == READ)
+
+
+def _hot_loop(run: Run, found: Peek) -> Round | None:
+    """The innermost hot loop around a wait: its node, the number of the frame that it runs in, and its place."""
+    if found.api != "torch":
+        return None
+    for frame, node, number in _loops_around(run, found):
+        if frame.key in run.heated or is_hot(node, found.frames[number].file):
+            return node, number, frame
+    return _called_each_step(found, is_step) if found.what not in (DEVICE, CACHE) else None
+
+
+def _loops_around(run: Run, found: Peek) -> Iterator[tuple[ops.LoopFrame, p.Loop, int]]:
+    """The loops around a wait, innermost first, each with the number of the call frame that it runs in."""
+    for frame in reversed(found.context.loops):
+        node = run.loop_nodes.get(frame.key)
+        for number in range(len(found.frames) - 1, -1, -1):
+            if node is not None and found.frames[number].file.path == frame.span.file and _within(found.frames[number], node):
+                yield frame, node, number
+                break
+
+
+def _other_loop(run: Run, found: Peek) -> Round | None:
+    """A loop whose module eats what it gave in the round before, one that only launches, or the step of a framework's class."""
+    for frame, node, number in _loops_around(run, found):
+        file = found.frames[number].file
+        if found.what == DEVICE:
+            inside = [o for o in run.machine.operations if any(f.key == frame.key for f in o.context.loops)]
+            if found.api != "torch" and any(isinstance(o, ops.Launch) for o in inside) and not _host_looks(node, inside):
+                return node, number, frame
+        elif feeds_back(node, file):
+            return node, number, frame
+    return _called_each_step(found, is_framework_step)
+
+
+def _host_looks(loop: p.Loop, inside: list[ops.Operation]) -> bool:
+    """Whether the host reads in the round what the device made: a copy back, or a test of memory that both see."""
+    if any(isinstance(o, ops.HostRead) or (isinstance(o, ops.Copy) and o.direction is ops.Direction.D2H) for o in inside):
+        return True
+    tests = [n.test for s in loop.body for n in p.walk(s) if isinstance(n, p.If | p.Loop | p.Conditional) and n.test is not None]
+    return any(isinstance(n, p.Index | p.Deref) for test in tests for n in p.walk(test))
+
+
+def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, File], bool]) -> Round | None:
+    """A method that is called once in each step of a training loop out of view: a round without a head."""
+    for number in range(len(found.frames) - 1, -1, -1):
+        frame = found.frames[number]
+        function = frame.function
+        if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
+            body = p.Loop("while", function.body, at=function.at)
+            return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function))
+    return None
+
+
+def _first_line(function: p.Function) -> p.Position:
+    row, column = function.at[:2]
+    return row, column, row, column + len(function.name)
+
+
+def _within(frame: Frame, node: p.Loop) -> bool:
+    return frame.function is None or contains(frame.function.at, node.at)
+
+
+def _stands(found: Peek, loop: Round) -> list[Stand] | None:
+    """The bodies from the loop down to the wait; None where the way cannot be followed."""
+    node, first, _ = loop
+    stands: list[Stand] = []
+    for number in range(first, len(found.frames)):
+        frame = found.frames[number]
+        follows = found.frames[number + 1].call if number + 1 < len(found.frames) else found.span
+        if follows is None or follows.file != frame.file.path:
+            return None
+        body = tuple(node.body) if number == first else tuple(frame.function.body) if frame.function is not None else ()
+        way = way_to(body, follows)
+        if not way:
+            return None
+        owner = enclosing(frame.file, frame.function)[1] if frame.function is not None else None
+        owner = owner or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
+        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way))
+    return stands
+
+
+def _measures(loop: Round, found: Peek) -> bool:
+    """Code that tests or measures: waits are its purpose. A clock beside a device-wide wait is enough."""
+    names = [frame.file.path.replace("\\", "/").rpartition("/")[2] for frame in found.frames[loop[1] :]]
+    names += [function for function in found.context.functions if function]
+    if any(_MEASURING.search(name) for name in names):
+        return True
+    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or _reads_clock(loop[0]))
+
+
+_CLOCKS = ("clock::now", "EventElapsedTime", "EventRecord")
+_TIMES = frozenset({"time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"})
+
+
+def _reads_clock(loop: p.Loop) -> bool:
+    for node in p.walk(loop):
+        if isinstance(node, p.Call):
+            called = node.function
+            if (isinstance(called, p.Name) and called.id.endswith(_CLOCKS)) or (isinstance(called, p.Attr) and called.name in _TIMES):
+                return True
+    return False
