@@ -19,6 +19,7 @@ from streamlint.interpreter.statements import execute
 from streamlint.interpreter.values import (
     Buffer,
     Const,
+    Device,
     Environment,
     Event,
     FunctionValue,
@@ -56,7 +57,7 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     return result
 
 
-_OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
+_OWN_VALUES = (Buffer, Device, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
 
 
 def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
@@ -64,7 +65,9 @@ def _passes_over(callee: FunctionValue, arguments: Arguments) -> bool:
     if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
     given = [*arguments.all(), *callee.bound]
-    if callee.receiver is not None and callee.function.name != "__init__":
+    if callee.function.name == "__init__":
+        return not given  # what an object keeps of its arguments may matter later
+    if callee.receiver is not None:
         given.append(callee.receiver)
     if callee.closure is not None:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))

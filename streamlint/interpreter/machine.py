@@ -5,8 +5,9 @@ Tests drive it by hand, in a few lines of launch, copy, record, wait, synchroniz
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamlint import cuda_model
@@ -253,6 +254,39 @@ class Machine:
 
     def callback(self, operation: Callback) -> None:
         self.note(operation)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Inside, operations are another thread's, with nothing in flight; outside, nothing of theirs is left: no order lies between."""
+        first, clocks, on_null = len(self.operations), self.clocks, self._on_null
+        pending = [(storage, list(storage.writes)) for storage in self.pending.values()]
+        self.clocks, self._on_null = clocks.copy(), []
+        self.clocks.synchronize_device()
+        try:
+            yield
+        finally:
+            for operation in self.operations[first:]:
+                self._undo(operation, first)
+            for storage, writes in pending:
+                storage.writes = writes
+            self.pending = {id(storage): storage for storage, _ in pending}
+            self.clocks, self._on_null = clocks, on_null
+
+    def _undo(self, operation: Operation, first: int) -> None:
+        """Forget the accesses of operations since ``first`` to what this one touched, and when the event was recorded."""
+        if isinstance(operation, Record) and operation.event is not None:
+            operation.event.unknown = True
+        buffers = (
+            (*operation.reads, *operation.writes)
+            if isinstance(operation, Launch)
+            else (operation.dst, operation.src)
+            if isinstance(operation, Copy)
+            else ()
+        )
+        for buffer in buffers:
+            if buffer is not None:
+                buffer.storage.writes = [access for access in buffer.storage.writes if access.operation.index < first]
+                buffer.storage.reads = [access for access in buffer.storage.reads if access.operation.index < first]
 
     def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
         """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""

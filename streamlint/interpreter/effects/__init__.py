@@ -174,6 +174,7 @@ def own_stream(call: Call) -> Stream | None:
 def _effects() -> dict[str, Callable[[Call], Value]]:
     from streamlint.interpreter.effects import (
         callbacks,
+        channels,
         copies,
         devices,
         factories,
@@ -181,12 +182,17 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         launches,
         memory,
         streams,
+        threads,
         transfers,
         views,
         work,
+        workers,
     )
 
-    modules = (callbacks, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
+    modules = (
+        *(callbacks, channels, copies, devices, factories, host, launches, memory),
+        *(streams, threads, transfers, views, work, workers),
+    )
     return {name: action for module in modules for name, action in module.EFFECTS.items()}
 
 
