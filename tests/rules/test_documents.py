@@ -25,11 +25,12 @@ from pathlib import Path
 import pytest
 from rename import File, rename
 
+from streamlint.checks.base import registry
 from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
 from streamlint.options import Options, Source
 
-CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+CODES = frozenset(registry())
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
 SUFFIXES = {"python": ".py", "cuda": ".cu"}
 

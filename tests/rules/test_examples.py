@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from streamlint.checks.base import registry
 from streamlint.engine import analyse
 from streamlint.options import Options, Source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LANGUAGES = {".py": "python", ".cu": "cuda"}
-CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+CODES = frozenset(registry())
 
 
 def programs(folder: Path) -> list[Path]:

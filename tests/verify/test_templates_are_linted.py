@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from rename import File, rename
 
+from streamlint.checks.base import registry
 from streamlint.engine import analyse
 from streamlint.findings import Finding
 from streamlint.options import Options, Source
 from streamlint.verify import templates
 from streamlint.verify.cases import VARIANTS, Case
 
-CODES = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005"})
+CODES = frozenset(registry())
 LANGUAGES = {".py": "python", ".cu": "cuda"}
 # Several cases may run one pair of snippets, with other parameters: it is read once.
 PAIRS = {case.stem: case for template in templates.load().values() for case in template.cases}
