@@ -53,7 +53,7 @@ class CudaInDataloaderWorker(Check):
 
     ## References
     - PyTorch, ``torch.utils.data``: multi-process data loading
-    - PyTorch #13775, #40403
+    - PyTorch #13775
     """
 
     code = "SL025"

@@ -1,7 +1,7 @@
 """SL012: CUDA tensors in queues between processes.
 
-``put`` sends a handle and an event of one stream; what another stream does, or what comes later, is not waited for. Measured on an H200
-(driver 580.159, torch 2.13): a SimpleQueue inside the scope of the writer's stream is right, outside of it is not; a Queue never is.
+``put`` sends a handle and an event of one stream; what another stream does, or what comes later, is not waited for. Measured on an H200:
+docs/cuda-model.md, the runs of a Queue and a SimpleQueue.
 """
 
 from __future__ import annotations
