@@ -47,6 +47,22 @@ class LoopFrame:
     span: Span
     length: int | None = None
     key: int = 0
+    head: str = ""  # for, while, do, c-for; empty in a comprehension
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Code that runs beside the path: ``kind`` is thread, process, or worker (of a loader). It begins with streams of its own."""
+
+    kind: str
+    started: Step
+    key: int  # tells one start from another
+    currents: tuple[tuple[str, Stream], ...] = ()  # by library: the streams other than the default one that were current at the start
+    busy: bool = False  # one of them held work that the host had not seen end
+    several: bool = False  # it runs several times over: pool.map, a start in a loop
+    awaited: bool = False  # whoever starts it does nothing else meanwhile (await, map)
+    lane: str = ""  # what has one and the same lane runs one after the other: the tasks of a pool of one thread
+    method: str = ""  # of a process: fork, spawn, forkserver; empty where it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,7 @@ class Context:
     setup: bool = False  # in a constructor, or in code that runs once before any work
     teardown: bool = False
     handles_error: bool = False  # in an except/catch block
+    beside: Beside | None = None  # the thread, process or worker that runs the operation; None for the path's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +265,54 @@ class Block(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Touch(Operation):
+    """A call that uses the device, and moves and orders nothing that is followed: ``module.cuda()``, ``set_device``, ``pin_memory``."""
+
+    evidence: Evidence = Evidence.NONE
+
+
+@dataclass(eq=False, slots=True)
+class Spawn(Operation):
+    """A thread, a process or a loader's worker starts. ``channels`` are the queues and pipes that it is given."""
+
+    beside: Beside | None = None
+    body_known: bool = False
+    channels: tuple[str, ...] = ()
+    since: int = -1  # the operation behind which it was made: a pool's processes are older than their tasks
+    leaves_work: bool = False  # its body ends with work of its own on the default stream that it has not waited for
+
+
+@dataclass(eq=False, slots=True)
+class Put(Operation):
+    """A value goes into a queue or a pipe between processes: ``buffers`` are the device memory in it.
+
+    ``exporter`` is the stream whose work the receiver will wait for; ``missed`` are writes to the buffers that it is not behind.
+    """
+
+    channel: str = ""
+    buffers: tuple[Buffer, ...] = ()
+    feeder: bool = False  # pickled by a thread of the queue's own
+    exporter: Stream | None = None
+    missed: tuple[Operation, ...] = ()
+    received: tuple[str, ...] = ()  # the channels from which parts of the value came
+
+
+@dataclass(eq=False, slots=True)
+class Get(Operation):
+    """A value is taken from a queue or a pipe between processes."""
+
+    channel: str = ""
+
+
+@dataclass(eq=False, slots=True)
 class Opaque(Operation):
     """A call whose body is not at hand."""
 
     callee: str = ""
     on_device: bool = False  # it was given tensors that may be on a device: it works there
+    works: Evidence = Evidence.NONE  # a module, called: why it works on a device, on ``stream``
     stream: Stream | None = None  # where it works, as far as that is shown
+    channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
 
 
 # What works on a device, in the order of a stream.

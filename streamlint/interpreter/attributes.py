@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
+from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.members import class_member, member
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -65,9 +66,21 @@ def _of_instance(run: Run, value: Instance, name: str, node: p.Attr) -> Value:
         return found
     if name in ("__dict__", "__class__"):
         return run.opaque(f"{value.term}.{name}")
+    if not value.file.is_cuda and (inherited := _of_library_base(run, value, name)) is not None:
+        return inherited
     made = run.opaque(f"{value.term}.{name}")
     value.attrs[name] = made
     return made
+
+
+def _of_library_base(run: Run, value: Instance, name: str) -> Value | None:
+    """What a class at hand has from ``threading.Thread`` and its like."""
+    if name in ("start", "join"):
+        for base in library_bases(run, value.definition, value.file):
+            row = value.file.models.method(base, name)
+            if row is not None:
+                return Method(value, name, row)
+    return None
 
 
 def _of_library(run: Run, value: LibraryName, name: str) -> Value:

@@ -20,6 +20,7 @@ from streamlint.interpreter.statements import execute
 from streamlint.interpreter.values import (
     Buffer,
     Const,
+    Device,
     Environment,
     Event,
     FunctionValue,
@@ -83,7 +84,7 @@ def _raised(value: p.Expression | None) -> str:
     return value.id if isinstance(value, p.Name) else ""
 
 
-_OWN_VALUES = (Buffer, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
+_OWN_VALUES = (Buffer, Device, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
 
 
 def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
@@ -91,7 +92,9 @@ def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
     if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
     given = [*arguments.all(), *callee.bound]
-    if callee.receiver is not None and callee.function.name != "__init__":
+    if callee.function.name == "__init__":
+        return not given  # what an object keeps of its arguments may matter later
+    if callee.receiver is not None:
         given.append(callee.receiver)
     if callee.closure is not None:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))

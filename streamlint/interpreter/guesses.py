@@ -5,6 +5,7 @@ A parameter without a type that is asked to move to ``"cuda"`` is a tensor or a 
 
 from __future__ import annotations
 
+from streamlint import operations as ops
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.peeks import READ, peek
@@ -41,9 +42,12 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
     if run.file.is_cuda:
         return None
     if isinstance(receiver, Handle | Instance) and name in ("to", "cuda", "cpu"):
-        return _moved(run, receiver, name, arguments)
+        return _moved(run, receiver, name, arguments, site)
     if not isinstance(receiver, Opaque) or receiver.type:
         return None
+    if name == "run_in_executor":
+        row = run.file.models.method("asyncio.AbstractEventLoop", name)
+        return apply(run, row, row.names[0], receiver, arguments, site) if row is not None else None
     if name in ("item", "tolist", "cpu", "numpy") and _imports(run, "torch") and not arguments.positional:
         from streamlint.interpreter.effects.host import maybe_device_read
 
@@ -125,19 +129,22 @@ def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
     return False
 
 
-def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Arguments) -> Value | None:
+def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Arguments, site: CallSite) -> Value | None:
     """A module (or an object that may be one) moves and returns itself."""
     from streamlint.interpreter.effects.devices import as_device
 
     if isinstance(receiver, Instance) and not library_bases(run, receiver.definition, receiver.file):
         return None
     if name == "cuda":
+        run.machine.note(ops.Touch(site.span, "torch", f"torch.nn.Module.{name}", evidence=Evidence.LITERAL))
         receiver.attrs["(device)"] = Device("device", Evidence.LITERAL)
     elif name == "cpu":
         receiver.attrs["(device)"] = Device("host", Evidence.LITERAL)
     else:
         found = next((d for v in arguments.all() if (d := as_device(run, v)) is not None), None)
         if found is not None:
+            if found.space == "device":
+                run.machine.note(ops.Touch(site.span, "torch", f"torch.nn.Module.{name}", evidence=found.evidence))
             receiver.attrs["(device)"] = found
     return receiver
 

@@ -86,7 +86,7 @@ class _own_scope:
 
 def _frame(run: Run, node: p.Loop, length: int | None) -> LoopFrame:
     run.loop_nodes[id(node)] = node
-    return LoopFrame(loop_kind(node), run.node_span(node), length, id(node))
+    return LoopFrame(loop_kind(node), run.node_span(node), length, id(node), node.kind)
 
 
 def _for(run: Run, node: p.Loop) -> None:

@@ -5,8 +5,9 @@ Tests drive it by hand, in a few lines of launch, copy, record, wait, synchroniz
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamlint import cuda_model
@@ -294,6 +295,26 @@ class Machine:
     def callback(self, operation: Callback) -> None:
         self.note(operation)
         self.captures.judge_callback(operation)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Inside, operations are another thread's, with nothing in flight; outside, nothing of theirs is left: no order lies between."""
+        first, clocks, on_null, captures = len(self.operations), self.clocks, self._on_null, self.captures
+        pending = [(storage, list(storage.writes), list(storage.reads)) for storage in self.pending.values()]
+        self.clocks, self._on_null, self.captures = clocks.copy(), [], Captures()
+        self.clocks.synchronize_device()
+        try:
+            yield
+        finally:
+            for operation in self.operations[first:]:
+                if isinstance(operation, Record) and operation.event is not None:
+                    operation.event.unknown = True
+            for touched in self.pending.values():
+                touched.writes, touched.reads = [], []
+            for storage, writes, reads in pending:
+                storage.writes, storage.reads = writes, reads
+            self.pending = {id(storage): storage for storage, _, _ in pending}
+            self.clocks, self._on_null, self.captures = clocks, on_null, captures
 
     def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
         """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""

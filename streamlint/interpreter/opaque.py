@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.beside import channels_in
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
@@ -31,7 +32,9 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.coverage.opaque[name] += 1
     on_device = _device_argument(values) or _captured_argument(run, values)
     tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
-    operation = ops.Opaque(site.span, callee=name, on_device=tensors)
+    works = _module_work(run, receiver, on_device, name)
+    channels = channels_in(run, values)
+    operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
     run.machine.opaque(operation, values)
     for value in arguments.positional:
         written_through(run, value, site)
@@ -44,11 +47,28 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.origins.called(result, name, site.name, receiver, values)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)
+    if made is not None:
+        made.storage.allocated = operation
     if made is not None and made.storage.on_device and site.node is not run.discarded:
         given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
         operation.api = family(made.storage.library or "torch")
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [made])
     return result
+
+
+def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: str) -> Evidence:
+    """Why a module that is called works on a device: it was moved there, or is given a tensor that is there."""
+    if isinstance(receiver, Buffer) and receiver.storage.on_device and not run.file.is_cuda:
+        return Evidence(max(receiver.storage.evidence, Evidence.DERIVED))  # an unknown value that was moved, and is called
+    if isinstance(receiver, Opaque) and given is not None and not run.file.is_cuda and name == receiver.term:
+        return Evidence.SCOPE  # an unknown value that is called with a device tensor: nearly always a module
+    if run.file.is_cuda or not isinstance(receiver, Handle | Instance):
+        return Evidence.NONE
+    home = receiver.attrs.get("(device)")
+    if isinstance(home, Device):
+        return Evidence(max(home.evidence, Evidence.DERIVED)) if home.space == "device" else Evidence.NONE
+    is_module = isinstance(receiver, Handle) and receiver.type == "torch.nn.Module"
+    return Evidence(max(given.storage.evidence, Evidence.DERIVED)) if is_module and given is not None else Evidence.NONE
 
 
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:

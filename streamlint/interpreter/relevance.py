@@ -244,6 +244,10 @@ class Relevance:
         found = set(self.words_of(function, words)) | self._words_outside(words)
         seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
+        if not self.file.is_cuda and function.class_name:
+            # A method's object is made by its constructor first.
+            name = function.class_name.rpartition(".")[2]
+            waiting += [(made, 0) for made in self._named(name) if made.name == "__init__" and made is not function]
         while waiting and len(seen) < _MOST_CALLEES:
             callee, depth = waiting.pop()
             if id(callee) in seen:

@@ -168,6 +168,8 @@ class Run:
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
+        self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
+        self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}

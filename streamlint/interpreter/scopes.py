@@ -7,6 +7,7 @@ from collections.abc import Callable
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign
+from streamlint.interpreter.beside import joined
 from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.effects.streams import foreign_stream
@@ -46,6 +47,8 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
             _lock(run, expression)
         with run.current_stream(_unknown_stream(run, manager), "cupy"):
             inside(manager)
+        if isinstance(manager, Handle) and manager.type.endswith("Executor"):
+            joined(run, run.node_span(expression), manager.type)
 
 
 def _unknown_stream(run: Run, manager: Value) -> Stream | None:

@@ -88,6 +88,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "type": "text",
         },
     ),
+    "load": ("values of unknown structure from a file, on a device if one is named", {"device": "selector"}),
     "view": (
         "a view of the same memory",
         {
@@ -118,7 +119,12 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "read": (
         "the host reads a buffer; for a device buffer it first waits for the current stream (Tensor.item, tolist, print)",
-        {"of": "selectors", "stream": STREAM, "result": "word scalar|sequence|none"},
+        {
+            "of": "selectors",
+            "stream": STREAM,
+            "result": "word scalar|sequence|none",
+            "host_memory": "word pinned|pageable",  # what a device value is copied to (pinned: a number, by way of the library's own)
+        },
     ),
     "write": ("the host writes a buffer (numpy.copyto, memcpy, std::fill)", {"of": "selector", "reads": "selectors"}),
     "transfer": (
@@ -238,8 +244,16 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
     "loader": (
         "a loader of batches whose leaves are pinned if `pin`",
-        {"pin": "switch", "dataset": "selector", "collate": "selector", "workers": "selector"},
+        {
+            "pin": "switch",
+            "dataset": "selector",
+            "collate": "selector",
+            "workers": "selector",
+            "worker_init": "selector",
+            "context": "selector",  # a start method or a context of multiprocessing
+        },
     ),
+    "split": ("parts of a dataset (random_split)", {}),
     "module_to": (
         "moves a module's parameters and returns it",
         {"of": "selector", "to": "word device|host|argument", "device": "selectors", "asynchronous": "switch"},
@@ -262,7 +276,29 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "the host blocks until another thread lets it go",
         {"what": "word join|result|condition|queue|lock", "of": "selector"},
     ),
-    "thread": ("runs a function on another thread", {"function": "selector", "arguments": "selectors"}),
+    "thread": (
+        "runs a function on another thread, or in another process",
+        {
+            "function": "selector",
+            "arguments": "selectors",  # styles object, packed and rank: a tuple, then a dict
+            # object: `start` runs it; call: at once, with what stands behind the function; each: with an element of each of these;
+            # packed: with a tuple; rank: with a number and a tuple
+            "style": "word object|call|each|packed|rank",
+            "kind": "word thread|process",
+            "pool": "selector",  # what runs it, where that decides the kind
+            "awaited": "bool",  # whoever calls does nothing else meanwhile
+            "type": "text",
+        },
+    ),
+    "pool": ("a pool of threads or processes", {"type": "text", "workers": "selector"}),
+    "start": ("starts a thread or a process that was made before", {"kind": "word thread|process"}),
+    "touch": ("uses the device, and moves and orders nothing", {}),
+    "put": (
+        "hands a value to another process, or (local) to another thread",
+        {"of": "selector", "feeder": "bool", "local": "bool"},  # feeder: a thread of the queue's own pickles it
+    ),
+    "get": ("takes a value from another process or thread", {"local": "bool"}),
+    "pipe": ("the two ends of a pipe between processes", {"type": "text"}),
     "exit": ("does not return", {}),
     "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),
 }

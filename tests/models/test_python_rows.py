@@ -22,6 +22,7 @@ FILES = ("torch", "cupy", "numba", "cuda_python", "numpy")
 # The module whose presence means that the names below this first part can be checked.
 PROBES = {
     "torch": "torch",
+    "torchvision": "torchvision",
     "cupy": "cupy",
     "cupyx": "cupy",
     "numba": "numba.cuda",
@@ -45,6 +46,7 @@ ABSENT = (
     (r"cupy\.cuda\.(stream\.)?(Stream|ExternalStream|Event|PinnedMemory)\.ptr", "set on instances"),
     (r"numba\.cuda\.cudadrv\.devicearray\.DeviceNDArray\.(shape|dtype|size|ndim|alloc_size|strides|gpu_data)", "set on instances"),
     (r"numba\.cuda\.cudadrv\.driver\.Stream\.handle", "set on instances"),
+    (r"multiprocessing\.synchronize\.Lock\.|multiprocessing\.context\.BaseContext\.Process", "set on instances and subclasses"),
     (r"(builtins\.)?str\.format|multiprocessing\.Queue\.", "a method of what a function returns"),
 )
 

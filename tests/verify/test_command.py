@@ -42,7 +42,7 @@ Answers = Callable[[Job], dict[str, Any]]
 
 def as_predicted(job: Job) -> dict[str, Any]:
     """Misuse shows the prediction, the remedy does not, but a pageable destination shows no race."""
-    lucky = job.case.parameters.get("memory") == "pageable"
+    lucky = job.case.parameters.get("memory") == "pageable" and job.case.experiment is Experiment.DATA_RACE
     return (SHOWN if job.variant == "misuse" and not lucky else NOT_SHOWN)[job.case.experiment]
 
 

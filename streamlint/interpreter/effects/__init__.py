@@ -175,6 +175,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
     from streamlint.interpreter.effects import (
         callbacks,
         captures,
+        channels,
         collectives,
         copies,
         devices,
@@ -183,12 +184,17 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         launches,
         memory,
         streams,
+        threads,
         transfers,
         views,
         work,
+        workers,
     )
 
-    modules = (callbacks, captures, collectives, copies, devices, factories, host, launches, memory, streams, transfers, views, work)
+    modules = (
+        *(callbacks, captures, channels, collectives, copies, devices, factories, host, launches, memory),
+        *(streams, threads, transfers, views, work, workers),
+    )
     return {name: action for module in modules for name, action in module.EFFECTS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Callbacks and threads: host code that runs beside the path."""
+"""Callbacks: host code that CUDA runs beside the path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.calls import invoke
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Opaque, Reference, Stream, Value
+from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Reference, Stream, Value
 
 
 def _callback(call: Call) -> Value:
@@ -65,24 +64,6 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
             run.machine.clocks = shadow
 
 
-def _thread(call: Call) -> Value:
-    """Another thread's work is out of view for now: what it can reach may be awaited there."""
-
-    result = opaque_call(call.run, call.name, call.receiver, call.arguments, call.site)
-    kind = "concurrent.futures.Future" if "Executor" in call.name else "threading.Thread" if call.name.endswith("Thread") else ""
-    return Opaque(result.term, (result,), type=kind) if kind else result
-
-
-def _block(call: Call) -> Value:
-    """The host waits for another thread, which may have waited for anything on the device."""
-    run = call.run
-    run.machine.note(ops.Block(call.span, call.library, call.name, what=call.text("what", "join")))
-    run.machine.forget_everything()
-    return call.opaque(*([call.receiver] if call.receiver is not None else []))
-
-
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "callback": _callback,
-    "thread": _thread,
-    "block": _block,
 }

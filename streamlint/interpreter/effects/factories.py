@@ -12,9 +12,10 @@ from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Buffer, ClassValue, Const, Device, FunctionValue, Handle, Loader, Opaque, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Series, Value
 from streamlint.operations import Evidence, Memory
 
 
@@ -45,6 +46,8 @@ def _factory(call: Call) -> Value:
     if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
     if memory is Memory.DEVICE:
+        if not run.file.is_cuda:
+            run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=evidence))
         storage.stream = run.stream_of(family(call.library))
     return result
 
@@ -112,18 +115,19 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
     return Buffer(data.storage, data.part, call.text("type", data.type), data.gapped, data.strided)
 
 
-def _loader(call: Call) -> Value:
-    pinned = call.switch("pin")
-    if pinned is False:
-        trail = (Step("this loader does not pin its batches (pin_memory is not set)", call.span),)
-    else:
-        trail = (Step("batches of this loader", call.span),)
-    collate = call.value("collate")
-    made_here = collate if isinstance(collate, FunctionValue | ClassValue) else None
-    return Loader(pinned, trail, type=call.name, collate=made_here)
+def _load(call: Call) -> Value:
+    """``torch.load(path, map_location="cuda")``: whatever it is, its tensors are there."""
+    device = _factory_device(call)
+    if device is None or device.space != "device":
+        return opaque_call(call.run, call.name, None, call.arguments, call.site)
+    storage = call.run.storage(
+        Memory.DEVICE, f"{call.name}{call.run.visit_key(call.site.node)}", evidence=device.evidence, library=call.library
+    )
+    storage.trail = (Step("loaded onto the device here", call.span),)
+    return Buffer(storage, type=call.run.file.tensor_type, leaves={})
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "factory": _factory,
-    "loader": _loader,
+    "load": _load,
 }

@@ -36,7 +36,7 @@ def host_write(run: Run, buffer: Buffer, span: Span, name: str) -> None:
         run.machine.host_write(ops.HostWrite(span, buffer.storage.library, name, buffer=buffer))
 
 
-def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: bool = True) -> None:
+def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: bool = True, memory: Memory = Memory.PINNED) -> None:
     """The host uses these values: host buffers are read; for device buffers it waits for the current stream first."""
     for value in values:
         if wait and name != "assignment":
@@ -45,7 +45,7 @@ def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: 
         for buffer in buffers_in(value):
             if buffer.storage.on_device:
                 if wait:
-                    device_read(run, buffer, span, name)
+                    device_read(run, buffer, span, name, memory)
             elif buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.host and not buffer.storage.writes:
                 if wait and not run.file.is_cuda:
                     maybe_device_read(run)
@@ -68,8 +68,8 @@ def buffers_in(value: Value, depth: int = 3) -> Iterable[Buffer]:
             yield from buffers_in(item, depth - 1)
 
 
-def device_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
-    """The host fetches a device value: a synchronous copy on the current stream."""
+def device_read(run: Run, buffer: Buffer, span: Span, name: str, memory: Memory = Memory.PINNED) -> None:
+    """The host fetches a device value: a synchronous copy on the current stream. A number goes through the library's pinned memory."""
     library = family(buffer.storage.library or "torch")
     stream = run.stream_of(library)
     copy = ops.Copy(
@@ -79,9 +79,9 @@ def device_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
         src=buffer,
         stream=stream,
         direction=Direction.D2H,
-        known_small=True,
+        known_small=memory is Memory.PINNED,
         evidence=buffer.storage.evidence,
-        host_memory=Memory.PINNED,
+        host_memory=memory,
     )
     run.machine.copy(copy)
 
@@ -103,7 +103,7 @@ def _read(call: Call) -> Value:
             if any(isinstance(v, Reference | Opaque) for v in values)
             else values
         )
-    read_values(run, values, call.span, call.name)
+    read_values(run, values, call.span, call.name, memory=Memory(call.text("host_memory", "pinned")))
     result = call.text("result", "scalar")
     if result == "none":
         return Const(None)

@@ -188,6 +188,8 @@ def move_module(call: Call, value: Handle | Instance) -> Value:
         return value
     before = value.attrs.get("(device)")
     value.attrs["(device)"] = target
+    if target.space == "device" and not call.run.file.is_cuda:
+        call.run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=target.evidence))
     if target.space == "device" and before is None and isinstance(value, Handle) and value.made and call.switch("asynchronous"):
         _upload_parameters(call, value, target)
     return value

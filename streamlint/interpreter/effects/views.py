@@ -103,6 +103,8 @@ def _pin(call: Call) -> Value:
         return call.opaque()
 
     read_values(call.run, [buffer], call.span, call.name)
+    if call.run.context.beside is not None:
+        call.run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=ops.Evidence.LITERAL))
     old = buffer.storage
     storage = call.run.storage(Memory.PINNED, f"{old.name}.pinned", nbytes=old.nbytes, small=old.small, library=old.library)
     storage.trail = (Step("pinned here", call.span),)

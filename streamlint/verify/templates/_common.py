@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from streamlint.verify.cases import UnsupportedError
@@ -121,3 +122,14 @@ def status_of(problem: BaseException) -> int:
             return int(value)
     text = str(problem).upper().replace(" ", "_")
     return 800 if "NOT_PERMITTED" in text or "NOTPERMITTED" in text else -1
+
+
+def raised(work: Callable[[], object], words: str) -> int:
+    """1 where the work raises a RuntimeError that says these words, 0 where it does not raise."""
+    try:
+        work()
+    except RuntimeError as problem:
+        if words in str(problem):
+            return 1
+        raise
+    return 0

@@ -1,0 +1,143 @@
+"""SL010 pageable-d2h-stall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Touch
+
+
+class PageableD2hStall(Check):
+    """A copy to pageable memory on the default stream holds up the launches of another thread.
+
+    ## What it does
+    Reports copies from the device to pageable host memory on the default stream (``.cpu()``, ``.to("cpu")``, ``.tolist()``, CuPy's
+    ``get()`` and ``asnumpy``, numba's ``copy_to_host``, ``cudaMemcpy``) where another thread of the program works on the device meanwhile.
+
+    ## Why is this bad
+    While the thread waits in such a copy it holds the driver's lock of the context: every launch, copy and allocation of every other thread
+    stands still until the copy has ended, whatever stream they are on. On a stream of its own the copy holds only what uses that stream.
+
+    ## Example
+    ```python
+    def save(frame):
+        frames.append(frame.cpu())
+
+    state = torch.zeros(4096, 4096, device="cuda")
+    for step in range(100):
+        state = state.mul(0.5).add(1.0)
+        threading.Thread(target=save, args=(state,)).start()
+    ```
+
+    ## Use instead
+    ```python
+    def save(frame, copied):
+        copied.synchronize()
+        frames.append(frame)
+
+    state = torch.zeros(4096, 4096, device="cuda")
+    for step in range(100):
+        state = state.mul(0.5).add(1.0)
+        frame = state.to("cpu", non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record()
+        threading.Thread(target=save, args=(frame, copied)).start()
+    ```
+
+    ## When it is fine
+    Programs with one thread that uses the device; copies on a stream other than the default one; pinned destinations; ``.item()``, whose
+    number PyTorch fetches through pinned memory; a thread that is joined before anything else is launched.
+
+    ## Verify
+    One thread is inside the copy, behind a gate on the null stream; another launches on a stream of its own. The launch does not return.
+
+    ## References
+    - PyTorch #143825, #119202
+    - docs/cuda-model.md, "Who is held while one thread waits"
+    """
+
+    code = "SL010"
+    name = "pageable-d2h-stall"
+    category = Category.STALL
+    default = "on"
+    needs = ((("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create"),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Copy) or not self._holds_all(operation):
+            return
+        other = _work_beside(operation, path)
+        if other is None:
+            return
+        own = operation.context.beside
+        yield self.finding(
+            operation,
+            "copy to pageable memory on the default stream: until it has ended, no other thread can launch, and one does",
+            trail=(
+                *((own.started,) if own is not None else ()),
+                *((other.context.beside.started,) if other.context.beside is not None and other.context.beside != own else ()),
+                Step("work of another thread, which waits for the copy", other.span),
+                *(step for step in call_trail(operation, "the copy is reached from here") if own is None or step.span != own.started.span),
+            ),
+            help="copy into pinned memory without blocking and synchronize an event, or copy on a stream of its own",
+            facts={"memory": "pageable", "direction": "d2h", "stream": "null", "api": operation.api, "bytes": operation.nbytes},
+        )
+
+    def _holds_all(self, copy: Copy) -> bool:
+        """A pageable copy from the device on the default stream."""
+        if copy.direction is not Direction.D2H or copy.host_memory is not Memory.PAGEABLE or copy.evidence > Evidence.DEFAULT:
+            return False
+        return copy.stream is not None and copy.stream.kind in ("null", "ambient") and copy.context.callback is None
+
+
+def _work_beside(copy: Copy, path: Trace) -> Operation | None:
+    """Work that another thread of the same process may launch while the copy is in progress."""
+    own = copy.context.beside
+    if own is not None and (own.kind != "thread" or own.awaited):
+        return None
+    earlier = _first_work(reversed(path.operations[: copy.index]), own, False)  # of threads that were started before
+    if own is None or earlier is not None:
+        return earlier
+    return _first_work(path.after(copy), own, True) or (_own_twin(copy, path) if own.several else None)
+
+
+def _first_work(operations: Iterable[Operation], own: Beside | None, main: bool) -> Operation | None:
+    """The nearest work of a thread that is not ``own``, before threads are joined; the main thread's too where ``main`` says so."""
+    for operation in operations:
+        who = operation.context.beside
+        if who is None and isinstance(operation, Block) and operation.what in ("join", "result"):
+            return None
+        if not _works(operation) or _same(who, own):
+            continue
+        if main if who is None else who.kind == "thread" and not who.awaited:
+            return operation
+    return None
+
+
+def _same(one: Beside | None, two: Beside | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return one.key == two.key or (bool(one.lane) and one.lane == two.lane)
+
+
+def _own_twin(copy: Copy, path: Trace) -> Operation | None:
+    """The function runs several times over at once, on one device: its own work is another thread's too."""
+    assert copy.context.beside is not None
+    body = [o for o in path.operations if o.context.beside is not None and o.context.beside.key == copy.context.beside.key]
+    if any(isinstance(o, Touch) and o.name.rpartition(".")[2] in ("set_device", "device", "use") for o in body):
+        return None
+    return next((o for o in body if _works(o)), None)
+
+
+def _works(operation: Operation) -> bool:
+    """Work that is issued to a device for sure: a launch, an upload."""
+    if isinstance(operation, Opaque):
+        return operation.works <= Evidence.DEFAULT
+    if isinstance(operation, Copy):
+        return operation.direction is not Direction.D2H and operation.evidence <= Evidence.DEFAULT
+    if not isinstance(operation, Launch):
+        return False
+    buffers = (*operation.reads, *operation.writes)
+    return operation.kind in ("kernel", "thrust") or any(buffer.storage.evidence <= Evidence.DEFAULT for buffer in buffers)

@@ -1,0 +1,277 @@
+"""SL012 mp-cuda-tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import (
+    Block,
+    Copy,
+    Create,
+    Direction,
+    Evidence,
+    Get,
+    Launch,
+    Opaque,
+    Operation,
+    Put,
+    Spawn,
+    Synchronize,
+    Touch,
+)
+
+# Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
+_ANSWERS = frozenset({"wait", "acquire", "get", "recv", "recv_bytes", "join", "barrier", "poll", "result", "sleep"})
+
+
+class MpCudaTensor(Check):
+    """A CUDA tensor goes to another process in a way that CUDA IPC does not carry.
+
+    ## What it does
+    Follows CUDA tensors through ``torch.multiprocessing`` queues and pipes. The ``kind`` in a finding's facts says which mistake it is:
+
+    - ``a``: a forked process uses CUDA after its parent has
+    - ``b``: a process puts a tensor and ends, though the tensor's memory lives only as long as it does
+    - ``c``: a tensor that was received from another process is sent on
+    - ``d``: a tensor is written in place after it was put, without an answer from the receiver
+    - ``e``: the tensor's work is on another stream than the one for which the receiver waits
+    - ``f``: as ``d``, and the same buffer is put again
+    - ``g``: a tensor is put and taken by one and the same process
+
+    ## Why is this bad
+    ``put`` copies nothing: it sends a handle of the memory, and an event recorded on the current stream of the thread that pickles. It is
+    the default stream for ``Queue``, whose feeder thread pickles, and the putting thread's for ``SimpleQueue`` and ``Pipe``. What was
+    queued on another stream, or is written later, is not waited for; who still holds the buffer ignores a second event.
+
+    ## Example
+    ```python
+    weights = torch.zeros(1024, device="cuda")
+    outbox = torch.multiprocessing.SimpleQueue()
+    for step in range(100):
+        outbox.put(weights)
+        weights.add_(gradients)
+    ```
+
+    ## Use instead
+    ```python
+    weights = torch.zeros(1024, device="cuda")
+    outbox = torch.multiprocessing.SimpleQueue()
+    for step in range(100):
+        outbox.put(weights.clone())
+        weights.add_(gradients)
+    ```
+
+    ## When it is fine
+    CPU tensors; tensors that are never touched again; a put on the stream that wrote the tensor; an answer (an event, a barrier, a queue)
+    before the next write; spawned processes that are joined.
+
+    ## Verify
+    The writer's stream is held shut by a gate; the child reads the old values. ``c`` and ``a`` raise.
+
+    ## References
+    - PyTorch, ``torch.multiprocessing``: sharing CUDA tensors
+    - PyTorch, ``torch/multiprocessing/reductions.py``
+    """
+
+    code = "SL012"
+    name = "mp-cuda-tensor"
+    category = Category.RACE
+    default = "on"
+    needs = ((("ultiprocessing", "ProcessPool"),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if isinstance(operation, Put) and operation.context.callback is None:
+            yield from self._unordered(operation)
+            yield from self._relayed(operation, path)
+            yield from self._written_later(operation, path)
+            yield from self._outlived(operation, path)
+            yield from self._own(operation, path)
+        elif isinstance(operation, Spawn):
+            yield from self._forked(operation, path)
+
+    # --- on the way out ---------------------------------------------------------------------------------------------------------------
+
+    def _unordered(self, put: Put) -> Iterator[Finding]:
+        missed = next((o for o in put.missed if _evidence(o) <= Evidence.SCOPE), None)
+        if missed is None:
+            return
+        who = "the queue's own thread pickles it, on the default stream" if put.feeder else "the stream that is current here is another one"
+        yield self.finding(
+            put,
+            f"a CUDA tensor goes to another process before the stream that writes it has ended: {who}",
+            trail=(
+                *getattr(getattr(missed, "stream", None), "trail", ())[:1],
+                Step("the tensor is written on that stream here", missed.span),
+                *call_trail(put, "the put is reached from here"),
+            ),
+            help="synchronize the stream before the put, or put into a SimpleQueue while the stream is current"
+            if put.feeder
+            else "put while the stream that wrote the tensor is current, or synchronize it before",
+            facts={"kind": "e", "api": "torch", "stream": getattr(getattr(missed, "stream", None), "kind", "unknown")},
+        )
+
+    def _relayed(self, put: Put, path: Trace) -> Iterator[Finding]:
+        source = next((o for o in path.operations if isinstance(o, Put) and o.buffers and o.channel in put.received), None)
+        if source is None or _process(source) == _process(put):
+            return
+        yield self.finding(
+            put,
+            "a CUDA tensor that another process sent is sent on: PyTorch refuses this (it was not made by this process)",
+            trail=(Step("the tensor comes from here", source.span), *_begun(put)),
+            category=Category.ERROR,
+            help="send a clone() of it",
+            facts={"kind": "c", "api": "torch"},
+        )
+
+    def _outlived(self, put: Put, path: Trace) -> Iterator[Finding]:
+        own = put.context.beside
+        if own is None or own.kind != "process" or not put.buffers or any(loop.head in ("while", "do") for loop in put.context.loops):
+            return
+        given = {channel for o in path.operations if isinstance(o, Spawn) and o.beside is own for channel in o.channels}
+        if given - {put.channel}:
+            return  # another channel may tell it when to end
+        behind = [o for o in path.after(put) if o.context.beside is own]
+        if any(_may_answer(o) or (isinstance(o, Put) and o.buffers) for o in behind):
+            return
+        yield self.finding(
+            put,
+            "a process ends behind the put of a CUDA tensor: its memory goes with the process, whether the receiver still uses it or not",
+            trail=(own.started,),
+            category=Category.RACE,
+            help="wait in the process until the receiver has answered (an event, a barrier)",
+            facts={"kind": "b", "api": "torch"},
+        )
+
+    def _own(self, put: Put, path: Trace) -> Iterator[Finding]:
+        given = {channel for o in path.operations if isinstance(o, Spawn | Opaque) for channel in o.channels}
+        if not put.buffers or put.channel in given or put.context.beside is not None:
+            return
+        taken = next((o for o in path.after(put) if isinstance(o, Get) and o.channel == put.channel and o.context.beside is None), None)
+        if taken is None:
+            return
+        yield self.finding(
+            taken,
+            "a CUDA tensor is taken from a queue between processes by the process that put it: CUDA opens no handle of its own process",
+            trail=(Step("put here", put.span),),
+            category=Category.ERROR,
+            help="use queue.Queue within one process",
+            facts={"kind": "g", "api": "torch"},
+        )
+
+    # --- afterwards -------------------------------------------------------------------------------------------------------------------
+
+    def _written_later(self, put: Put, path: Trace) -> Iterator[Finding]:
+        for operation in path.after(put):
+            if _process(operation) != _process(put):
+                continue
+            if self._answers(operation, put, path):
+                return
+            if self._writes(operation, put):
+                again = any(isinstance(o, Put) and _shares(o, put) and _process(o) == _process(put) for o in path.after(operation))
+                yield self.finding(
+                    operation,
+                    "a CUDA tensor is written in place after it was sent to another process: the receiver may read the old values, the new "
+                    "ones, or a mixture",
+                    trail=(Step("sent here; nothing says since that the receiver is done with it", put.span), *call_trail(operation)),
+                    help="send a clone(), or wait for the receiver's answer before writing",
+                    facts={"kind": "f" if again else "d", "api": "torch"},
+                )
+                return
+
+    def _answers(self, operation: Operation, put: Put, path: Trace) -> bool:
+        if isinstance(operation, Get):
+            return not _replies_often(operation.channel, path) and operation.channel != put.channel
+        return _may_answer(operation)
+
+    def _writes(self, operation: Operation, put: Put) -> bool:
+        if isinstance(operation, Launch):
+            written = operation.writes
+        elif isinstance(operation, Copy) and operation.dst is not None:
+            written = (operation.dst,)
+        else:
+            return False
+        return any(w.storage is b.storage and _meet(w.part, b.part) and _known(b) for w in written for b in put.buffers)
+
+    # --- processes ----------------------------------------------------------------------------------------------------------------------
+
+    def _forked(self, spawn: Spawn, path: Trace) -> Iterator[Finding]:
+        child = spawn.beside
+        if child is None or child.kind != "process" or child.method not in ("fork", "default") or spawn.context.beside is not None:
+            return
+        before = next((o for o in path.operations[: spawn.since] if o.context.beside is None and _uses_cuda(o)), None)
+        inside = next((o for o in path.after(spawn) if o.context.beside is child and _uses_cuda(o)), None)
+        if before is None or inside is None:
+            return
+        how = "" if child.method == "fork" else " (the default on Linux before Python 3.14)"
+        yield self.finding(
+            spawn,
+            f"a process is forked{how} after CUDA was used, and uses CUDA itself: PyTorch cannot re-initialize it there",
+            trail=(Step("CUDA is used before the fork here", before.span), Step("and in the forked process here", inside.span)),
+            category=Category.ERROR,
+            help='start the process with the context of multiprocessing.get_context("spawn")',
+            facts={"kind": "a", "api": "torch", "method": child.method},
+        )
+
+
+def _process(operation: Operation) -> int:
+    """Which process runs an operation; 0 is the path's own."""
+    who = operation.context.beside
+    return who.key + 1 if who is not None and who.kind in ("process", "worker") else 0
+
+
+def _begun(operation: Operation) -> tuple[Step, ...]:
+    return (operation.context.beside.started,) if operation.context.beside is not None else ()
+
+
+def _shares(one: Put, two: Put) -> bool:
+    return any(a.storage is b.storage for a in one.buffers for b in two.buffers)
+
+
+def _known(buffer: object) -> bool:
+    return bool(getattr(buffer, "storage").evidence <= Evidence.SCOPE)  # noqa: B009
+
+
+def _meet(one: tuple[object, ...], two: tuple[object, ...]) -> bool:
+    """Whether two parts of one memory overlap for sure: the same part, or the whole."""
+    return one == two or not one or not two
+
+
+def _may_answer(operation: Operation) -> bool:
+    """Whether an operation may wait for word of another process."""
+    if isinstance(operation, Opaque):
+        return operation.callee.rpartition(".")[2] in _ANSWERS or bool(operation.channels)
+    return isinstance(operation, Block | Get)
+
+
+def _replies_often(channel: str, path: Trace) -> bool:
+    """Whether the process that fills a channel puts there several times for one value that it takes: no reply to one put."""
+    puts, most = 0, 0
+    for operation in path.operations:
+        if isinstance(operation, Get) and operation.channel != channel and operation.context.beside is not None:
+            puts = 0
+        elif isinstance(operation, Put) and operation.channel == channel and operation.context.beside is not None:
+            puts += 1
+            most = max(most, puts)
+    return most > 1
+
+
+def _evidence(operation: Operation) -> Evidence:
+    if isinstance(operation, Copy):
+        return operation.evidence
+    if isinstance(operation, Opaque):
+        return operation.works
+    buffers = (*operation.reads, *operation.writes) if isinstance(operation, Launch) else ()
+    return min((buffer.storage.evidence for buffer in buffers), default=Evidence.NONE)
+
+
+def _uses_cuda(operation: Operation) -> bool:
+    """Whether an operation needs a CUDA context for sure."""
+    if isinstance(operation, Copy | Launch):
+        host = isinstance(operation, Copy) and operation.direction is Direction.UNKNOWN
+        return not host and _evidence(operation) <= Evidence.DEFAULT
+    if isinstance(operation, Touch):
+        return operation.evidence <= Evidence.DEFAULT
+    return isinstance(operation, Synchronize | Create)

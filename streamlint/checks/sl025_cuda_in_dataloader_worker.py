@@ -1,0 +1,102 @@
+"""SL025 cuda-in-dataloader-worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding
+from streamlint.interpreter.facts import FileFacts
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Alloc, Copy, Create, Evidence, Launch, Memory, Opaque, Operation, Record, Synchronize, Touch, Wait
+
+
+class CudaInDataloaderWorker(Check):
+    """CUDA work in code that the workers of a ``DataLoader`` run.
+
+    ## What it does
+    Reports CUDA operations that a dataset's ``__getitem__`` or ``__iter__``, a ``collate_fn`` or a ``worker_init_fn`` reaches where a
+    ``DataLoader`` with ``num_workers`` above 0 runs them in forked processes.
+
+    ## Why is this bad
+    A forked process cannot use CUDA once its parent has: the first call raises "Cannot re-initialize CUDA in forked subprocess". Where the
+    parent has not, each worker makes a context of its own, and tensors go back by way of CUDA IPC.
+
+    ## Example
+    ```python
+    class Frames(torch.utils.data.Dataset):
+        def __getitem__(self, index):
+            return torch.ones(256).cuda()
+
+    model.cuda()
+    loader = DataLoader(Frames(), batch_size=32, num_workers=4)
+    ```
+
+    ## Use instead
+    ```python
+    class Frames(torch.utils.data.Dataset):
+        def __getitem__(self, index):
+            return torch.ones(256)
+
+    model.cuda()
+    loader = DataLoader(Frames(), batch_size=32, num_workers=4, pin_memory=True)
+    for batch in loader:
+        train(model, batch.cuda(non_blocking=True))
+    ```
+
+    ## When it is fine
+    No workers; datasets that stay on the host; ``pin_memory=True``, which pins in a thread of the main process; workers that are spawned
+    (``multiprocessing_context="spawn"``, ``set_start_method("spawn")``), which is slow but works.
+
+    ## Verify
+    The parent has a CUDA context; the worker's first CUDA call raises.
+
+    ## References
+    - PyTorch, ``torch.utils.data``: multi-process data loading
+    - PyTorch #13775
+    """
+
+    code = "SL025"
+    name = "cuda-in-dataloader-worker"
+    category = Category.ERROR
+    default = "on"
+    needs = ((("DataLoader",), ("num_workers",)), (("DataLoader(",),))
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        worker = operation.context.beside
+        if worker is None or worker.kind != "worker" or worker.method not in ("fork", "default") or not _uses_cuda(operation):
+            return
+        name = operation.name.rpartition(".")[2] or "this"
+        message = f"CUDA work ({name}) in a worker of a DataLoader: a forked process cannot use CUDA once its parent has"
+        if name == "default_collate":
+            message = "a DataLoader with workers collates device tensors: a forked process cannot use CUDA once its parent has"
+        yield self.finding(
+            operation,
+            message,
+            trail=(worker.started, *(s for s in call_trail(operation, "reached through this call") if s.span != worker.started.span)),
+            help="keep the worker on the host and move the batch in the training loop, with pin_memory=True and non_blocking=True",
+            facts={"api": operation.api, "method": worker.method},
+        )
+
+    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
+        """One finding a loader and function: what follows in the same body, and in the loader itself, is a consequence."""
+        first: dict[tuple[object, str, str], Finding] = {}
+        for finding in sorted(findings, key=lambda finding: finding.trail[0].span == finding.span):
+            loader = finding.trail[0].span
+            if finding.span != loader or all(other != loader for other, *_ in first):
+                first.setdefault((loader, finding.span.file, finding.qualname), finding)
+        return list(first.values())
+
+
+def _uses_cuda(operation: Operation) -> bool:
+    """Whether an operation needs a CUDA context for sure."""
+    if isinstance(operation, Copy | Touch):
+        return operation.evidence <= Evidence.DEFAULT
+    if isinstance(operation, Opaque):
+        return operation.works <= Evidence.DEFAULT
+    if isinstance(operation, Launch):
+        buffers = (*operation.reads, *operation.writes)
+        return operation.kind == "kernel" or any(buffer.storage.evidence <= Evidence.DEFAULT for buffer in buffers)
+    if isinstance(operation, Alloc):
+        return operation.memory in (Memory.DEVICE, Memory.PINNED)
+    return isinstance(operation, Create | Record | Synchronize | Wait)

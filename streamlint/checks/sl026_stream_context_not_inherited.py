@@ -1,0 +1,123 @@
+"""SL026 stream-context-not-inherited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spawn, Synchronize, Wait
+
+
+class StreamContextNotInherited(Check):
+    """A thread is started under a stream, but its work goes to the default stream.
+
+    ## What it does
+    Reports the start of a thread (``threading.Thread``, ``submit`` and ``map`` of a pool, ``asyncio.to_thread``, ``run_in_executor``) while
+    a stream other than the default one is current, where the function that the thread runs works on its own default stream.
+
+    ## Why is this bad
+    The current stream of PyTorch and CuPy belongs to a thread. A new thread begins on the default stream, whatever was current where it was
+    started: its work is not ordered with that of the stream, reads what is not written yet, and what it writes is used too early.
+
+    ## Example
+    ```python
+    stream = torch.cuda.Stream()
+
+    def score(tokens):
+        sums.append(tokens.sum())
+
+    with torch.cuda.stream(stream):
+        tokens = ids.to("cuda", non_blocking=True).float()
+        worker = threading.Thread(target=score, args=(tokens,))
+        worker.start()
+    ```
+
+    ## Use instead
+    ```python
+    stream = torch.cuda.Stream()
+
+    def score(tokens):
+        with torch.cuda.stream(stream):
+            sums.append(tokens.sum())
+
+    with torch.cuda.stream(stream):
+        tokens = ids.to("cuda", non_blocking=True).float()
+        worker = threading.Thread(target=score, args=(tokens,))
+        worker.start()
+    ```
+
+    ## When it is fine
+    The function makes a stream current itself, waits for the stream first, or only computes on the CPU; or the stream has been synchronized
+    and the function waits for its own work before it returns.
+
+    ## Verify
+    The stream is held shut by a gate behind which the input is written; the thread reads it. It reads the old values.
+
+    ## References
+    - PyTorch, ``c10/cuda/CUDAStream.cpp``: the current streams are thread-local
+    - CuPy, "Current stream": per thread and per device
+    """
+
+    code = "SL026"
+    name = "stream-context-not-inherited"
+    category = Category.RACE
+    default = "on"
+    needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if not isinstance(operation, Spawn) or operation.beside is None or operation.beside.kind != "thread":
+            return
+        beside = operation.beside
+        if not beside.currents or not (beside.busy or operation.leaves_work):
+            return
+        found = self._work_on_default(operation, path)
+        if found is None:
+            return
+        work, library = found
+        stream = dict(beside.currents)[library]
+        yield self.finding(
+            operation,
+            "a thread is started under a stream, but its work goes to the default stream: a thread does not inherit the current stream",
+            trail=(
+                *(Step("the stream that is current at the start", step.span) for step in stream.trail[:1]),
+                Step("this runs on the new thread's default stream", work.span),
+                *call_trail(operation, "the start is reached from here"),
+            ),
+            help="enter the stream in the function that the thread runs",
+            facts={"api": library, "stream": stream.kind},
+        )
+
+    def _work_on_default(self, spawn: Spawn, path: Trace) -> tuple[Operation, str] | None:
+        """The first work of the thread on its own default stream, and the library whose stream it should have been on."""
+        assert spawn.beside is not None
+        currents = dict(spawn.beside.currents)
+        for operation in path.after(spawn):
+            if operation.context.beside is None or operation.context.beside.key != spawn.beside.key:
+                return None
+            if isinstance(operation, Wait | Synchronize) and not _is_default(operation.of if isinstance(operation, Synchronize) else None):
+                return None  # the thread orders its work itself
+            library = _library(operation)
+            if library in currents:
+                return operation, library
+        return None
+
+
+def _library(operation: Operation) -> str:
+    """Whose default stream an operation works on; empty where it does not."""
+    if not isinstance(operation, Launch | Copy | Opaque) or operation.stream is None or not _is_default(operation.stream):
+        return ""
+    if isinstance(operation, Opaque):
+        return "torch" if operation.works <= Evidence.SCOPE else ""
+    if isinstance(operation, Copy):
+        return operation.api if operation.evidence <= Evidence.SCOPE else ""
+    buffers = (*operation.reads, *operation.writes)
+    sure = not buffers or any(buffer.storage.evidence <= Evidence.SCOPE for buffer in buffers)
+    return operation.api if sure else ""
+
+
+def _is_default(stream: object) -> bool:
+    """The default stream because no other was chosen."""
+    kind = getattr(stream, "kind", "")
+    return kind == "ambient" or (kind == "null" and getattr(stream, "how", "") in ("", "omitted"))

@@ -1,0 +1,92 @@
+"""Code that runs beside the path: other threads, other processes, workers of a loader. Each begins with streams and a clock of its own.
+
+A target runs at once, where it is started, with nothing in flight. What it did is on the path, marked (``Context.beside``); what it
+touched is as it was before, for no order is known between it and the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from streamlint import operations as ops
+from streamlint.findings import Span, Step
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import STREAM_TYPES, RaiseSignal, Run
+from streamlint.interpreter.values import Handle, Stream, Value
+from streamlint.operations import Beside
+
+_CHANNELS = ("multiprocessing.Queue", "multiprocessing.queues.SimpleQueue", "multiprocessing.connection.Connection")
+_STARTED = {
+    "thread": "the thread is started here",
+    "process": "the process is started here",
+    "worker": "this loader's workers run it",
+}
+
+
+def begun(run: Run, kind: str, span: Span, *, several: bool = False, awaited: bool = False, method: str = "") -> Beside:
+    """Another thread, process or worker, begun here with these streams current."""
+    others = tuple((library, stream) for library, stream in run.current.items() if stream.kind not in ("null", "ambient", "ptds"))
+    return Beside(
+        kind,
+        Step(_STARTED[kind], span),
+        len(run.machine.operations),
+        currents=others,
+        busy=bool(run.machine.clocks.in_flight([stream.key for _, stream in others])),
+        several=several or bool(run.context.loops),
+        awaited=awaited,
+        method=method,
+    )
+
+
+def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
+    """Note the start, and run the body in surroundings of its own. Returns what it returned; None where it raised or is too deep."""
+    run.machine.note(spawn)
+    if spawn.beside is not None:
+        run.beside.setdefault(spawn.beside.key, lambda: run_beside(run, replace(spawn), body))
+    around = run.context.beside
+    if around is not None and around.kind != "process":
+        return None  # threads that start threads
+    current = run.current
+    run.current = {"torch": Stream("null", "ambient", None, "torch", STREAM_TYPES["torch"])}
+    plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
+    try:
+        with run.machine.aside(), run.within(beside=spawn.beside, **plain):
+            result = body()
+            spawn.leaves_work = bool(run.machine.clocks.in_flight(["null"]))
+            return result
+    except RaiseSignal:
+        return None
+    finally:
+        run.current = current
+
+
+def found_empty(run: Run, channel: str) -> None:
+    """The code in progress asked an empty channel: it will go on once something is put there."""
+    who = run.context.beside
+    if who is not None and who.key not in run.waiting.setdefault(channel, []):
+        run.waiting[channel].append(who.key)
+
+
+def wake(run: Run, channel: str) -> None:
+    """Something was put into a channel: who found it empty runs once more."""
+    who = run.context.beside
+    for key in run.waiting.pop(channel, ()):
+        if key in run.beside and (who is None or who.key != key):
+            run.beside.pop(key)()
+
+
+def channels_in(run: Run, values: list[Value]) -> tuple[str, ...]:
+    """The queues and pipes between processes that can be reached from values."""
+    return tuple(value.key for value in reachable(values, limit=60) if isinstance(value, Handle) and is_channel(run, value.type))
+
+
+def is_channel(run: Run, type_name: str) -> bool:
+    """Whether a type is a queue or one end of a pipe between processes."""
+    return any(name in _CHANNELS for name in run.file.models.lineage(type_name))
+
+
+def joined(run: Run, span: Span, name: str, what: str = "join") -> None:
+    """The host waits for another thread, which may have waited for anything on the device."""
+    run.machine.note(ops.Block(span, "python", name, what=what))
+    run.machine.forget_everything()

@@ -1,0 +1,14 @@
+import torch
+import torch.multiprocessing as mp
+
+
+def work():
+    torch.ones(64, device="cuda").mul_(2.0)
+
+
+def run():
+    torch.zeros(64, device="cuda")
+    worker = mp.get_context("spawn").Process(target=work)
+    worker.start()
+    worker.join()
+    return worker.exitcode
