@@ -46,7 +46,7 @@ class DeviceSyncInHotLoop(Check):
     after running out of memory), waits for a stream or an event, and loops over epochs.
 
     ## Verify
-    The same steps are timed with the wait and without it, in turns.
+    A kernel is held by a gate: the step returns only when the gate opens, and without the call it returns at once.
 
     ## References
     - PyTorch notes, "CUDA semantics": asynchronous execution
