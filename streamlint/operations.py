@@ -213,6 +213,10 @@ class HostWait(Operation):
     origin: str = ""
     trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
 
+    @property
+    def round(self) -> str:
+        return "training step" if self.trains else "round of a loop"
+
 
 @dataclass(eq=False, slots=True)
 class Query(Operation):

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Evidence, Launch, Opaque, Operation
-
-Work = Copy | Launch | Opaque  # what runs on a stream
+from streamlint.operations import Conflict, Evidence, Operation, Work
 
 
 class CrossStreamUseWithoutWait(Check):

@@ -8,9 +8,7 @@ from dataclasses import replace
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Create, Launch, Opaque, Operation, Record, Synchronize, Wait
-
-Work = Copy | Launch | Opaque  # what runs on a stream
+from streamlint.operations import Conflict, Create, Operation, Record, Synchronize, Wait, Work
 
 
 class EventWaitBeforeRecord(Check):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.interpreter.trace import Trace, call_in_loop, call_trail
+from streamlint.interpreter.trace import Trace, round_trail
 from streamlint.operations import HostWait, Operation
 
 
@@ -93,14 +93,10 @@ class HiddenSyncInHotLoop(Check):
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what in ("device", "cache") or operation.loop is None:
             return
-        place = call_in_loop(operation, operation.loop)
         yield self.finding(
             operation,
             self._message(operation),
-            trail=(
-                Step(_loop(operation), operation.loop.span),
-                *(step for step in call_trail(operation) if step.span == place),
-            ),
+            trail=round_trail(operation, operation.loop),
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
         )
@@ -121,12 +117,12 @@ class HiddenSyncInHotLoop(Check):
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
         if wait.what == "upload":
-            return f"a constant is uploaded again in each {_rounds(wait)}: the host waits for the copy if the model is on a GPU"
+            return f"a constant is uploaded again in each {wait.round}: the host waits for the copy if the model is on a GPU"
         if wait.what == "size" and word in ("indexing", "slicing"):
-            return f"{word} with a value on the device makes the host wait for it in each {_rounds(wait)}"
+            return f"{word} with a value on the device makes the host wait for it in each {wait.round}"
         if wait.what == "size":
-            return f"{word} makes the host wait for the device in each {_rounds(wait)}: the size of its result is fetched"
-        return f"{word} makes the host wait for {wait.origin} in each {_rounds(wait)} if the model is on a GPU"
+            return f"{word} makes the host wait for the device in each {wait.round}: the size of its result is fetched"
+        return f"{word} makes the host wait for {wait.origin} in each {wait.round} if the model is on a GPU"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "upload":
@@ -136,11 +132,3 @@ class HiddenSyncInHotLoop(Check):
         if wait.what == "size":
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
-
-
-def _rounds(wait: HostWait) -> str:
-    return "training step" if wait.trains else "round of a loop"
-
-
-def _loop(wait: HostWait) -> str:
-    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_in_loop, call_trail
+from streamlint.findings import Finding
+from streamlint.interpreter.trace import Trace, round_trail
 from streamlint.operations import HostWait, Operation
 
 
@@ -63,32 +63,20 @@ class DeviceSyncInHotLoop(Check):
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:
             return
-        place = call_in_loop(operation, operation.loop)
         yield self.finding(
             operation,
             self._message(operation),
-            trail=(
-                Step(_loop(operation), operation.loop.span),
-                *(step for step in call_trail(operation) if step.span == place),
-            ),
+            trail=round_trail(operation, operation.loop),
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what},
         )
 
     def _message(self, wait: HostWait) -> str:
         if wait.what == "cache":
-            return f"the cache of the allocator is emptied in each {_rounds(wait)}: the host waits for the device and allocates anew"
-        return f"the host waits for the whole device in each {_rounds(wait)}: the GPU idles until the next work is issued"
+            return f"the cache of the allocator is emptied in each {wait.round}: the host waits for the device and allocates anew"
+        return f"the host waits for the whole device in each {wait.round}: the GPU idles until the next work is issued"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "cache":
             return "let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory"
         return "leave it out: reading a value waits for it; to wait for other streams, use wait_stream or an event"
-
-
-def _rounds(wait: HostWait) -> str:
-    return "training step" if wait.trains else "round of a loop"
-
-
-def _loop(wait: HostWait) -> str:
-    return "in every round of this loop, which trains" if wait.trains else "in every round of this loop"

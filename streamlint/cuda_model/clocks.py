@@ -87,7 +87,7 @@ class Clocks:
         clock = self.of(stream)
         self._barrier(stream, work, clock)
         # What the host thread has seen end is before anything it issues.
-        _join(clock, self.host(thread))
+        join(clock, self.host(thread))
         clock[stream] = clock.get(stream, 0) + 1
         return Stamp(stream, clock[stream])
 
@@ -95,9 +95,9 @@ class Clocks:
         if stream == NULL:
             if work in _ON_NULL and self._orders(_ON_NULL[work]):
                 for other in self.blocking:
-                    _join(clock, self.of(other))
+                    join(clock, self.of(other))
         elif stream in self.blocking and work in _ON_BLOCKING and self._orders(_ON_BLOCKING[work]):
-            _join(clock, self.of(NULL))
+            join(clock, self.of(NULL))
 
     def record(self, stream: str) -> Clock:
         """What an event recorded now stands for: the stream's work so far, and what the barrier puts before a record.
@@ -121,25 +121,25 @@ class Clocks:
         clock = self.of(stream)
         self._barrier(stream, Work.WAIT, clock)
         if self._orders("event-order"):
-            _join(clock, snapshot or {})
+            join(clock, snapshot or {})
 
     def synchronize(self, snapshot: Clock, thread: str = MAIN) -> None:
         """The host thread waits for ``snapshot``."""
-        _join(self.host(thread), snapshot)
+        join(self.host(thread), snapshot)
 
     def stream_work(self, stream: str) -> Clock:
         """What ``cudaStreamSynchronize`` waits for; of the null stream, blocking streams' work too."""
         clock = dict(self.of(stream))
         if stream == NULL and self._orders("null-synchronize-waits-for-blocking"):
             for other in self.blocking:
-                _join(clock, self.of(other))
+                join(clock, self.of(other))
         return clock
 
     def device_work(self, streams: Iterable[str] | None = None) -> Clock:
         """What ``cudaDeviceSynchronize`` waits for; ``streams`` names the device's, where there are several devices."""
         clock: Clock = {}
         for other in list(self.streams if streams is None else streams):
-            _join(clock, self.of(other))
+            join(clock, self.of(other))
         return clock
 
     def synchronize_stream(self, stream: str, thread: str = MAIN) -> None:
@@ -150,7 +150,7 @@ class Clocks:
 
     def join(self, thread: str, other: str) -> None:
         """What thread ``other`` has seen end, ``thread`` knows too (it was started by it, or joined it)."""
-        _join(self.host(thread), self.host(other))
+        join(self.host(thread), self.host(other))
 
     def host_sees(self, stamp: Stamp, thread: str = MAIN) -> bool:
         """Whether the host thread runs after this work has ended."""
@@ -174,7 +174,7 @@ def covers(clock: Clock, stamp: Stamp) -> bool:
     return clock.get(stamp.stream, 0) >= stamp.tick
 
 
-def _join(into: Clock, other: Clock) -> None:
+def join(into: Clock, other: Clock) -> None:
     for stream, tick in other.items():
         if into.get(stream, 0) < tick:
             into[stream] = tick

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Conflict, LoopFrame, Operation
+from streamlint.operations import Conflict, HostWait, LoopFrame, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +50,10 @@ def _inside(span: Span, outer: Span) -> bool:
 def call_trail(operation: Operation, words: str = "called from here") -> tuple[Step, ...]:
     """The calls that led to an operation, outermost first."""
     return tuple(Step(words, span) for span in operation.context.calls)
+
+
+def round_trail(wait: HostWait, loop: LoopFrame) -> tuple[Step, ...]:
+    """The loop whose rounds the host waits in, and the call in its body that led to the wait, where it is not the wait itself."""
+    place = call_in_loop(wait, loop)
+    words = "in every round of this loop, which trains" if wait.trains else "in every round of this loop"
+    return (Step(words, loop.span), *(step for step in call_trail(wait) if step.span == place))

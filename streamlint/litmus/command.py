@@ -108,7 +108,7 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
     _say(progress_line(tally))
     seed = None if options.pairs or programs is not None else options.seed
     document = report.document(tally, _facts(tally, options), seed)
-    _write(report.text(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options)
+    _write(document, report.text, options)
     if options.save:
         Path(options.save).write_text(report.programs_text(tally), encoding="utf-8")
     if not tally.runs:
@@ -132,9 +132,7 @@ def _self_test(options: argparse.Namespace, spawn: Spawn) -> int:
     finally:
         session.close()
     document = {"schema": report.SCHEMA, "platform": facts, "self_test": results}
-    _write(
-        report.self_test_text(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options
-    )
+    _write(document, report.self_test_text, options)
     return int(not all(result["caught"] for result in results))
 
 
@@ -143,14 +141,14 @@ def _recorded(options: argparse.Namespace) -> int:
     if options.self_test:
         rows = recorded.turned(runs, options.turn or list(FACTS))
         document: dict[str, Any] = {"schema": report.SCHEMA, "runs": len(runs), "self_test": rows}
-        text = report.turned_text(document)
+        full = report.turned_text
         wrong = not all(row["caught"] for row in rows)
     else:
         found = list(recorded.contradictions(runs, strengths()))
         document = report.recorded_document(len(runs), found)
-        text = report.recorded_text(document)
+        full = report.recorded_text
         wrong = bool(found)
-    _write(text if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False), options)
+    _write(document, full, options)
     return int(wrong)
 
 
@@ -196,7 +194,8 @@ def _facts(tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
     return evidence.platform_facts(tally.platform, options.device)
 
 
-def _write(text: str, options: argparse.Namespace) -> None:
+def _write(document: dict[str, Any], full: Callable[[dict[str, Any]], str], options: argparse.Namespace) -> None:
+    text = full(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False)
     if options.output_file:
         Path(options.output_file).write_text(text + "\n", encoding="utf-8")
     else:

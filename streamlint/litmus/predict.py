@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamlint.cuda_model import FACTS, Clocks, Strength
-from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers
+from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers, join
 from streamlint.cuda_model.effects import Effect, Lock, Locks, Scope, Work
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.litmus.capture import Captures
@@ -203,14 +203,14 @@ class _Run:
                 self.clocks.of(stream)[self.gate.stream] = self.gate.tick
         engine = self.engines.setdefault(effect.direction, {})
         if self._behind(engine) and self.decide("copies-of-a-direction-share-an-engine", index):
-            self.clocks.of(stream).update(_later(self.clocks.of(stream), engine))
+            join(self.clocks.of(stream), engine)
         self.clocks.issue(stream, effect.work)
         clock = self.clocks.of(stream)
         if effect.direction in (Direction.H2D, Direction.D2H):
-            engine.update(_later(engine, clock))
+            join(engine, clock)
         if effect.work is Work.PEER:
             for later in (self.peers, self.staging.setdefault(call.device, {})):
-                later.update(_later(later, clock))
+                join(later, clock)
         before = {**clock, stream: clock[stream] - 1}
         if not self._behind(clock) and leaves_a_mark(call):
             self.words.add(f"d{index}")
@@ -220,11 +220,11 @@ class _Run:
         """What a copy between devices is behind, beside its own stream's work."""
         mine = self.clocks.of(call.clock)
         if call.call == "memcpyPeer" and self.decide("peer-sync-is-a-barrier", index):
-            mine.update(_later(mine, self.clocks.device_work()))
+            join(mine, self.clocks.device_work())
         if not self.program.access and self.decide("peer-copies-without-access-serialise", -1):
             for device, staging in self.staging.items():
                 if device == call.device or self.decide("peer-copies-serialise-across-devices", index):
-                    mine.update(_later(mine, staging))
+                    join(mine, staging)
 
     def _awaited(self, scope: Scope, call: Call, before: Clock) -> Clock:
         if scope is Scope.BEFORE:
@@ -239,7 +239,7 @@ class _Run:
             return self.clocks.device_work()
         clock = self.clocks.device_work(stream for stream in self.clocks.streams if device_of(stream) == call.device)
         if self.decide("peer-copy-is-work-of-both-devices", -1):
-            clock.update(_later(clock, self.peers))
+            join(clock, self.peers)
         return clock
 
     # --- locks ------------------------------------------------------------------------------------------------------------------------
@@ -280,7 +280,3 @@ def _name(lock: Lock, call: Call) -> str:
     if lock is Lock.STREAM:
         return f"stream {call.clock}"
     return f"stream {NULL}" if lock is Lock.NULL_STREAM else lock.value
-
-
-def _later(one: Clock, other: Clock) -> Clock:
-    return {stream: max(one.get(stream, 0), tick) for stream, tick in other.items()}
