@@ -15,12 +15,16 @@ POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 
 
 def torch_module() -> Any:
-    """torch, if it was built for CUDA and sees the device; its allocator is kept to the lab's share of memory."""
+    """torch, if it was built for CUDA and sees the device; its allocator is kept to the lab's share of memory.
+
+    Its current stream is the default one again: a capture that failed leaves its own behind.
+    """
     torch: Any = importlib.import_module("torch")
     if torch.version.cuda is None or not torch.cuda.is_available():
         raise UnsupportedError("the installed torch has no CUDA")
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(min(1.0, POOL_BYTES / total))
+    torch.cuda.set_stream(torch.cuda.default_stream())
     return torch
 
 

@@ -20,6 +20,8 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     if not dist.is_available() or not dist.is_nccl_available():
         raise UnsupportedError("the installed torch has no NCCL")
     device = torch.device("cuda", torch.cuda.current_device())
+    if dist.is_initialized():  # by the misuse, which ran first
+        dist.destroy_process_group()
     dist.init_process_group("nccl", store=lab.keep(dist.HashStore()), rank=0, world_size=1, device_id=device)
     return Trial(lambda: lab.keep(snippet.average(parameters["count"])))
 
