@@ -14,58 +14,41 @@ from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
-from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, numba_cuda, torch_module
+from streamlint.verify.lab import Lab
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, numba_cuda
+from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, torch_loss_read
 
 RULE, NAME = "SL005", "d2h-read-before-sync"
 _STALE = "data race: the host reads before the copy has arrived"
-_COUNT = 1024
-_PINNED: dict[str, Any] = {"bytes": 4 * _COUNT, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
+_PINNED: dict[str, Any] = {"bytes": BYTES, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
 _PAGEABLE: dict[str, Any] = {**_PINNED, "memory": "pageable"}
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    torch = torch_module()
-    stream = lab.keep(torch.cuda.Stream())
-    loss = lab.keep(torch.zeros(1, device="cuda"))
-
-    def reset(number: int) -> object:
-        # torch's pinned blocks are reused: the poison is the last round's value, so each round needs another.
-        loss.fill_(float(number))
-        return float(number)
-
-    return Trial(lambda: snippet.read_loss(loss, stream), gate=handle_of(stream), reset=reset)
+    return torch_loss_read(lab, snippet.read_loss)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    stream = lab.stream(blocking=False)
-    losses, host = floats(lab, _COUNT), host_floats(lab, _COUNT, parameters["memory"])
-
-    def reset(number: int) -> object:
-        host[:] = -1.0
-        losses.fill(float(number))
-        return float(number * _COUNT)
-
-    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=stream.ptr, reset=reset)
+    return cupy_losses_read(lab, snippet.read_loss, parameters["memory"])
 
 
 def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     cuda, numpy = numba_cuda(), importlib.import_module("numpy")
     raw = lab.stream(blocking=False)
     stream = lab.keep(cuda.external_stream(raw.ptr))
-    losses, host = lab.keep(snippet.make_losses(_COUNT)), host_floats(lab, _COUNT, parameters["memory"])
+    losses, host = lab.keep(snippet.make_losses(COUNT)), host_floats(lab, COUNT, parameters["memory"])
 
     def reset(number: int) -> object:
         host[:] = -1.0
-        losses.copy_to_device(numpy.full(_COUNT, number, dtype=numpy.float32))
-        return float(number * _COUNT)
+        losses.copy_to_device(numpy.full(COUNT, number, dtype=numpy.float32))
+        return float(number * COUNT)
 
     return Trial(lambda: snippet.read_loss(losses, host, stream), gate=raw.ptr, reset=reset)
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
-    losses, host = floats(lab, _COUNT), host_floats(lab, _COUNT, parameters["memory"])
+    losses, host = floats(lab, COUNT), host_floats(lab, COUNT, parameters["memory"])
     read = function(library, "read_loss", ctypes.c_float, POINTER, POINTER, SIZE, POINTER)
 
     def reset(number: int) -> object:
@@ -73,7 +56,7 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
         losses.fill(float(number))
         return float(number)
 
-    return Trial(lambda: read(losses.data.ptr, host.ctypes.data, _COUNT, stream.ptr), gate=stream.ptr, reset=reset)
+    return Trial(lambda: read(losses.data.ptr, host.ctypes.data, COUNT, stream.ptr), gate=stream.ptr, reset=reset)
 
 
 CASES = (

@@ -5,56 +5,34 @@ With the writer behind a gate the reader runs all the same, and sees what the me
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, torch_module
+from streamlint.verify.templates._common import torch_module
+from streamlint.verify.templates._trials import BYTES, Turn, handed_on
 
 RULE, NAME = "SL006", "cross-stream-use-without-wait"
 _STALE = "data race: the second stream reads before the first has written"
-_COUNT = 1024
-_PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "stream": "non-blocking"}
-
-
-class _Round:
-    """The value that this round writes; the last round's is what a stale read sees."""
-
-    value = 0.0
-
-    def reset(self, number: int) -> object:
-        self.value = float(number)
-        return self.value * _COUNT
+_PARAMETERS: dict[str, Any] = {"bytes": BYTES, "stream": "non-blocking"}
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.keep(torch_module().cuda.Stream())
-    turn = _Round()
+    turn = Turn()
     return Trial(lambda: snippet.total(turn.value, stream), gate=handle_of(stream), reset=turn.reset)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
-    turn = _Round()
+    turn = Turn()
     return Trial(lambda: snippet.total(turn.value, first, second), gate=first.ptr, reset=turn.reset)
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    first, second = lab.stream(blocking=False), lab.stream(blocking=False)
-    source, between, host = floats(lab, _COUNT), floats(lab, _COUNT), host_floats(lab, _COUNT, "pinned")
-    pass_on = function(library, "pass_on", ctypes.c_float, POINTER, POINTER, POINTER, SIZE, POINTER, POINTER)
-
-    def reset(number: int) -> object:
-        source.fill(float(number))
-        return float(number)
-
-    def call() -> object:
-        return pass_on(source.data.ptr, between.data.ptr, host.ctypes.data, _COUNT, first.ptr, second.ptr)
-
-    return Trial(call, gate=first.ptr, reset=reset)
+    return handed_on(lab, library)
 
 
 CASES = (

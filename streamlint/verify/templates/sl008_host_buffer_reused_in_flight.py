@@ -14,32 +14,22 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import POINTER, floats, function, torch_module
+from streamlint.verify.templates._trials import BYTES, Turn
 
 RULE, NAME = "SL008", "host-buffer-reused-in-flight"
 _SECOND = "data race: the copy reads the buffer after the host has filled it again"
-_COUNT = 1024
-_PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "direction": "h2d", "memory": "pinned", "stream": "non-blocking"}
-
-
-class _Round:
-    """The value that this round uploads."""
-
-    value = 0.0
-
-    def reset(self, number: int) -> object:
-        self.value = float(number)
-        return self.value * _COUNT
+_PARAMETERS: dict[str, Any] = {"bytes": BYTES, "direction": "h2d", "memory": "pinned", "stream": "non-blocking"}
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.keep(torch_module().cuda.Stream())
-    turn = _Round()
+    turn = Turn()
     return Trial(lambda: snippet.uploaded(turn.value, stream), gate=handle_of(stream), reset=turn.reset)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
-    turn = _Round()
+    turn = Turn()
     return Trial(lambda: snippet.uploaded(turn.value, stream), gate=stream.ptr, reset=turn.reset)
 
 
@@ -47,13 +37,8 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
     target = floats(lab, 1)
     uploaded = function(library, "uploaded", ctypes.c_float, ctypes.c_float, POINTER, POINTER)
-    value = [0.0]
-
-    def reset(number: int) -> object:
-        value[0] = float(number)
-        return value[0]
-
-    return Trial(lambda: uploaded(value[0], target.data.ptr, stream.ptr), gate=stream.ptr, reset=reset)
+    turn = Turn(copies=1)
+    return Trial(lambda: uploaded(turn.value, target.data.ptr, stream.ptr), gate=stream.ptr, reset=turn.reset)
 
 
 CASES = (

@@ -8,42 +8,26 @@ from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
-from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, torch_module
+from streamlint.verify.lab import Lab
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats
+from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, torch_loss_read
 
 RULE, NAME = "SL014", "legacy-sync-misses-nonblocking"
 _STALE = "data race: the default stream is synchronized, and the old value is read"
-_COUNT = 1024
-_PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
+_PARAMETERS: dict[str, Any] = {"bytes": BYTES, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    torch = torch_module()
-    stream = lab.keep(torch.cuda.Stream())
-    loss = lab.keep(torch.zeros(1, device="cuda"))
-
-    def reset(number: int) -> object:
-        loss.fill_(float(number))
-        return float(number)
-
-    return Trial(lambda: snippet.read_back(loss, stream), gate=handle_of(stream), reset=reset)
+    return torch_loss_read(lab, snippet.read_back)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    stream = lab.stream(blocking=False)
-    losses, host = floats(lab, _COUNT), host_floats(lab, _COUNT, "pinned")
-
-    def reset(number: int) -> object:
-        host[:] = -1.0
-        losses.fill(float(number))
-        return float(number * _COUNT)
-
-    return Trial(lambda: snippet.read_back(losses, host, stream), gate=stream.ptr, reset=reset)
+    return cupy_losses_read(lab, snippet.read_back, parameters["memory"])
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
-    source, between, host = floats(lab, _COUNT), floats(lab, _COUNT), host_floats(lab, _COUNT, "pinned")
+    source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
     read_back = function(library, "read_back", ctypes.c_float, POINTER, POINTER, POINTER, SIZE, POINTER)
 
     def reset(number: int) -> object:
@@ -52,7 +36,7 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
         return float(number)
 
     def call() -> object:
-        return read_back(source.data.ptr, between.data.ptr, host.ctypes.data, _COUNT, stream.ptr)
+        return read_back(source.data.ptr, between.data.ptr, host.ctypes.data, COUNT, stream.ptr)
 
     return Trial(call, gate=stream.ptr, reset=reset)
 
