@@ -31,7 +31,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
     report = Report(files=len(sources))
     program = Program()
     for source in sources:
-        _lower(source, options, program, report)
+        lower(source, options, program, report)
     analysis = Analysis(program, options)
     found: list[Finding] = []
     for part in shared(analysis.check, list(program.files), jobs):
@@ -44,7 +44,8 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
     return report
 
 
-def _lower(source: Source, options: Options, program: Any, report: Report) -> None:
+def lower(source: Source, options: Options, program: Any, report: Report) -> None:
+    """Add a source to a program; the report learns where it cannot be read."""
     from streamlint.frontends import UnreadableSource
 
     language = "cuda" if source.language == "cuda" else "python"
@@ -52,10 +53,10 @@ def _lower(source: Source, options: Options, program: Any, report: Report) -> No
         return  # Cython has no front end yet
     try:
         if language == "cuda":
-            from streamlint.frontends.cuda import lower
+            from streamlint.frontends.cuda import lower as to_module
         else:
-            from streamlint.frontends.python import lower
-        module = lower(source.path, source.text)
+            from streamlint.frontends.python import lower as to_module
+        module = to_module(source.path, source.text)
     except UnreadableSource as error:
         report.problems.append(Problem(source.path, error.message, error.row, error.column))
         return

@@ -80,8 +80,7 @@ class _Run:
             self.report.files += 1
             self.report.problems.append(Problem(file.path, str(error)))
             return
-        generated = data.startswith(HIPIFIED) or (data.startswith(CYTHONIZED) and file.settings.default_excludes)
-        if file.given or not generated:
+        if not is_generated(data, file):
             self.take(file, data)
 
     def take(self, file: Found, data: bytes) -> None:
@@ -142,7 +141,7 @@ class _Run:
             by_file[finding.span.file].append(finding)
         kept: list[Finding] = []
         for file in sorted(by_file.keys() | self._commented):
-            ran = self._codes(file)
+            ran = codes_of(self._files[file])
             mine = [finding for finding in by_file[file] if finding.code in ran]
             kept += self._after_comments(file, mine, ran) if file in self._commented else mine
         return kept
@@ -153,22 +152,29 @@ class _Run:
         self.report.problems += outcome.problems
         return outcome.findings + (suppress.unused(file, outcome.suppressions, ran) if UNUSED in ran else [])
 
-    def _codes(self, file: str) -> frozenset[str]:
-        settings = self._files[file].settings
-        path, ignored = Path(os.path.abspath(file)), frozenset[str]()
-        for pattern, words in settings.per_file_ignores:
-            negated = pattern.glob.startswith("!")
-            plain = dataclasses.replace(pattern, glob=pattern.glob.removeprefix("!"))
-            if matches(plain, path) != negated:
-                ignored |= expand(words)
-        return settings.codes - ignored
-
     def _forget_texts(self) -> None:
         """Keep only the texts that findings show, and read those that the engine did not hand over."""
         spans = [span for finding in self.report.findings for span in (finding.span, *(step.span for step in finding.trail))]
         wanted = {span.file for span in spans}
         texts = self.report.texts
         self.report.texts = {file: texts[file] if file in texts else _text(file) for file in sorted(wanted)}
+
+
+def is_generated(data: bytes, file: Found) -> bool:
+    """Whether a file was written by a tool from another file at hand; what the user names is read all the same."""
+    return not file.given and (data.startswith(HIPIFIED) or (data.startswith(CYTHONIZED) and file.settings.default_excludes))
+
+
+def codes_of(file: Found) -> frozenset[str]:
+    """The rules that are on for a file: without those that the configuration ignores there."""
+    settings = file.settings
+    path, ignored = Path(os.path.abspath(file.path)), frozenset[str]()
+    for pattern, words in settings.per_file_ignores:
+        negated = pattern.glob.startswith("!")
+        plain = dataclasses.replace(pattern, glob=pattern.glob.removeprefix("!"))
+        if matches(plain, path) != negated:
+            ignored |= expand(words)
+    return settings.codes - ignored
 
 
 def _text(file: str) -> str:

@@ -33,6 +33,8 @@ def main(words: list[str]) -> int:
     if options.show_files:
         return _show_files(options, resolver)
     targets = _targets(options, resolver)
+    if options.explain_silence:
+        return _explain_silence(options, resolver, targets)
     report = _lint(options, resolver)
     _demand_files(options, report.files)
     _print_findings(options, report, targets)
@@ -72,6 +74,20 @@ def _lint(options: argparse.Namespace, resolver: Resolver) -> Report:
     return linter.run(options.paths, resolver, coverage, options.jobs)
 
 
+def _explain_silence(options: argparse.Namespace, resolver: Resolver, targets: list[tuple[str, str | None]]) -> int:
+    """Answers why no finding stands at a line: in JSON where that is asked for, else as text."""
+    from streamlint.silence import explain
+
+    answer = explain(options.paths, options.explain_silence, resolver, options.jobs)
+    for format, file in targets:
+        text = json.dumps(answer.as_json(), indent=2) + "\n" if format.startswith("json") else answer.as_text()
+        if file is None:
+            sys.stdout.write(text)
+        else:
+            _write(file, text)
+    return CLEAN
+
+
 def _targets(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str, str | None]]:
     """Formats, and the file that each is written to (None: stdout)."""
     asked = options.output_format or [resolver.of_folder(Path.cwd()).output_format]
@@ -94,10 +110,14 @@ def _print_findings(options: argparse.Namespace, report: Report, targets: list[t
         if file is None:
             sys.stdout.write(text)
             continue
-        try:
-            Path(file).write_bytes(text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+        _write(file, text)
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).write_bytes(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool) -> str:

@@ -75,6 +75,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
+    group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line")
     group.add_argument("--timings", action="store_true", help="say where the time went")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     group.add_argument("-v", "--verbose", action="store_true", help="say more about what was done")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -52,36 +53,47 @@ def settle(run: Run) -> None:
     """Turn the waits that stand in hot loops, in each of their rounds, into operations at the end of the path."""
     if not run.peeks:
         return
-    answers: Settled | None = None
+    settled = functools.cache(run.origins.settled)
     seen: set[tuple[object, ...]] = set()
     for found in run.peeks:
         place = (found.span, found.context.calls, found.what)
         if place in seen:
             continue
-        loop = _hot_loop(run, found)
-        trains = loop is not None
-        if loop is None and run.settings.all_loops:
-            loop = _other_loop(run, found)
-        if loop is None or _measures(loop, found):
-            continue
-        origin: Origin | None = None
-        if found.what not in (DEVICE, CACHE):
-            answers = answers or run.origins.settled()
-            origin = answers.origin(found.value) if found.value is not None else None
-            if not _on_device(found, origin):
-                continue
-        stands = _stands(found, loop)
-        if stands is None or not all(each_round(stand, loop[0]) for stand in stands):
-            continue
-        if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains and _is_shown(found.value)):
-            continue
-        if found.what == UPLOAD and not _uploads_constant(stands[-1]):
+        operation = _judged(run, found, settled)
+        if isinstance(operation, str):
+            run.passed_over.append((found, operation))
             continue
         seen.add(place)
-        reason = origin.text if origin is not None else ""
-        operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
+
+
+def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWait | str:
+    """The wait as an operation; else why it is no hazard."""
+    loop = _hot_loop(run, found)
+    trains = loop is not None
+    if loop is None and run.settings.all_loops:
+        loop = _other_loop(run, found)
+    if loop is None:
+        return "it stands in no loop that trains"
+    if _measures(loop, found):
+        return "the code around it tests or measures: waits are its purpose"
+    origin: Origin | None = None
+    if found.what not in (DEVICE, CACHE):
+        origin = settled().origin(found.value) if found.value is not None else None
+        if not _on_device(found, origin):
+            return "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
+    stands = _stands(found, loop)
+    if stands is None:
+        return "the way from the loop to it cannot be followed"
+    if not all(each_round(stand, loop[0]) for stand in stands):
+        return "it is not met in each round: a condition, or a way out of the loop, stands before it"
+    if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains and _is_shown(found.value)):
+        return "the round needs the value: a decision, a message or a result depends on it"
+    if found.what == UPLOAD and not _uploads_constant(stands[-1]):
+        return "what is uploaded differs from round to round"
+    reason = origin.text if origin is not None else ""
+    return ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
 
 
 def _is_shown(value: Value | None) -> bool:

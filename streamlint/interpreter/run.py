@@ -176,6 +176,8 @@ class Run:
         self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
         self.origins = Origins()
         self.peeks: list[Peek] = []
+        self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why
+        self.reached: set[tuple[str, int]] | None = None  # rows of the statements that were run, where somebody asks
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ def execute(run: Run, body: list[p.Statement]) -> None:
     """Run the statements in order."""
     for statement in body:
         run.step()
+        if run.reached is not None:
+            run.reached.add((run.file.path, statement.at[0]))
         _EXECUTORS[type(statement)](run, statement)
 
 

@@ -1,0 +1,180 @@
+"""From a place to the reasons for its silence: first those that need no run, then what the paths of the program tell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from streamlint import engine, precedence, suppress
+from streamlint.analysis import Analysis
+from streamlint.config import Resolver, Settings
+from streamlint.errors import ConfigError, PathError
+from streamlint.files import Found, discover, left_out, shown
+from streamlint.findings import Finding, Report
+from streamlint.interpreter.index import Program
+from streamlint.layout import Layout, layout
+from streamlint.linter import codes_of, is_generated
+from streamlint.options import Options, Source
+from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.rules import all_rules
+from streamlint.silence.answer import Answer
+from streamlint.silence.line import Line, dig
+from streamlint.triggers import relevant
+from streamlint.workers import shared
+
+ALL_LOOPS = "all-loops"
+
+
+def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: int = 1) -> Answer:
+    """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted.
+
+    Raises ConfigError for a place that is none, PathError for a file that does not exist.
+    """
+    file, row = _place(place)
+    answer = Answer(file, row)
+    found = discover(paths, resolver).files
+    mine = next((item for item in found if item.path == file), None)
+    if mine is None:
+        _not_met(answer, file, resolver)
+        return answer
+    text = _read(answer, mine)
+    if text is None:
+        return answer
+    places = layout(text, mine.language)
+    rows = text.splitlines()
+    if row > len(rows):
+        raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
+    answer.source = rows[row - 1].strip()
+    if not relevant(mine.language, mine.settings.models)(text.encode()):
+        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it")
+        return answer
+    _run(answer, mine, text, places, found, jobs)
+    return answer
+
+
+def _place(text: str) -> tuple[str, int]:
+    file, colon, row = text.rpartition(":")
+    if not colon or not row.isdigit() or not int(row):
+        raise ConfigError(f"--explain-silence: expected FILE:LINE, not '{text}'")
+    if not os.path.isfile(file):
+        raise PathError(f"{file}: no such file")
+    return shown(file), int(row)
+
+
+def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
+    """A file that this run would not read."""
+    path = Path(os.path.abspath(file))
+    settings = resolver.of_file(path)
+    if language_of(file) is None:
+        answer.add("unread", "the file's name is none of a language that is read")
+    elif left_out(path, False, settings):
+        answer.add("unread", "the file is excluded: by a pattern of the configuration, by default or by .gitignore (--no-default-excludes)")
+    else:
+        answer.add("unread", "the file lies outside of the paths that were given")
+
+
+def _read(answer: Answer, found: Found) -> str | None:
+    """The file's text; None where it cannot be read or is not looked at."""
+    try:
+        data = read_bytes(found.path)
+        if is_generated(data, found):
+            answer.add("unread", "the file is generated, and was not named itself")
+            return None
+        return decode(data, found.language)[0]
+    except Unreadable as error:
+        answer.add("unread", f"the file cannot be read: {error}")
+        return None
+
+
+def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Found], jobs: int) -> None:
+    options = replace(mine.settings.options(False), codes=frozenset())
+    if mine.language == "cython":
+        answer.add("unread", "Cython has no front end yet: nothing in this file was looked at")
+        return
+    report, program = Report(), Program()
+    engine.lower(Source(mine.path, text, mine.language), options, program, report)
+    if report.problems:
+        problem = report.problems[0]
+        answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
+        return
+    _lower_others(program, options, mine, found)
+    parts = list(shared(Analysis(program, options).check, list(program.files), jobs))
+    raw = [finding for part in parts for finding in part.findings]
+    rows = places.statement_at(answer.row)
+    if _found(answer, mine, text, raw, rows):
+        return
+    wide = replace(options, hidden_sync=ALL_LOOPS)
+    if options.hidden_sync != ALL_LOOPS and (opted := _at(_check(program, wide, mine.path), mine.path, rows)):
+        for finding in opted:
+            answer.add("hidden", f'`{finding.name}` looks at this loop only with hidden-sync = "all-loops" (--preview)', finding.code)
+    _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
+    for part in parts:
+        for problem in part.problems:
+            if problem.file == mine.path:
+                answer.add("cut", f"{problem.message}: nothing was found there")
+    dig(answer, Line(program, options, mine.path, rows, places))
+
+
+def _lower_others(program: Program, options: Options, mine: Found, found: list[Found]) -> None:
+    for other in found:
+        if other is mine or other.settings is not mine.settings:
+            continue
+        try:
+            data = read_bytes(other.path)
+            if not is_generated(data, other) and relevant(other.language, other.settings.models)(data):
+                engine.lower(Source(other.path, decode(data, other.language)[0], other.language), options, program, Report())
+        except Unreadable:
+            continue
+
+
+def _check(program: Program, options: Options, path: str) -> list[Finding]:
+    analysis = Analysis(program, options)
+    return [f for name, file in program.files.items() if file.path == path for f in analysis.check(name).findings]
+
+
+def _at(findings: list[Finding], file: str, rows: tuple[int, int]) -> list[Finding]:
+    return [f for f in findings if f.span.file == file and rows[0] <= f.span.row <= rows[1]]
+
+
+def _found(answer: Answer, mine: Found, text: str, raw: list[Finding], rows: tuple[int, int]) -> bool:
+    """Findings that do stand at the line, and why they are not shown."""
+    kept = _at(list(precedence.winners(raw)), mine.path, rows)
+    selected = codes_of(mine)
+    visible = [f for f in kept if f.code in selected]
+    outcome = suppress.suppress(mine.path, text, mine.language, visible, require_reasons=mine.settings.require_reasons)
+    for finding in kept:
+        if finding.code not in selected:
+            answer.add("hidden", _unselected(finding, mine.settings), finding.code)
+        elif any(f.span == finding.span and f.code == finding.code for f in outcome.findings):
+            answer.add("found", f"this line is not silent: {finding.message}", finding.code)
+        else:
+            comment = next(s.comment.row for s in outcome.suppressions if finding.code in s.used)
+            answer.add("hidden", f"suppressed by the comment in line {comment}", finding.code, comment)
+    lost = _at(raw, mine.path, rows) if not kept else []
+    for finding in lost:
+        cause = next((w for w in precedence.winners(raw) if finding.code in w.related), None)
+        if cause is not None:
+            where = f"the finding {cause.code} in line {cause.span.row}, which names the cause"
+            answer.add("given-way", f"gives way to {where}", finding.code, cause.span.row)
+    return bool(kept) or bool(answer.reasons)
+
+
+def _unselected(finding: Finding, settings: Settings) -> str:
+    default = all_rules()[finding.code].default
+    if finding.code in settings.codes:
+        return "a per-file ignore of the configuration turns the rule off for this file"
+    if default == "preview" and not settings.preview:
+        return f"the rule is in preview: pass --preview, or --select {finding.code}"
+    if default == "off":
+        return f"the rule is off by default: pass --extend-select {finding.code}"
+    return "the rule is not among those that were selected"
+
+
+def _told_elsewhere(answer: Answer, file: str, rows: tuple[int, int], findings: list[Finding]) -> None:
+    """Findings that name the line in their trail: one finding stands for several places."""
+    for finding in findings:
+        if any(step.span.file == file and rows[0] <= step.span.row <= rows[1] for step in finding.trail):
+            where = f"line {finding.span.row}" + (f" of {finding.span.file}" if finding.span.file != file else "")
+            answer.add("given-way", f"the finding in {where} names this line in its trail", finding.code, finding.span.row)

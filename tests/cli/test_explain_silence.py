@@ -1,0 +1,262 @@
+"""``check --explain-silence``: for each way in which a line can be silent, a program and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streamlint import cli
+
+TORCH = "import torch\n\n\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def ask(capsys, row, *words, path="a.py"):
+    code = cli.main(["check", ".", "--explain-silence", f"{path}:{row}", *words])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, ""), err
+    return out
+
+
+def said(capsys, text, needle, *words, path="a.py"):
+    """The answer for the line that holds the needle, as text."""
+    Path(path).write_text(text)
+    row = next(row for row, line in enumerate(text.split("\n"), 1) if needle in line)
+    return ask(capsys, row, *words, path=path)
+
+
+def test_a_file_without_a_trigger(capsys):
+    assert "no trigger word of a rule's library occurs" in said(capsys, "x = 1\n", "x = 1")
+
+
+def test_a_file_that_is_excluded(capsys):
+    Path("tests").mkdir()
+    answer = said(capsys, TORCH + "x = torch.zeros(2).cuda()\n", "zeros", path="tests/a.py")
+    assert "the file is excluded" in answer
+
+
+def test_a_file_beside_the_paths(capsys):
+    Path("lib").mkdir()
+    Path("b.py").write_text(TORCH)
+    assert cli.main(["check", "lib", "--explain-silence", "b.py:1"]) == 0
+    assert "outside of the paths" in capsys.readouterr().out
+
+
+def test_a_file_that_does_not_parse(capsys):
+    assert "could not be parsed" in said(capsys, TORCH + "def f(:\n    torch.cuda.synchronize()\n", "synchronize")
+
+
+def test_cython_is_not_read(capsys):
+    assert "Cython has no front end" in said(capsys, "import torch.cuda\nx = torch.cuda.Stream()\n", "Stream", path="a.pyx")
+
+
+UPLOAD = "def load(batch):\n    return batch.to('cuda', non_blocking=True){comment}\n"
+
+
+def test_memory_of_a_parameter_is_unknown(capsys):
+    answer = said(capsys, TORCH + UPLOAD.format(comment=""), "return batch")
+    assert "line 5 is a copy to the device, asynchronous (torch.Tensor.to)" in answer
+    assert "SL001: needs pageable memory; the host memory of the copy in line 5 is unknown (parameter `batch`)" in answer
+
+
+PAGEABLE = "def load():\n    batch = torch.zeros(4096, 4096)\n    return batch.to('cuda', non_blocking=True){comment}\n"
+
+
+def test_a_line_that_is_not_silent(capsys):
+    assert "SL001: this line is not silent: asynchronous copy from pageable memory" in said(
+        capsys, TORCH + PAGEABLE.format(comment=""), "return"
+    )
+
+
+def test_a_comment_hides_it(capsys):
+    text = TORCH + PAGEABLE.format(comment="  # streamlint: ignore[SL001] once")
+    assert "SL001: suppressed by the comment in line 6" in said(capsys, text, "return")
+
+
+def test_a_rule_that_was_not_selected(capsys):
+    text = TORCH + PAGEABLE.format(comment="")
+    assert "SL001: the rule is not among those that were selected" in said(capsys, text, "return", "--ignore", "SL001")
+    assert "SL001: a per-file ignore" in said(capsys, text, "return", "--per-file-ignores", "*.py:SL001")
+
+
+def test_a_rule_in_preview(capsys):
+    text = TORCH + (
+        "import torch.distributed as dist\n\n\ndef log(loss):\n    total = loss.detach().clone().cuda()\n"
+        "    work = dist.all_reduce(total, async_op=True)\n    work.wait()\n    return total.item()\n"
+    )
+    assert "SL011: the rule is in preview: pass --preview" in said(capsys, text, "return total")
+
+
+def test_a_rule_that_is_off(capsys):
+    text = TORCH + "def turn(done):\n    while not done.query():\n        pass\n\n\ndef go():\n    turn(torch.cuda.Event())\n"
+    assert "SL024: the rule is off by default: pass --extend-select SL024" in said(capsys, text, "while not")
+
+
+READ = TORCH + (
+    "def fetch(x: torch.Tensor, foo=print):\n"
+    "    out = torch.empty(10, pin_memory=True)\n"
+    "    side = torch.cuda.Stream()\n"
+    "    y = x.cuda()\n"
+    "    side.wait_stream(torch.cuda.current_stream())\n"
+    "    with torch.cuda.stream(side):\n"
+    "        out.copy_(y, non_blocking=True)\n"
+    "    {order}\n"
+    "    return out.numpy().sum()\n"
+)
+ORDERED = "SL005: the read in line 12 is ordered after the copy in line 10: "
+
+
+def test_a_synchronization_orders_it(capsys):
+    answer = said(capsys, READ.format(order="side.synchronize()"), "return out")
+    assert ORDERED + "`side.synchronize()` in line 11 makes the host wait for the stream made in line 6" in answer
+
+
+def test_the_copys_own_line_tells_the_same(capsys):
+    assert ORDERED in said(capsys, READ.format(order="side.synchronize()"), "out.copy_")
+
+
+def test_a_call_into_the_dark_is_named(capsys):
+    text = TORCH + "def step(opt):\n    torch.cuda.synchronize()\n    opt.zero_grad()\n"
+    assert "line 6 calls `opt.zero_grad`, whose body is not at hand" in said(capsys, text, "zero_grad")
+
+
+def test_nothing_reads_what_a_copy_fills(capsys):
+    text = TORCH + "def fetch(x: torch.Tensor):\n    y = x.cuda()\n    y.to('cpu', non_blocking=True)\n"
+    assert "the copy in line 6: nothing in view uses the memory behind it" in said(capsys, text, "non_blocking")
+
+
+def test_nothing_is_in_flight_at_the_start(capsys):
+    text = TORCH + (
+        "class Out:\n"
+        "    def __init__(self):\n        self.out = torch.empty(8, pin_memory=True)\n\n"
+        "    def fill(self, x: torch.Tensor):\n        self.out.copy_(x.cuda(), non_blocking=True)\n\n"
+        "    def show(self):\n        return self.out.numpy().sum()\n"
+    )
+    answer = said(capsys, text, "return self")
+    assert "no device work on the memory is in view before it; a function is taken to begin with nothing in flight" in answer
+
+
+def test_two_orders_are_both_named(capsys):
+    answer = said(capsys, READ.format(order="side.synchronize(); torch.cuda.synchronize()"), "return out")
+    assert "makes the host wait for the stream made in line 6, and " in answer
+    assert "makes the host wait for the whole device" in answer
+
+
+def test_an_opaque_call_may_wait(capsys):
+    answer = said(capsys, READ.format(order="foo(side)"), "return out")
+    assert ORDERED + "the opaque call `foo(side)` in line 11 receives the stream and may wait for it" in answer
+
+
+def test_a_wait_orders_streams(capsys):
+    text = TORCH + (
+        "def split(x: torch.Tensor):\n"
+        "    y = x.cuda() + 1\n"
+        "    side = torch.cuda.Stream()\n"
+        "    side.wait_stream(torch.cuda.current_stream())\n"
+        "    with torch.cuda.stream(side):\n"
+        "        return y * 2\n"
+    )
+    answer = said(capsys, text, "return y")
+    assert "SL006: the launch in line 9 is ordered after the launch in line 5: `side.wait_stream" in answer
+
+
+def test_a_copy_that_waits_for_itself(capsys):
+    text = TORCH + "def fetch(x: torch.Tensor):\n    y = x.cuda()\n    out = y.to('cpu')\n    return out.numpy().sum()\n"
+    assert "SL005: needs an asynchronous copy; the copy in line 6 is synchronous: the host waits for it" in said(capsys, text, "return out")
+
+
+def test_the_default_streams_barrier(capsys):
+    text = (
+        "#include <cuda_runtime.h>\n"
+        "__global__ void fill(float *p);\n"
+        "void work(size_t n) {\n"
+        "    float *p;\n"
+        "    cudaMalloc(&p, n);\n"
+        "    cudaStream_t s;\n"
+        "    cudaStreamCreate(&s);\n"
+        "    fill<<<1, 32, 0, s>>>(p);\n"
+        "    cudaMemsetAsync(p, 0, n, 0);\n"
+        "}\n"
+    )
+    answer = said(capsys, text, "MemsetAsync", path="a.cu")
+    assert "SL006: the launch in line 9 is ordered after the launch in line 8: the default stream and the streams around it wait" in answer
+
+
+LOOP = TORCH + (
+    "def train(model, opt, data):\n    for x in data:\n        loss = model(x.cuda()).sum()\n        loss.backward()\n        opt.step()\n"
+)
+
+
+def test_a_read_that_is_not_met_in_each_round(capsys):
+    text = LOOP.replace("for x in data", "for i, x in enumerate(data)") + "        if i % 100 == 0:\n            print(loss.item())\n"
+    assert "SL020: `print(loss.item())` may make the host wait, but it is not met in each round" in said(capsys, text, "print")
+
+
+def test_a_read_in_no_training_loop(capsys):
+    text = TORCH + "def show(rows):\n    for row in rows:\n        print(row.cuda().item())\n"
+    assert "it stands in no loop that trains" in said(capsys, text, "print")
+
+
+def test_a_branch_tests_is_cuda(capsys):
+    text = TORCH + (
+        "def load(x: torch.Tensor, y):\n    if x.is_cuda:\n        y = torch.zeros(8).to(x.device, non_blocking=True)\n    return y.sum()\n"
+    )
+    assert "the branch in line 5 tests `if x.is_cuda:`" in said(capsys, text, "return y")
+
+
+def test_a_line_that_no_path_reaches(capsys):
+    text = TORCH + "def load(x):\n    if False:\n        return x.cuda(non_blocking=True)\n    return x.cuda()\n"
+    answer = said(capsys, text, "non_blocking")
+    assert "no path that was run comes here: the branch in line 5 (`if False:`) went the other way" in answer
+
+
+def test_code_behind_a_return(capsys):
+    text = TORCH + "def load(x):\n    return x.cuda()\n    x = torch.zeros(2)\n"
+    assert "no path that was run comes here: the last line that was run before it is 5" in said(capsys, text, "zeros")
+
+
+def test_nothing_of_interest(capsys):
+    text = TORCH + "def load(x):\n    n = 3 + 4\n    return x.cuda(), n\n"
+    assert "nothing at this line is an operation that a rule looks at" in said(capsys, text, "3 + 4")
+
+
+def test_nothing_that_runs(capsys):
+    assert "stands in no function" in said(capsys, TORCH + "def load(x):\n    return x.cuda()\n", "import torch")
+
+
+def test_a_budget_that_is_spent(capsys):
+    turns = "        for b in range(4):\n            for c in range(4):\n                for d in range(4):\n"
+    body = "".join(f"                    x = (x * {number} + a) * b - c + d\n" for number in range(60))
+    text = TORCH + "def load(x):\n    for a in range(4):\n" + turns + body + "    return x.cuda(non_blocking=True)\n"
+    assert "`load` was cut: its budget of 40,000 steps is spent" in said(capsys, text, "return x")
+
+
+def test_one_finding_stands_for_several_reads(capsys):
+    text = LOOP + "        a = loss.item()\n        b = loss.item()\n        print(a, b)\n"
+    assert "SL020: the finding in line 9 names this line in its trail" in said(capsys, text, "b = loss")
+
+
+def test_json(capsys):
+    Path("a.py").write_text(TORCH + UPLOAD.format(comment=""))
+    answer = json.loads(ask(capsys, 5, "--output-format", "json"))
+    assert (answer["filename"], answer["row"], answer["source"]) == ("a.py", 5, "return batch.to('cuda', non_blocking=True)")
+    (reason,) = (reason for reason in answer["reasons"] if reason["code"] == "SL001")
+    assert reason == {
+        "kind": "facts",
+        "code": "SL001",
+        "message": "needs pageable memory; the host memory of the copy in line 5 is unknown (parameter `batch`)",
+        "lines": [5],
+    }
+
+
+@pytest.mark.parametrize("place", ["a.py", "a.py:x", "a.py:0", "a.py:99", "b.py:1"])
+def test_a_place_that_is_none(capsys, place):
+    Path("a.py").write_text(TORCH)
+    assert cli.main(["check", ".", "--explain-silence", place]) == 2
+    assert place.partition(":")[0] in capsys.readouterr().err
