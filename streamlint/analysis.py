@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streamlint.checks.base import Check, registry
 from streamlint.findings import Finding, Problem
+from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
@@ -57,8 +58,19 @@ class Analysis:
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
         everything = len(needs) + len(training) < len(self.checks)
         wide = self.settings.all_loops
+        yield from self._bound(file)
         for root in roots_of(file):
             if everything or (needs and _wanted(root, needs)) or (training and is_training(root, wide) and _wanted(root, training)):
+                yield root
+
+    def _bound(self, file: File) -> Iterator[Root]:
+        """What the file binds to Python, for the checks that ask for it."""
+        needs: Needs = tuple(check.needs for check in self.checks if check.from_python)
+        if not needs:
+            return
+        for binding in bindings_of(file):
+            root = Root(file, binding.thunk, None, binding)
+            if keeps_gil(file, binding) and (binding.is_constructor or _wanted(root, needs)):
                 yield root
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
@@ -68,9 +80,11 @@ class Analysis:
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned)
             for check in self.checks:
+                if root.binding is not None and not check.from_python:
+                    continue
                 for operation in trace.operations:
                     yield from check.on_operation(operation, trace)
-            for conflict in list(trace.conflicts):
+            for conflict in list(trace.conflicts) if root.binding is None else ():
                 settled = explorer.settled(run, conflict)
                 if settled is not None:
                     for check in self.checks:

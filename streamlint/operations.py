@@ -98,6 +98,18 @@ class Refusal:
     depth: int = 0  # of calls in progress where the capture began
 
 
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The GIL is held by a function that Python calls. ``kind``: binding (which can be told to release it), or function (it must itself).
+
+    ``place`` is the binding, or the function; ``depth`` the number of calls in progress where the function's own statements stand.
+    """
+
+    kind: str
+    place: Span
+    depth: int = 0
+
+
 @dataclass(eq=False, slots=True)
 class Operation:
     """Something that a path did. ``index`` is its place on the path; ``span`` the API's own name; ``api`` the library."""
@@ -110,6 +122,7 @@ class Operation:
     trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to tell them
     guesses: tuple[str, ...] = ()  # atoms that were decided without evidence before it, in order
     refused: Refusal | None = None  # by a stream capture
+    gil: Holding | None = None  # who holds the GIL meanwhile, where that is known
 
 
 @dataclass(eq=False, slots=True)
@@ -257,7 +270,9 @@ class Create(Operation):
 
 @dataclass(eq=False, slots=True)
 class Destroy(Operation):
-    """A stream, an event, a handle or a graph is destroyed."""
+    """A stream, an event, a handle or a graph is destroyed. ``what`` is event where it is one for sure."""
+
+    what: str = ""
 
 
 @dataclass(eq=False, slots=True)

@@ -19,14 +19,30 @@ def relevant(language: str, user_models: Iterable[tuple[str, Mapping[str, Any]]]
 @functools.cache
 def builtin(language: str) -> frozenset[str]:
     """The triggers of the shipped models. Python and Cython see those of C++ as well: C++ stands in strings, and is called by name."""
-    from streamlint.config import parse_toml
-
     words: set[str] = set()
-    for path in sorted(MODELS.glob("*.toml")):
-        head = parse_toml(path.read_bytes().partition(b"\n[")[0], path.name)  # the head ends where the first table begins
+    for head in _heads():
         if language != "cuda" or head.get("language") == "cuda":
             words.update(head.get("triggers", ()))
     return frozenset(words)
+
+
+@functools.cache
+def seam(language: str) -> Relevant:
+    """The test whether a file may call another's functions from Python: it counts only beside a file that mentions CUDA."""
+    return _matcher(_seams(language))
+
+
+@functools.cache
+def _seams(language: str) -> frozenset[str]:
+    return frozenset(word for head in _heads() if head.get("language") == language for word in head.get("seams", ()))
+
+
+@functools.cache
+def _heads() -> tuple[dict[str, Any], ...]:
+    """The heads of the shipped model files: what stands before the first table."""
+    from streamlint.config import parse_toml
+
+    return tuple(parse_toml(path.read_bytes().partition(b"\n[")[0], path.name) for path in sorted(MODELS.glob("*.toml")))
 
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:
@@ -41,7 +57,7 @@ def _user_words(table: Mapping[str, Any]) -> list[str]:
 @functools.cache
 def _matcher(words: frozenset[str]) -> Relevant:
     if not words:
-        return lambda data: True
+        return lambda data: False
     from ahocorasick_rs import BytesAhoCorasick
 
     automaton = BytesAhoCorasick([word.encode() for word in sorted(words)])

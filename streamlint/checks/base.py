@@ -43,6 +43,8 @@ class Check:
     needs: ClassVar[tuple[tuple[tuple[str, ...], ...], ...]] = ()
     # A function is a root for this check only where it trains: where it holds a hot loop, or is the step of an optimizer.
     in_training: ClassVar[bool] = False
+    # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
+    from_python: ClassVar[bool] = False
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """Called for each operation of a finished path, in order."""

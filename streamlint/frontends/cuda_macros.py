@@ -16,6 +16,23 @@ from streamlint.frontends.cuda_preprocess import Macro, Preprocessed, masked
 MAX_DEPTH = 6
 _BUDGET = 6_000_000
 
+# Macros of Python's C API (and PyTorch's around it) that stand where a statement would, without a semicolon.
+PYTHON_MACROS = {
+    name: Macro(name, None, False, body)
+    for name, body in {
+        "Py_BEGIN_ALLOW_THREADS": "{ PyThreadState* _save = PyEval_SaveThread();",
+        "Py_BLOCK_THREADS": "PyEval_RestoreThread(_save);",
+        "Py_UNBLOCK_THREADS": "_save = PyEval_SaveThread();",
+        "Py_END_ALLOW_THREADS": "PyEval_RestoreThread(_save); }",
+        "Py_RETURN_NONE": "return Py_None",
+        "Py_RETURN_TRUE": "return Py_True",
+        "Py_RETURN_FALSE": "return Py_False",
+        "PyObject_HEAD": "PyObject ob_base;",
+        "HANDLE_TH_ERRORS": "{",
+        "END_HANDLE_TH_ERRORS": "}",
+    }.items()
+}
+
 _BODY_TOKEN = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")|(?P<paste>\s*##\s*)|#\s*(?P<quoted>[A-Za-z_]\w*)|(?P<word>[A-Za-z_]\w*)')
 _API = re.compile(r"(?:cuda|cu|nccl|cublas|cudnn|cufft|cusparse|curand)[A-Z_]\w*")
 _KEYWORD = re.compile(r"__\w+__|__restrict|defined|public|private|protected|if|for|while|return|const|inline|static|virtual|final|override")
@@ -42,7 +59,7 @@ class Expander:
 
     def __init__(self, source: Preprocessed) -> None:
         self.source = source
-        self.macros: dict[str, Macro] = {}
+        self.macros: dict[str, Macro] = dict(PYTHON_MACROS)
         self.pending = list(reversed(source.definitions))
         names = {name for _, name, macro in source.definitions if macro and not _is_foreign(macro)}
         lower = sorted((name for name in names if len(name) == 1 or not name[0].isupper()), key=len, reverse=True)

@@ -51,7 +51,7 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value |
     run.current = {"torch": Stream("null", "ambient", None, "torch", STREAM_TYPES["torch"])}
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
-        with run.machine.aside(), run.within(beside=spawn.beside, **plain):
+        with run.machine.aside(), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
             result = body()
             spawn.leaves_work = bool(run.machine.clocks.in_flight(["null"]))
             return result

@@ -37,6 +37,7 @@ from streamlint.interpreter.values import (
 
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
     """Run a body at hand in place, or make the call opaque where that is not possible."""
+    callee = run.program.with_body(callee)
     function = callee.function
     if is_declaration(function) and callee.file.is_cuda:
         return _declared_only(run, callee, arguments, site)

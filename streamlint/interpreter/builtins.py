@@ -323,6 +323,8 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
         if receiver.items:
             return receiver.items.pop(0 if name == "popleft" or (given and _integer(given[0]) == 0) else -1)
         return items.element_of(run, receiver, name)
+    if name in ("front", "back"):
+        return receiver.items[0 if name == "front" else -1] if receiver.items else items.element_of(run, receiver, name)
     if name == "clear":
         if receiver.items is not None:
             receiver.items.clear()

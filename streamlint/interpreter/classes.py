@@ -61,6 +61,9 @@ def find_method(run: Run, definition: p.Class, file: File, name: str, arity: int
             if not fitting and overloads:
                 fitting = [f for f in source.functions.get(f"{owner.qualname}::{name}", ()) if not is_declaration(f)] or bodies or overloads
             overloads = fitting
+        if overloads and file.is_cuda and is_declaration(overloads[0]):
+            linked = run.program.definition(overloads[0], source)
+            return (linked[0], owner, linked[1]) if linked is not None else (overloads[0], owner, source)
         if overloads:
             return overloads[0], owner, source
     return None

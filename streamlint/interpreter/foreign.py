@@ -67,7 +67,7 @@ def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
     element = run.file.resolve_type(kind.args[0])
     row = type_row(run, element)
     if (
-        (row is not None and row.kind != "buffer")
+        (row is not None and (row.kind != "buffer" or row.space == "unknown"))
         or class_of(run, element) is not None
         or element.pointers
         or element.name in (*pointers.SMART, *SEQUENCES)
@@ -98,7 +98,7 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
     elif not made.file.is_cuda and is_dataclass(made.definition):
         _foreign_fields(run, value)
         return value
-    with run.within(setup=True, loops=(), guards=(), callback=None):
+    with run.within(setup=True, loops=(), guards=(), callback=None), run.machine.gil.entered(None):
         construct(run, value, arguments, site)
     _widen(run, value)
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from streamlint.program import (
 if TYPE_CHECKING:
     from streamlint.interpreter.handles import Handles
     from streamlint.interpreter.relevance import Relevance
+    from streamlint.interpreter.values import FunctionValue
 
 
 def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
@@ -96,6 +97,16 @@ class File:
     _settings: dict[str, bool] | None = None
     _relevance: Relevance | None = None
     _handles: Handles | None = None
+    _called_by_python: frozenset[str] | None = None
+
+    @property
+    def called_by_python(self) -> frozenset[str]:
+        """C++: the functions that stand in tables of Python's C API."""
+        if self._called_by_python is None:
+            from streamlint.interpreter.bindings import called_by_python
+
+            self._called_by_python = called_by_python(self) if self.is_cuda else frozenset()
+        return self._called_by_python
 
     def leaves_unbound(self, handle: Expression | None) -> bool:
         """Whether the code at hand makes this library handle (``plan_``, ``ctx->blas``) and gives it no stream anywhere."""
@@ -186,6 +197,11 @@ def is_declaration(function: Function) -> bool:
     return function.line_text.startswith("declaration:")
 
 
+def _is_linked(function: Function) -> bool:
+    """Whether other files can call it: host code that is not private to its file."""
+    return function.space == "host" and (bool(function.class_name) or not function.static)
+
+
 def choose_overload(found: list[Function], arity: int | None) -> Function | None:
     """The overload that takes ``arity`` arguments; a body is preferred to a declaration."""
     if not found:
@@ -211,6 +227,38 @@ class Program:
     _owners: dict[int, File] = field(default_factory=dict)
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
+    _bodies: dict[tuple[str, str], list[tuple[Function, File]]] | None = None
+    _linked: dict[int, tuple[Function, File] | None] = field(default_factory=dict)
+
+    def with_body(self, value: FunctionValue) -> FunctionValue:
+        """A function that is only declared where it was found: with its body, if one file at hand defines it."""
+        if not value.file.is_cuda or not is_declaration(value.function):
+            return value
+        found = self.definition(value.function, value.file)
+        return replace(value, function=found[0], file=found[1]) if found is not None else value
+
+    def definition(self, declared: Function, file: File) -> tuple[Function, File] | None:
+        """C++: the body of a function that ``file`` only declares. Several files may define one of that name: it must be plain which."""
+        if id(declared) not in self._linked:
+            self._linked[id(declared)] = found = self._link(declared, file)
+            if found is not None:
+                for own, other in zip(found[0].params, declared.params, strict=True):
+                    own.default = own.default or other.default
+        return self._linked[id(declared)]
+
+    def _link(self, declared: Function, file: File) -> tuple[Function, File] | None:
+        if self._bodies is None:
+            self._bodies = {}
+            for other in self.files.values():
+                if other.is_cuda:
+                    for function, _ in functions_of(other.module):
+                        if not is_declaration(function):
+                            self._bodies.setdefault((function.class_name, function.qualname), []).append((function, other))
+        name = declared.qualname
+        held = self._bodies.get((declared.class_name, name), [])
+        fitting = [(f, home) for f, home in held if len(f.params) == len(declared.params) and _is_linked(f)]
+        including = [(f, home) for f, home in fitting if file in self.included(home)] or fitting
+        return including[0] if len({home.path for _, home in including}) == 1 else None
 
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""

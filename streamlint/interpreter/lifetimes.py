@@ -7,6 +7,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import find_method
+from streamlint.interpreter.gil import GUARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -62,6 +63,8 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
         _emit_free(run, value, span)
     elif isinstance(value, Handle) and pointers.is_smart(value):
         pointers.end(run, value, span)
+    elif isinstance(value, Handle) and GUARD in value.attrs:
+        run.machine.gil.back()
 
 
 def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:

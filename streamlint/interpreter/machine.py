@@ -13,6 +13,7 @@ from dataclasses import replace
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
 from streamlint.interpreter.captures import Captures
+from streamlint.interpreter.gil import Gil
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
@@ -56,6 +57,7 @@ class Machine:
         self.ambient = False
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
+        self.gil = Gil()
 
     # --- values -----------------------------------------------------------------------------------------------------------------
 
@@ -79,6 +81,7 @@ class Machine:
         capture = self.captures.step
         operation.context = self.context if capture is None else replace(self.context, capture=capture)
         operation.guesses = tuple(self.guesses)
+        operation.gil = self.gil.held
         self.operations.append(operation)
         return operation
 

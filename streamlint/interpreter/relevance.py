@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.interpreter.index import File
+from streamlint.interpreter.index import File, is_declaration
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
@@ -154,9 +154,16 @@ class Relevance:
             }
             found: list[p.Function] = []
             for name in sorted(names):
-                found.extend(f for f in self._named(name) if f is not function)
+                found.extend(self._defined(f) for f in self._named(name) if f is not function)
             self._callees[key] = found
         return self._callees[key]
+
+    def _defined(self, function: p.Function) -> p.Function:
+        """C++: the body of a declaration, where another file has it."""
+        if not self.file.is_cuda or not is_declaration(function):
+            return function
+        found = self.file.program.definition(function, self.file.program.owner(function, self.file))
+        return found[0] if found is not None else function
 
     def _named(self, name: str) -> Iterable[p.Function]:
         if self._methods is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
+from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
@@ -35,7 +37,10 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
-from streamlint.operations import Evidence, Memory
+from streamlint.operations import Evidence, Holding, Memory
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.bindings import Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Root:
     file: File
     function: p.Function | None = None
     definition: p.Class | None = None
+    binding: Binding | None = None  # what is run is the function that Python calls through it; ``function`` stands for the binding
 
     @property
     def qualname(self) -> str:
@@ -91,7 +97,11 @@ def _has_body(function: p.Function) -> bool:
 def run_root(run: Run, root: Root) -> None:
     """Run a root once, on the path that the run's forced decisions choose."""
     with run.entered(Frame(None, root.file, Environment(), qualname="<module>"), None), contextlib.suppress(Signal):
-        if root.function is None:
+        if root.binding is not None:
+            from streamlint.interpreter.bindings import run_binding
+
+            run_binding(run, root.file, root.binding)
+        elif root.function is None:
             _run_module(run, root)
         else:
             _run_function(run, root, root.function)
@@ -129,17 +139,25 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     run.machine.ambient = not root.file.is_cuda
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
-    result = run_body(
-        run,
-        value,
-        environment,
-        None,
-        setup=is_setup,
-        teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
-    )
+    with run.machine.gil.entered(_entered_by_python(run, root, function)):
+        result = run_body(
+            run,
+            value,
+            environment,
+            None,
+            setup=is_setup,
+            teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
+        )
     if run.settings.all_loops and is_framework_step(function, root.definition, root.file):
         run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
+
+
+def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:
+    """Who holds the GIL when a root begins; None where its callers are not known to."""
+    if root.file.is_cuda and function.name in root.file.called_by_python:
+        return held_by_function(run.span(function.at), 0)
+    return None
 
 
 def _read_by_caller(run: Run, root: Root, result: Value) -> None:

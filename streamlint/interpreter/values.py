@@ -218,6 +218,7 @@ class Device(Value):
     text: str = ""
     trail: tuple[Step, ...] = ()
     pinned: bool = False  # tensor options (C++) that ask for pinned memory
+    of: Buffer | None = None  # where it was asked of a buffer
 
     @property
     def term(self) -> str:

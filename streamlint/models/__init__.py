@@ -18,7 +18,7 @@ else:
 
 __all__ = ["ModelError", "Models", "Row", "TypeRow", "builtin", "load", "load_file"]
 
-HEAD = {"library", "triggers", "version", "type", "call", "attribute", "constant"}
+HEAD = {"library", "triggers", "seams", "version", "type", "call", "attribute", "constant"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ A model file is TOML. Its head says ``library`` (a short name), ``language`` (``
 bytes or more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version``
 (1). Then come tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``.
 
+``seams`` are words of files that may call such a file's functions from Python: they count only where another file mentions CUDA.
+
 **Names.** ``names`` is one name or a list. Python: the dotted path at its public home (``torch.cuda.Stream``), methods as
 ``Type.method`` (``torch.Tensor.copy_``). C++: as qualified in source (``cudaMemcpyAsync``, ``at::cuda::getCurrentCUDAStream``,
 ``thrust::sort``), methods as ``Type::method`` (``thrust::device_vector::resize``). ``*`` matches any run of characters; exact names win
@@ -299,6 +301,11 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "get": ("takes a value from another process or thread", {"local": "bool"}),
     "pipe": ("the two ends of a pipe between processes", {"type": "text"}),
+    "gil": (
+        "Python's GIL is let go (drop), taken (take), or as it was before (back); scope: for as long as the object lives",
+        {"part": "word drop|take|back", "scope": "bool", "type": "text"},
+    ),
+    "bind": ("a method of a module or class that makes functions known to Python, which calls them with the GIL held", {}),
     "exit": ("does not return", {}),
     "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),
 }

@@ -53,7 +53,7 @@ class Case:
     stem: str
     trial: Callable[[Lab, Any, Mapping[str, Any]], Trial]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()  # beside the API itself: nvcc, ninja
+    needs: tuple[str, ...] = ()  # beside the API itself: nvcc, ninja, python-headers
     builds: bool = False  # importing the snippet compiles it
 
     @property

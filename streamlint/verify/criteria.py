@@ -17,6 +17,7 @@ Figures = Mapping[str, Any]
 # between is noise or something unknown, and is not decided.
 WAITS = (0.8, 1.2)
 DOES_NOT_WAIT = 0.2
+LONG_BEATS = 20  # a call that is shorter than this many beats of the other thread says nothing of the GIL
 DEARER = 1.1  # less than a tenth more is no cost worth a word
 
 
@@ -35,6 +36,7 @@ class Experiment(str, enum.Enum):
 
     HOST_WAITS = "host-waits"
     THREAD_HELD = "thread-held"
+    GIL_HELD = "gil-held"
     STREAMS_SERIALISE = "streams-serialise"
     DATA_RACE = "data-race"
     DEADLOCK = "deadlock"
@@ -94,6 +96,23 @@ def thread_held(figures: Figures) -> Outcome:
     if free == runs:
         return Outcome(False, f"the other thread's launch returned in {runs} of {runs} runs while the gate was shut")
     return Outcome(None, f"the other thread's launch was held in {runs - free} of {runs} runs")
+
+
+def gil_held(figures: Figures) -> Outcome:
+    """No other Python thread runs. Figures: ``inside_ms`` (how long each call took), ``beats`` (how far another thread counted meanwhile),
+    ``beat_ms`` (how long it sleeps between two).
+    """
+    inside, beats, beat = list(figures.get("inside_ms", ())), list(figures.get("beats", ())), float(figures.get("beat_ms", 1.0))
+    if not inside or len(inside) != len(beats):
+        return Outcome(None, "no run")
+    if min(inside) < LONG_BEATS * beat:
+        return Outcome(None, f"the call took {min(inside):.1f} ms: too short to see whether another thread runs")
+    text = f"another Python thread counted to {min(beats)} to {max(beats)} while the call took {min(inside):.0f} to {max(inside):.0f} ms"
+    if max(beats) <= 1:
+        return Outcome(True, f"{text}, in {len(beats)} runs")
+    if all(number >= 0.25 * spent / beat for number, spent in zip(beats, inside, strict=True)):
+        return Outcome(False, f"{text}, in {len(beats)} runs")
+    return Outcome(None, text)
 
 
 def streams_serialise(figures: Figures) -> Outcome:
@@ -168,6 +187,7 @@ def dearer(misuse: Figures, remedy: Figures) -> Judgement:
 CRITERIA = {
     Experiment.HOST_WAITS: host_waits,
     Experiment.THREAD_HELD: thread_held,
+    Experiment.GIL_HELD: gil_held,
     Experiment.STREAMS_SERIALISE: streams_serialise,
     Experiment.DATA_RACE: data_race,
     Experiment.DEADLOCK: deadlock,

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from streamlint.verify.runner import STARTUP_S, Job
 from streamlint.verify.watchdog import Child
 
 NVCC_S = 120.0
+PYTHON_HEADERS = "python-headers"
 BUILD_S = 300.0  # a torch extension, once per machine
 
 # What would change the semantics under test: serialised launches, another default stream, no caching, few hardware queues.
@@ -98,6 +100,9 @@ class Device:
             if requirement in ("nvcc", "ninja"):
                 if shutil.which(requirement) is None:
                     return f"{requirement} is not on PATH"
+            elif requirement == PYTHON_HEADERS:
+                if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
+                    return "Python's headers are not installed"
             elif importlib.util.find_spec(requirement) is None:
                 return f"{requirement} is not installed"
         return None
@@ -143,7 +148,8 @@ def compile_library(source: Path, arch: str) -> tuple[str, str | None]:
     folder.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(suffix=".so", dir=folder)
     os.close(handle)
-    command = [nvcc, "-shared", "-Xcompiler", "-fPIC", f"-arch={target}", str(source), "-o", scratch]
+    headers = f"-I{sysconfig.get_paths()['include']}"
+    command = [nvcc, "-shared", "-Xcompiler", "-fPIC", f"-arch={target}", headers, str(source), "-o", scratch]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=NVCC_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:

@@ -19,6 +19,8 @@ RACE_GATE_MS = 15.0
 GRACE_MS = 40.0  # how long work on another stream or thread may take to show that it is free
 HELD_ROUNDS = 5
 CATCH_UP_S = 5.0
+LAPSE_S = 0.2  # device time after which a gate opens that no Python thread may be able to open
+BEAT_S = 0.002
 COST_RUNS = 21
 
 
@@ -101,6 +103,38 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     return {"runs": HELD_ROUNDS, "returned_before": before, "first_inside": inside}
 
 
+def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
+    """While one thread is in the call, behind a gate that lapses by itself, another Python thread counts: how far does it come?"""
+    _warm(lab, trial)
+    beats: list[float] = []
+    stop = threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            beats.append(time.perf_counter())
+            time.sleep(BEAT_S)
+
+    counter = threading.Thread(target=count, daemon=True)
+    counter.start()
+    inside: list[float] = []
+    counted: list[int] = []
+    try:
+        for number in range(HELD_ROUNDS):
+            trial.reset(number + 1)
+            lab.settle()
+            with lab.gate(trial.gate, lapses_s=LAPSE_S):
+                start = time.perf_counter()
+                kept = trial.call()
+                end = time.perf_counter()
+            del kept
+            inside.append(round((end - start) * 1e3, 3))
+            counted.append(sum(start + BEAT_S < beat < end - BEAT_S for beat in list(beats)))
+    finally:
+        stop.set()
+        counter.join(CATCH_UP_S)
+    return {"inside_ms": inside, "beats": counted, "beat_ms": BEAT_S * 1e3}
+
+
 def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
     """Shut stream A, run the call, mark stream B: is the mark there before A opens?"""
     _warm(lab, trial)
@@ -172,6 +206,7 @@ def costs(lab: Lab, trial: Trial) -> dict[str, Any]:
 EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
     Experiment.HOST_WAITS: host_waits,
     Experiment.THREAD_HELD: thread_held,
+    Experiment.GIL_HELD: gil_held,
     Experiment.STREAMS_SERIALISE: streams_serialise,
     Experiment.DATA_RACE: data_race,
     Experiment.DEADLOCK: deadlock,

@@ -5,7 +5,8 @@ Dangers first. A gate is a kernel that spins. While it spins:
 * **a process that dies leaves it running** until its limit; the limit is therefore part of the kernel and counts device time, so that no
   gate outlives ``LIMIT_S`` whatever happens to the host;
 * **a host thread that waits for the gated stream and is also the one to open the gate deadlocks** until the limit. A gate is therefore
-  opened by a thread of its own, which needs the GIL: a call that holds the GIL while it waits makes the gate give up;
+  opened by a thread of its own, which needs the GIL: a call that holds the GIL while it waits makes the gate give up
+  (unless that is the question: such a gate is given a short limit, and expected to lapse);
 * **a gate that gave up yields no number**: what was measured behind it is void, and :class:`GateGaveUpError` says so;
 * **loading a kernel may wait for the device** under the context's lock (CUDA C++ Programming Guide, lazy loading). Every kernel must
   have run once before a gate shuts; experiments run the program once with no gate for that;
@@ -108,8 +109,8 @@ class Lab:
     def _launch(self, kernel: Any, stream: int, *arguments: Any) -> None:
         kernel((1,), (1,), arguments, stream=self.cupy.cuda.ExternalStream(stream))
 
-    def _launch_gate(self, stream: int) -> None:
-        limit = self.cupy.uint64(int(LIMIT_S * 1e9))
+    def _launch_gate(self, stream: int, limit_s: float = LIMIT_S) -> None:
+        limit = self.cupy.uint64(int(limit_s * 1e9))
         self._launch(self._gate, stream, self._word(1), self._word(2), self._word(3), limit)
 
     def stream(self, *, blocking: bool = False) -> Any:
@@ -160,16 +161,16 @@ class Lab:
             time.sleep(0.0005)
         return self.marked(token)
 
-    def gate(self, stream: int) -> Gate:
-        """A gate on the raw stream handle; shut it with ``with``."""
-        return Gate(self, stream)
+    def gate(self, stream: int, lapses_s: float = 0.0) -> Gate:
+        """A gate on the raw stream handle; shut it with ``with``. ``lapses_s``: it is meant to open by itself after that device time."""
+        return Gate(self, stream, lapses_s)
 
 
 class Gate:
     """Holds a stream shut from ``__enter__`` until it is opened; leaving the block opens it and waits for the device."""
 
-    def __init__(self, lab: Lab, stream: int) -> None:
-        self._lab, self._stream = lab, stream
+    def __init__(self, lab: Lab, stream: int, lapses_s: float = 0.0) -> None:
+        self._lab, self._stream, self._lapses_s = lab, stream, lapses_s
         self._opener: threading.Thread | None = None
         self._cancel = threading.Event()
         self.opened_at: float | None = None  # time.perf_counter, seconds
@@ -178,7 +179,7 @@ class Gate:
         lab = self._lab
         for slot in (1, 2, 3):
             lab._set(slot, 0)
-        lab._launch_gate(self._stream)
+        lab._launch_gate(self._stream, self._lapses_s or LIMIT_S)
         end = time.perf_counter() + START_S
         while not lab._get(2):  # the kernel's own word that it runs, not a sleep
             if time.perf_counter() > end:
@@ -220,5 +221,5 @@ class Gate:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.open()
         self._lab.settle()
-        if kind is None and self.gave_up:
+        if kind is None and self.gave_up and not self._lapses_s:
             raise GateGaveUpError(f"the gate gave up by itself after {LIMIT_S:.0f} s, so there is no number")

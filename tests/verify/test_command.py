@@ -22,6 +22,7 @@ from streamlint.verify.watchdog import Message
 SHOWN: dict[Experiment, dict[str, Any]] = {
     Experiment.HOST_WAITS: {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [20.1, 60.1, 120.1]},
     Experiment.THREAD_HELD: {"runs": 5, "returned_before": 0},
+    Experiment.GIL_HELD: {"inside_ms": [200.0] * 5, "beats": [0] * 5, "beat_ms": 2.0},
     Experiment.STREAMS_SERIALISE: {"runs": 5, "started_before": 0, "finished_after": 5, "host_waited": False},
     Experiment.DATA_RACE: {"runs": 20, "wrong": 20},
     Experiment.DEADLOCK: {"ended": False, "waited_s": 3.0},
@@ -31,6 +32,7 @@ SHOWN: dict[Experiment, dict[str, Any]] = {
 NOT_SHOWN: dict[Experiment, dict[str, Any]] = {
     Experiment.HOST_WAITS: {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [0.1, 0.1, 0.1]},
     Experiment.THREAD_HELD: {"runs": 5, "returned_before": 5},
+    Experiment.GIL_HELD: {"inside_ms": [200.0] * 5, "beats": [90] * 5, "beat_ms": 2.0},
     Experiment.STREAMS_SERIALISE: {"runs": 5, "started_before": 5, "finished_after": 5, "host_waited": False},
     Experiment.DATA_RACE: {"runs": 20, "wrong": 0},
     Experiment.DEADLOCK: {"ended": True, "waited_s": 0.1},

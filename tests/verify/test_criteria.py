@@ -54,6 +54,15 @@ def test_thread_held(before: int, shown: bool | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("beats", "inside", "shown"),
+    [([0, 1], [200.0, 201.0], True), ([80, 90], [200.0, 201.0], False), ([0, 90], [200.0, 201.0], None), ([0, 0], [200.0, 3.0], None)],
+)
+def test_gil_held(beats: list[int], inside: list[float], shown: bool | None) -> None:
+    assert outcome(Experiment.GIL_HELD, {"beats": beats, "inside_ms": inside, "beat_ms": 2.0}).shown is shown
+    assert outcome(Experiment.GIL_HELD, {}).shown is None
+
+
+@pytest.mark.parametrize(
     ("before", "after", "waited", "shown"),
     [(0, 5, False, True), (5, 5, False, False), (3, 5, False, None), (0, 4, False, None), (0, 5, True, None)],
 )

@@ -66,12 +66,12 @@ class FakeLab(Lab):
         self.streams[stream].work.put(lambda: self._set(4, token))
         return token
 
-    def _launch_gate(self, stream: int) -> None:
+    def _launch_gate(self, stream: int, limit_s: float = 0.0) -> None:
         def spin() -> None:
             if self.dead:
                 return
             self._set(2, 1)
-            end = time.perf_counter() + lab.LIMIT_S
+            end = time.perf_counter() + (limit_s or lab.LIMIT_S)
             while not self._get(1) and time.perf_counter() < end:
                 time.sleep(0.0002)
             if not self._get(1):
@@ -121,6 +121,21 @@ def test_thread_held_reports_a_failing_thread(fake: FakeLab) -> None:
             raise ValueError("boom")
 
     assert EXPERIMENTS[Experiment.THREAD_HELD](fake, Trial(fails_later)) == {"failure": "ValueError: boom"}
+
+
+def test_gil_held(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``ctypes.PyDLL`` keeps the GIL around a call, ``ctypes.CDLL`` does not."""
+    monkeypatch.setattr(experiments, "HELD_ROUNDS", 2)
+    monkeypatch.setattr(experiments, "LAPSE_S", 0.01)
+    assert _shown(Experiment.GIL_HELD, fake, Trial(lambda: ctypes.PyDLL(None).usleep(100_000))) is True
+    assert _shown(Experiment.GIL_HELD, fake, Trial(lambda: ctypes.CDLL(None).usleep(100_000))) is False
+    assert _shown(Experiment.GIL_HELD, fake, Trial(lambda: None)) is None
+
+
+def test_a_gate_may_be_meant_to_lapse(fake: FakeLab) -> None:
+    with fake.gate(0, lapses_s=0.01) as gate:
+        fake.synchronize(0)
+        assert gate.gave_up
 
 
 def test_streams_serialise(fake: FakeLab) -> None:

@@ -35,6 +35,7 @@ def test_every_snippet_is_used() -> None:
         ("SL003", {"torch", "cupy", "numba", "cuda"}),
         ("SL004", {"cupy", "numba", "cuda"}),
         ("SL005", {"torch", "cupy", "numba", "cuda"}),
+        ("SL009", {"cuda"}),
         ("SL011", {"torch"}),
         ("SL013", {"torch", "cupy", "cuda"}),
         ("SL022", {"torch"}),

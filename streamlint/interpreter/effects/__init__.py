@@ -180,6 +180,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         copies,
         devices,
         factories,
+        gil,
         host,
         launches,
         memory,
@@ -192,7 +193,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
     )
 
     modules = (
-        *(callbacks, captures, channels, collectives, copies, devices, factories, host, launches, memory),
+        *(callbacks, captures, channels, collectives, copies, devices, factories, gil, host, launches, memory),
         *(streams, threads, transfers, views, work, workers),
     )
     return {name: action for module in modules for name, action in module.EFFECTS.items()}

@@ -23,7 +23,7 @@ def _callback(call: Call) -> Value:
     run.machine.callback(ops.Callback(call.span, call.library, call.name, stream=stream, body_known=known))
     if function is not None and run.context.callback is None:
         step = Step("registered as a host callback here", call.span)
-        with run.within(callback=step, loops=(), guards=()):
+        with run.within(callback=step, loops=(), guards=()), run.machine.gil.entered(None):
             _run_callback(call, function, stream)
     return call.status()
 

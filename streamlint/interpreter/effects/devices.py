@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Const, Device, LibraryName, Opaque, Value
+from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence
 
 
@@ -67,9 +67,16 @@ def _device(call: Call) -> Value:
     value = call.value("from")
     if value is None:
         return Device("device", Evidence.LITERAL) if call.library in ("cupy", "numba", "cuda_python") else Device("unknown")
-    made = as_device(call.run, value) or Device("unknown", text=value.term)
+    made = as_device(call.run, value) or (_device_of(value) if isinstance(value, Buffer) else Device("unknown", text=value.term))
     options = call.receiver
     return replace(made, pinned=True) if isinstance(options, Device) and options.pinned else made
+
+
+def _device_of(buffer: Buffer) -> Device:
+    storage = buffer.storage
+    if storage.on_device:
+        return Device("device", Evidence(max(storage.evidence, Evidence.DERIVED)), trail=storage.trail, of=buffer)
+    return Device("host", Evidence.DERIVED, of=buffer) if storage.on_host else Device("unknown", text=buffer.term, of=buffer)
 
 
 def _pinned_options(call: Call) -> Value:

@@ -11,7 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.peeks import CAST, READ, peek
 from streamlint.interpreter.run import RaiseSignal, Run, family
-from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Reference, Series, Table, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 
 
@@ -115,6 +115,7 @@ def _read(call: Call) -> Value:
 def _none(call: Call) -> Value:
     result = call.text("result", "scalar")
     shown = call.value("on_device")
+    shown = shown.of if isinstance(shown, Device) else shown
     if isinstance(shown, Buffer) and shown.storage.memory is Memory.UNKNOWN and not shown.storage.host:
         shown.storage.memory, shown.storage.evidence = Memory.DEVICE, Evidence.DERIVED
     if result == "none":

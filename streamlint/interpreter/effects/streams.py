@@ -364,7 +364,8 @@ def _bind_stream(call: Call) -> Value:
 
 
 def _destroy(call: Call) -> Value:
-    call.run.machine.note(ops.Destroy(call.span, call.library, call.name))
+    what = "event" if isinstance(call.value("of"), Event) or "EventDestroy" in call.name else ""
+    call.run.machine.note(ops.Destroy(call.span, call.library, call.name, what=what))
     return call.status()
 
 

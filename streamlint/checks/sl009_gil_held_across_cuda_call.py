@@ -1,0 +1,164 @@
+"""SL009 gil-held-across-cuda-call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.base import Category, Check
+from streamlint.findings import Finding, Step
+from streamlint.interpreter.trace import Trace
+from streamlint.operations import (
+    Alloc,
+    Callback,
+    Copy,
+    Destroy,
+    Direction,
+    Evidence,
+    Free,
+    Launch,
+    Memory,
+    Operation,
+    Synchronize,
+)
+
+
+class GilHeldAcrossCudaCall(Check):
+    """A function that Python calls waits for the GPU without releasing the GIL.
+
+    ## What it does
+    Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions, that wait for the device, or
+    for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, allocations and
+    frees that go to the driver, host functions that are registered, events that are destroyed.
+
+    ## Why is this bad
+    No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
+    for needs the GIL itself (a host function, a thread that has to launch the other half of a collective), the program hangs. pybind11 and
+    nanobind never release the GIL by themselves.
+
+    ## Example
+    ```cuda
+    #include <pybind11/pybind11.h>
+    #include <cuda_runtime.h>
+    namespace py = pybind11;
+
+    void finish(uintptr_t stream) { cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(stream)); }
+
+    PYBIND11_MODULE(pipeline, m) {
+      m.def("finish", &finish);
+    }
+    ```
+
+    ## Use instead
+    ```cuda
+    #include <pybind11/pybind11.h>
+    #include <cuda_runtime.h>
+    namespace py = pybind11;
+
+    void finish(uintptr_t stream) { cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(stream)); }
+
+    PYBIND11_MODULE(pipeline, m) {
+      m.def("finish", &finish, py::call_guard<py::gil_scoped_release>());
+    }
+    ```
+
+    ## When it is fine
+    Operators of ``TORCH_LIBRARY`` (PyTorch releases the GIL around them), functions called through ``ctypes.CDLL`` and cffi (both release
+    it), functions that only launch, query or record. A function that needs Python objects before and after can release it in a block of its
+    own: ``py::gil_scoped_release``, ``Py_BEGIN_ALLOW_THREADS``, ``with nogil:``. In Cython ``nogil`` in a declaration releases nothing: it
+    only allows the call within such a block.
+
+    ## Verify
+    One Python thread is inside the call, behind a gate that is shut; another counts. With the GIL held it counts nothing until the gate
+    opens.
+
+    ## References
+    - pybind11, "Global Interpreter Lock (GIL)"
+    - PyTorch #104103, #119393
+    - Cython, "Interaction between Python and the GIL"
+    """
+
+    code = "SL009"
+    name = "gil-held-across-cuda-call"
+    category = Category.DEADLOCK
+    default = "on"
+    from_python = True
+    needs = (
+        (
+            (
+                "ynchronize",
+                "emcpy",
+                "alloc",
+                "Alloc",
+                "ree",
+                "item",
+                "cpu(",
+                "to(",
+                "copy",
+                "delete",
+                "reset",
+                "EventDestroy",
+                "LaunchHostFunc",
+                "AddCallback",
+                "thrust",
+                "_vector",
+                "egister",
+                "new ",
+                "del ",
+            ),
+        ),
+    )
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        holding = operation.gil
+        if holding is None or operation.context.callback is not None or operation.context.beside is not None:
+            return
+        why = _waits(operation)
+        if not why:
+            return
+        calls = operation.context.calls
+        if holding.kind == "binding":
+            place, trail = holding.place, calls
+            help = "bind it with a call guard that releases the GIL, or release it around the call"
+        else:
+            own = calls[holding.depth : holding.depth + 1]
+            place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())
+            help = "release the GIL around the call"
+        yield self.finding(
+            operation,
+            f"the GIL is held while {operation.name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
+            span=place,
+            trail=(
+                *(Step("called from here", span) for span in trail if span != place),
+                *((Step(f"{why} here", operation.span),) if operation.span != place else ()),
+            ),
+            help=help,
+            facts={"api": operation.api},
+        )
+
+
+def _waits(operation: Operation) -> str:
+    """What an operation may wait for; empty if nothing."""
+    if isinstance(operation, Synchronize):
+        return "waits for the GPU"
+    if isinstance(operation, Copy):
+        return "waits for the GPU" if _copy_waits(operation) else ""
+    if isinstance(operation, Launch):
+        return "waits for the GPU" if operation.host_waits else ""
+    if isinstance(operation, Free):
+        return (
+            "waits for the GPU" if not operation.cached and operation.memory is not Memory.PAGEABLE and operation.kind != "collect" else ""
+        )
+    if isinstance(operation, Alloc):
+        return "" if operation.cached else "may wait for the driver"
+    if isinstance(operation, Callback) or (isinstance(operation, Destroy) and operation.what == "event"):
+        return "may wait for the driver"
+    return ""
+
+
+def _copy_waits(copy: Copy) -> bool:
+    """Copies that the host sees end, and asynchronous ones to pageable memory."""
+    if copy.evidence > Evidence.SCOPE and copy.api == "torch":
+        return False
+    if copy.direction is Direction.D2H:
+        return not copy.asked_async or copy.host_memory is Memory.PAGEABLE
+    return not copy.asked_async and copy.direction in (Direction.H2D, Direction.UNKNOWN)

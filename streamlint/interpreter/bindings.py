@@ -1,0 +1,292 @@
+"""What Python calls in C++: functions bound by pybind11 and nanobind, and those in the tables of the C API. All begin with the GIL held.
+
+A binding is a root of its own: the bound function is run as Python would call it. Whether the binding itself releases the GIL must be
+known; what is not, is taken to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streamlint import program as p
+from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.bodies import run_body
+from streamlint.interpreter.classes import find_method
+from streamlint.interpreter.cpp_types import class_of
+from streamlint.interpreter.foreign import foreign_object, typed_value
+from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.names import expanded
+from streamlint.interpreter.objects import construct
+from streamlint.interpreter.run import Frame, Run, Signal
+from streamlint.interpreter.values import ClassValue, Environment, FunctionValue, Instance, Opaque, Value
+from streamlint.operations import Holding
+
+_LIBRARIES = ("pybind11", "nanobind", "PYBIND11_", "NB_MODULE", "torch/extension.h", "py::", "nb::")
+_RELEASE = "gil_scoped_release"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """``m.def("name", &f, …)`` in the body of ``within``; ``receiver`` is the type that it is a method of."""
+
+    call: p.Call
+    within: p.Function
+    receiver: p.Type
+    thunk: p.Function  # stands for the call alone
+
+    @property
+    def is_constructor(self) -> bool:
+        return bool(self.call.args) and _is_init(self.call.args[0].value)
+
+
+# --- finding them ---------------------------------------------------------------------------------------------------------------------
+
+
+def bindings_of(file: File) -> Iterator[Binding]:
+    """The bindings that a file makes, in order."""
+    if not file.is_cuda or not any(word in file.module.text for word in _LIBRARIES):
+        return
+    for function, _ in p.functions_of(file.module):
+        if function.space == "host" and not is_declaration(function):
+            yield from _in_function(file, function)
+
+
+def _in_function(file: File, function: p.Function) -> Iterator[Binding]:
+    found = []
+    for node in p.walk(function):
+        if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name.startswith("def"):
+            receiver = _type_of(file, function, node.function.value)
+            row = file.models.method(receiver.name, node.function.name, "::") if receiver is not None else None
+            if receiver is not None and row is not None and row.effect == "bind":
+                at = (*node.name_at[:2], *node.at[2:])
+                body: p.Body = [p.ExprStatement(arg.value, at=at) for arg in node.args]
+                thunk = p.Function(function.name, function.qualname, function.params, body, at=at)
+                found.append(Binding(node, function, receiver, thunk))
+    yield from sorted(found, key=lambda b: b.call.name_at)
+
+
+def _type_of(file: File, within: p.Function, node: p.Expression) -> p.Type | None:
+    """The type of a module or class that things are bound to, under its public name."""
+    if isinstance(node, p.Name):
+        return _type_of_name(file, within, node.id)
+    if isinstance(node, p.Construct):
+        return _known(file, node.type)
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr):
+        held = _type_of(file, within, node.function.value)
+        row = file.models.method(held.name, node.function.name, "::") if held is not None else None
+        return held if row is not None else None
+    if isinstance(node, p.Call) and isinstance(node.function, p.Name):
+        return _known(file, p.Type(node.function.id, tuple(p.Type(text) for text in node.template)))
+    return None
+
+
+def _type_of_name(file: File, within: p.Function, name: str) -> p.Type | None:
+    for param in within.params:
+        if param.name == name:
+            return _known(file, param.type or p.Type(within.name))
+    declared = _declaration(within, name)
+    if declared is None:
+        return None
+    if declared.type.name == "auto":
+        return _type_of(file, within, declared.value) if declared.value is not None else None
+    return _known(file, declared.type)
+
+
+def _known(file: File, kind: p.Type) -> p.Type | None:
+    kind = file.resolve_type(kind)
+    name = expanded(file, kind.name.lstrip(":"))
+    return replace(kind, name=name) if file.models.type_named(name) is not None else None
+
+
+def _declaration(within: p.Function, name: str) -> p.Declare | None:
+    return next((node for node in p.walk(within) if isinstance(node, p.Declare) and node.name == name), None)
+
+
+# --- what a binding says of the GIL -------------------------------------------------------------------------------------------------------
+
+
+def keeps_gil(file: File, binding: Binding) -> bool:
+    """Whether nothing in the binding releases the GIL, as far as that is known for each of its arguments."""
+    return all(_keeps(file, binding.within, arg.value) for arg in binding.call.args)
+
+
+def _keeps(file: File, within: p.Function, node: p.Expression) -> bool:
+    if isinstance(node, p.Name):
+        return _name_keeps(file, within, node.id)
+    if isinstance(node, p.Construct):
+        return not _releases(file.resolve_type(node.type))
+    if isinstance(node, p.Call) and isinstance(node.function, p.Name):
+        name, template = node.function.id, tuple(p.Type(text) for text in node.template)
+        if "gil" in name.rpartition("::")[2].lower().replace("guilty", ""):
+            return False  # a helper whose name says what it does with it: wrap_pybind_function_no_gil
+        kind = file.resolve_type(p.Type(name, template))
+        return not _releases(kind) and all(_keeps(file, within, arg.value) for arg in node.args)
+    return True
+
+
+def _name_keeps(file: File, within: p.Function, name: str) -> bool:
+    declared = _declaration(within, name)
+    if declared is None:
+        declared = next((s for f in (file, *file.neighbours()) for s in f.globals.get(name, ()) if isinstance(s, p.Declare)), None)
+    if declared is not None:
+        return not _releases(file.resolve_type(declared.type)) and (declared.value is None or _keeps(file, within, declared.value))
+    known = any(f.function(name) is not None for f in (file, *file.neighbours()))
+    library = "::" in name or any(param.name == name for param in within.params)
+    return known or library  # else a name from out of view, which may be a guard
+
+
+def _releases(kind: p.Type) -> bool:
+    return _RELEASE in kind.name or any(_releases(arg) for arg in kind.args)
+
+
+# --- running them -------------------------------------------------------------------------------------------------------------------------
+
+
+def run_binding(run: Run, file: File, binding: Binding) -> None:
+    """Run what is bound, as Python calls it."""
+    from streamlint.interpreter.roots import parameters
+
+    environment = Environment(parameters(run, binding.within, file))
+    span = run.span(binding.call.name_at)
+    holding = Holding("binding", span)
+    with run.entered(Frame(None, file, environment, qualname=binding.within.qualname), None), contextlib.suppress(Signal):
+        _declare_locals(run, binding)
+        for arg in binding.call.args:
+            if _is_init(arg.value) and isinstance(arg.value, p.Call) and not arg.value.args:
+                _call_constructor(run, binding, arg.value, holding)
+                continue
+            nodes = arg.value.args if _is_init(arg.value) and isinstance(arg.value, p.Call) else (arg,)
+            for node in nodes:
+                value = _callable(run, node.value)
+                if value is not None:
+                    _call_bound(run, value, holding)
+
+
+def _declare_locals(run: Run, binding: Binding) -> None:
+    """Variables of the function that the binding stands in, as far as the binding names them."""
+    from streamlint.interpreter.statements import execute
+
+    names = {node.id for arg in binding.call.args for node in p.walk(arg.value) if isinstance(node, p.Name)}
+    for name in sorted(names):
+        declared = _declaration(binding.within, name)
+        if declared is not None and declared.at < binding.call.at and _is_plain(declared):
+            execute(run, [declared])
+
+
+def _is_plain(declared: p.Declare) -> bool:
+    return isinstance(declared.value, p.Lambda | p.Name | p.AddressOf | p.Cast)
+
+
+def _is_init(node: p.Expression) -> bool:
+    return isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.endswith(("::init", "::new_"))
+
+
+_POINTED = (p.AddressOf, p.Name, p.Lambda, p.Cast)
+
+
+def _callable(run: Run, node: p.Expression) -> FunctionValue | None:
+    """The function at hand that an argument names, through casts and wrappers; overloads are chosen by the types that are named."""
+    if isinstance(node, p.Call) and isinstance(node.function, p.Name):
+        row = run.file.models.call(expanded(run.file, node.function.id))
+        inner = node.args[0].value if row is not None and row.effect == "same" and node.args else None
+        if inner is None:
+            return None
+        found = _callable(run, inner)
+        return _of_arity(found, len(node.template)) if found is not None and node.function.id.endswith("overload_cast") else found
+    if not isinstance(node, _POINTED):
+        return None
+    target: p.Expression = node
+    while isinstance(target, p.AddressOf | p.Cast):
+        target = target.value
+    if isinstance(target, p.Name) and "::" in target.id and (method := _method(run, target.id)) is not None:
+        return method
+    value = run.evaluate(target)
+    return value if isinstance(value, FunctionValue) else None
+
+
+def _method(run: Run, name: str) -> FunctionValue | None:
+    """``C::method``, also one that C inherits."""
+    head, _, last = name.rpartition("::")
+    owner = class_of(run, run.file.resolve_type(p.Type(head)))
+    found = find_method(run, owner.definition, owner.file, last) if owner is not None else None
+    if owner is None or found is None:
+        return None
+    receiver = None if found[0].static else owner
+    return FunctionValue(found[0], found[2], None, receiver, owner=found[1])
+
+
+def _of_arity(value: FunctionValue, arity: int) -> FunctionValue:
+    name = value.function.name
+    overloads = value.owner.methods.get(name, []) if value.owner is not None else value.file.functions.get(name, [])
+    fitting = [f for f in overloads if len(f.params) == arity]
+    return replace(value, function=fitting[0]) if fitting and value.function not in fitting else value
+
+
+def _call_bound(run: Run, value: FunctionValue, holding: Holding) -> None:
+    from streamlint.interpreter.roots import parameters
+
+    value = run.program.with_body(value)
+    function = value.function
+    if is_declaration(function) or function.space != "host":
+        return
+    receiver = value.receiver
+    if isinstance(receiver, ClassValue):
+        receiver = foreign_object(run, receiver, "self")
+    elif value.owner is not None and not function.static and receiver is None:
+        receiver = foreign_object(run, ClassValue(value.owner, value.file), "self")
+    environment = Environment(parameters(run, function, value.file), parent=value.closure)
+    for param in function.params:
+        if param.type is not None:
+            environment.types[param.name] = param.type
+    run.machine.forget_everything()
+    with run.machine.gil.entered(holding), contextlib.suppress(Signal):
+        run_body(run, replace(value, receiver=receiver), environment, None)
+
+
+def _call_constructor(run: Run, binding: Binding, node: p.Call, holding: Holding) -> None:
+    """``py::init<A, B>()``: the constructor that takes these."""
+    kind = binding.receiver.args[0] if binding.receiver.args else None
+    made = class_of(run, run.file.resolve_type(kind)) if kind is not None else None
+    if made is None:
+        return
+    given: list[Value] = []
+    for index, text in enumerate(node.template):
+        name = f"{made.definition.qualname}:{index}"
+        given.append(typed_value(run, p.Type(text.strip("& ")), name, parameter=True) or Opaque(name, parameter=True))
+    value = Instance(made.definition, made.file, types=made.types)
+    run.machine.forget_everything()
+    with run.machine.gil.entered(holding), run.within(setup=True):
+        construct(run, value, Arguments(given), CallSite(node, run.span(binding.call.name_at), made.definition.name))
+
+
+# --- the C API ----------------------------------------------------------------------------------------------------------------------------
+
+_TABLES = (
+    "PyMethodDef", "PyTypeObject", "PyType_Slot", "PyGetSetDef", "PyNumberMethods", "PySequenceMethods", "PyMappingMethods",
+    "PyBufferProcs", "PyAsyncMethods",
+)  # fmt: skip
+_SLOTS = ("tp_", "nb_", "sq_", "mp_", "bf_", "am_")
+
+
+def called_by_python(file: File) -> frozenset[str]:
+    """The functions of a C++ file that stand in its tables of methods and type slots."""
+    if not any(word in file.module.text for word in _TABLES):
+        return frozenset()
+    found: set[str] = set()
+    for node in _everything(file.module):
+        if isinstance(node, p.Declare) and (node.type.name in _TABLES or any(arg.name in _TABLES for arg in node.type.args)):
+            held: object = node.value
+        elif isinstance(node, p.AssignExpr) and isinstance(node.target, p.Attr) and node.target.name.startswith(_SLOTS):
+            held = node.value
+        else:
+            continue
+        if held is not None:
+            found.update(n.id.rpartition("::")[2] for n in p.walk(held) if isinstance(n, p.Name) and n.id in file.functions)
+    return frozenset(found)
+
+
+def _everything(module: p.Module) -> Iterator[object]:
+    for statement in module.body:
+        yield from p.walk(statement)
