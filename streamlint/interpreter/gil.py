@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
 from streamlint.operations import Holding
@@ -61,4 +61,5 @@ class Gil:
 
 def held_by_function(place: Span, depth: int) -> Holding:
     """A function that Python calls, and that releases nothing by itself."""
-    return Holding("function", place, depth)
+    line = replace(place, end_row=place.row, end_column=place.column + 1)
+    return Holding("function", line, depth)
