@@ -128,7 +128,7 @@ class GilHeldAcrossCudaCall(Check):
             f"the GIL is held while {operation.name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
             span=place,
             trail=(
-                *((Step("Python calls this function, with the GIL held", holding.place),) if holding.kind == "function" else ()),
+                *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),
                 *((Step(f"{why} here", operation.span),) if operation.span != place else ()),
             ),
