@@ -180,6 +180,8 @@ def _member_of_pointer(run: Run, value: Buffer, name: str, node: p.Attr) -> Valu
 
 
 def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
+    from streamlint.interpreter.effects import buffer_of
+
     if value.buffer is not None and run.file.is_cuda and node.arrow:
         _read_member(run, value.buffer, node)
     if name in value.attrs:
@@ -191,6 +193,10 @@ def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
         row = run.file.models.member(value.type, name, separator)
         if row is not None:
             return modelled_attribute(run, value, row, name)
+    elif (sole := run.file.models.soles.get(name)) is not None:
+        value.type = sole
+        buffer = buffer_of(run, value, sole)
+        return _of_buffer(run, buffer, name, node) if buffer is not None else value
     return Method(value, name, run.file.models.method(value.type, name, "::" if run.file.is_cuda else ".") if value.type else None)
 
 

@@ -40,6 +40,7 @@ class Models:
 
     calls: dict[str, Row] = field(default_factory=dict)
     attributes: dict[str, Row] = field(default_factory=dict)
+    soles: dict[str, str] = field(default_factory=dict)  # an attribute that one type alone has, and that type
     types: dict[str, TypeRow] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     triggers: set[str] = field(default_factory=set)
@@ -138,6 +139,8 @@ class Models:
         for table in data.get("attribute", ()):
             row = _row(table, library, source)
             self.attributes.update(dict.fromkeys(row.names, row))
+            if row.get("sole"):
+                self.soles.update((name.rpartition(".")[2], name.rpartition(".")[0]) for name in row.names)
         for table in data.get("constant", ()):
             names, value = _names(table, source), table.get("value")
             if value not in CONSTANTS:

@@ -102,6 +102,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
             "shares": "word dlpack|interface",  # another library's memory; what is told of streams (``interpreter/neighbours.py``)
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
+            "sole": "bool",  # of an attribute: no other type has one of this name, so it tells what an unknown value is
         },
     ),
     "compute": (

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SNIPPETS = Path(__file__).parent / "templates" / "snippets"
 VARIANTS = ("misuse", "remedy")
+_REQUIREMENTS = {"torch": ("torch",), "numba": ("numba",), "cuda-python": ("cuda.bindings",), "cuda": ("nvcc",), "cupy": ()}
 _MARKER = re.compile(r"(?:#|//) misuse: (SL\d{3})\s*$")
 
 
@@ -47,7 +48,7 @@ class Case:
 
     rule: str
     name: str
-    api: str  # torch, cupy, numba, cuda
+    api: str  # torch, cupy, numba, cuda-python, cuda
     experiment: Experiment
     prediction: str
     stem: str
@@ -68,7 +69,7 @@ class Case:
     @property
     def requirements(self) -> tuple[str, ...]:
         """Packages and programs without which the case is UNSUPPORTED."""
-        return {"torch": ("torch",), "numba": ("numba",), "cuda": ("nvcc",), "cupy": ()}[self.api] + self.needs
+        return _REQUIREMENTS[self.api] + self.needs
 
     def path(self, variant: str) -> Path:
         """The file of ``misuse`` or ``remedy``."""

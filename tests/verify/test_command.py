@@ -170,7 +170,7 @@ def test_missing_libraries_are_unsupported_and_strict_minds(capsys: pytest.Captu
 
 
 def test_nothing_that_could_run_is_2(capsys: pytest.CaptureFixture[str]) -> None:
-    lacks = dict.fromkeys(("torch", "numba", "cuda", "cupy"), "not here")
+    lacks = dict.fromkeys(("torch", "numba", "cuda-python", "cuda", "cupy"), "not here")
     assert _json(capsys, machine=FakeMachine(lacks=lacks))[0] == 2
 
 
@@ -207,13 +207,13 @@ def test_a_program_that_always_shows_it_is_not_confirmed_either_way(capsys: pyte
 def test_full_has_a_line_a_case_and_the_counts_last(capsys: pytest.CaptureFixture[str]) -> None:
     command.run(_options("--rule", "SL005", "--no-save"), FakeMachine())
     lines = capsys.readouterr().out.splitlines()
-    assert sum("d2h" in line or "SL005" in line for line in lines) == 7
-    assert lines[-1] == "7 cases: 4 CONFIRMED, 3 NOT OBSERVED"
+    assert sum("d2h" in line or "SL005" in line for line in lines) == 8
+    assert lines[-1] == "8 cases: 5 CONFIRMED, 3 NOT OBSERVED"
 
 
 def test_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     command.run(_options("--rule", "SL005", "--no-save", "--output-format", "markdown"), FakeMachine())
-    assert capsys.readouterr().out.count("\n| SL005 |") == 7
+    assert capsys.readouterr().out.count("\n| SL005 |") == 8
 
 
 def test_output_file_and_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,18 @@ def handed_on(lab: Lab, library: Any) -> Trial:
     return Trial(call, gate=first.ptr, reset=reset)
 
 
+def handed_on_in_python(lab: Lab, snippet: Any) -> Trial:
+    """The same through cuda.bindings: ``pass_on(source, between, host, first, second)``; returns the sum of what came home."""
+    first, second = lab.stream(blocking=False), lab.stream(blocking=False)
+    source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
+
+    def reset(number: int) -> object:
+        source.fill(float(number))
+        return float(number * COUNT)
+
+    return Trial(lambda: snippet.pass_on(source.data.ptr, between.data.ptr, host, first.ptr, second.ptr), gate=first.ptr, reset=reset)
+
+
 def torch_loss_read(lab: Lab, read: Callable[[Any, Any], object]) -> Trial:
     """``read(loss, stream)`` brings one value home through a side stream.
 

@@ -56,6 +56,14 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: work(device.data.ptr, count, stream.ptr), gate=stream.ptr)
 
 
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    # Kept like those of _cuda.
+    stream = lab.stream(blocking=False)
+    count = parameters["bytes"] // FLOAT
+    device = floats(lab, count)
+    return Trial(lambda: lab.keep(snippet.upload(device.data.ptr, count, stream.ptr)), gate=stream.ptr)
+
+
 CASES = (
     Case(RULE, "pageable_upload", "torch", Experiment.HOST_WAITS, _WAITS, "sl001_torch_h2d", _torch, _H2D),
     Case(RULE, "pageable_download", "torch", Experiment.HOST_WAITS, _WAITS, "sl001_torch_d2h", _torch, _D2H),
@@ -72,6 +80,7 @@ CASES = (
     Case(RULE, "pageable_upload", "cupy", Experiment.HOST_WAITS, _WAITS, "sl001_cupy_h2d", _cupy, _H2D),
     Case(RULE, "pageable_download", "cupy", Experiment.HOST_WAITS, _WAITS, "sl001_cupy_d2h", _cupy, _D2H),
     Case(RULE, "pageable_upload", "numba", Experiment.HOST_WAITS, _WAITS, "sl001_numba_h2d", _numba, _H2D),
+    Case(RULE, "pageable_upload", "cuda-python", Experiment.HOST_WAITS, _WAITS, "sl001_cuda_python", _cuda_python, _H2D),
     Case(RULE, "pageable_upload", "cuda", Experiment.HOST_WAITS, _WAITS, "sl001_cuda_h2d", _cuda, _H2D),
     Case(RULE, "pageable_download", "cuda", Experiment.HOST_WAITS, _WAITS, "sl001_cuda_d2h", _cuda, _D2H),
 )

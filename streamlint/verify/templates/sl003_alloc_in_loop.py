@@ -46,6 +46,11 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: process(parameters["rounds"], parameters["bytes"], stream.ptr), gate=busy.ptr)
 
 
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    busy, stream = lab.stream(blocking=False), lab.stream(blocking=False)
+    return Trial(lambda: snippet.run(parameters["rounds"], parameters["bytes"], stream.ptr), gate=busy.ptr)
+
+
 CASES = (
     Case(RULE, "cuda_free_in_loop", "cupy", Experiment.HOST_WAITS, _WAITS, "sl003_cupy", _cupy, _FACTS),
     Case(
@@ -61,5 +66,6 @@ CASES = (
     # numba queues frees and does them once more than 10 are pending, so the wait shows from the 11th round on.
     Case(RULE, "device_array_in_loop", "numba", Experiment.HOST_WAITS, _WAITS, "sl003_numba", _numba, {**_FACTS, "rounds": 16}),
     Case(RULE, "empty_cache_in_loop", "torch", Experiment.HOST_WAITS, _WAITS, "sl003_torch", _torch, {**_FACTS, "bytes": 32 << 20}),
+    Case(RULE, "cuda_free_in_loop", "cuda-python", Experiment.HOST_WAITS, _WAITS, "sl003_cuda_python", _cuda_python, _FACTS),
     Case(RULE, "cuda_free_in_loop", "cuda", Experiment.HOST_WAITS, _WAITS, "sl003_cuda", _cuda, _FACTS),
 )

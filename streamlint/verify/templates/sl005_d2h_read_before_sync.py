@@ -59,12 +59,17 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: read(losses.data.ptr, host.ctypes.data, COUNT, stream.ptr), gate=stream.ptr, reset=reset)
 
 
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    return cupy_losses_read(lab, lambda losses, host, stream: snippet.read_loss(losses.data.ptr, host, stream.ptr), parameters["memory"])
+
+
 CASES = (
     Case(RULE, "loss_to_cpu", "torch", Experiment.DATA_RACE, _STALE, "sl005_torch", _torch, {**_PINNED, "bytes": 4}),
     Case(RULE, "pinned_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PINNED),
     Case(RULE, "pageable_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PAGEABLE),
     Case(RULE, "pinned_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PINNED),
     Case(RULE, "pageable_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PAGEABLE),
+    Case(RULE, "pinned_destination", "cuda-python", Experiment.DATA_RACE, _STALE, "sl005_cuda_python", _cuda_python, _PINNED),
     Case(RULE, "pinned_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PINNED),
     Case(RULE, "pageable_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PAGEABLE),
 )

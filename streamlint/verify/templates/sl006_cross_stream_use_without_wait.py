@@ -11,8 +11,8 @@ from typing import Any
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import torch_module
-from streamlint.verify.templates._trials import BYTES, Turn, handed_on
+from streamlint.verify.templates._common import host_floats, numba_cuda, torch_module
+from streamlint.verify.templates._trials import BYTES, COUNT, Turn, handed_on, handed_on_in_python
 
 RULE, NAME = "SL006", "cross-stream-use-without-wait"
 _STALE = "data race: the second stream reads before the first has written"
@@ -35,8 +35,22 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return handed_on(lab, library)
 
 
+def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    cuda = numba_cuda()
+    first, second = lab.stream(blocking=False), lab.stream(blocking=False)
+    streams = lab.keep([cuda.external_stream(stream.ptr) for stream in (first, second)])
+    host, turn = host_floats(lab, COUNT, "pinned"), Turn()
+    return Trial(lambda: snippet.total(host, turn.value, *streams), gate=first.ptr, reset=turn.reset)
+
+
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    return handed_on_in_python(lab, snippet)
+
+
 CASES = (
     Case(RULE, "read_on_current_stream", "torch", Experiment.DATA_RACE, _STALE, "sl006_torch", _torch, _PARAMETERS),
     Case(RULE, "read_on_other_stream", "cupy", Experiment.DATA_RACE, _STALE, "sl006_cupy", _cupy, _PARAMETERS),
+    Case(RULE, "copy_on_other_stream", "numba", Experiment.DATA_RACE, _STALE, "sl006_numba", _numba, _PARAMETERS),
+    Case(RULE, "copy_on_other_stream", "cuda-python", Experiment.DATA_RACE, _STALE, "sl006_cuda_python", _cuda_python, _PARAMETERS),
     Case(RULE, "copy_on_other_stream", "cuda", Experiment.DATA_RACE, _STALE, "sl006_cuda", _cuda, _PARAMETERS),
 )

@@ -13,8 +13,8 @@ from typing import Any
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import POINTER, floats, function, torch_module
-from streamlint.verify.templates._trials import BYTES, Turn
+from streamlint.verify.templates._common import POINTER, floats, function, numba_cuda, torch_module
+from streamlint.verify.templates._trials import BYTES, COUNT, Turn
 
 RULE, NAME = "SL008", "host-buffer-reused-in-flight"
 _SECOND = "data race: the copy reads the buffer after the host has filled it again"
@@ -41,8 +41,40 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: uploaded(turn.value, target.data.ptr, stream.ptr), gate=stream.ptr, reset=turn.reset)
 
 
+def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    cuda = numba_cuda()
+    raw = lab.stream(blocking=False)
+    stream = lab.keep(cuda.external_stream(raw.ptr))
+    target = lab.keep(cuda.device_array(COUNT, dtype="float32"))
+    turn = Turn()
+    return Trial(lambda: snippet.uploaded(target, turn.value, stream), gate=raw.ptr, reset=turn.reset)
+
+
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    stream = lab.stream(blocking=False)
+    target = floats(lab, 1)
+    message = [b""]
+
+    def reset(number: int) -> object:
+        message[0] = number.to_bytes(4, "little")
+        return message[0]
+
+    return Trial(lambda: snippet.uploaded(target.data.ptr, message[0], stream.ptr), gate=stream.ptr, reset=reset)
+
+
 CASES = (
     Case(RULE, "refilled_staging_buffer", "torch", Experiment.DATA_RACE, _SECOND, "sl008_torch", _torch, _PARAMETERS),
     Case(RULE, "refilled_staging_buffer", "cupy", Experiment.DATA_RACE, _SECOND, "sl008_cupy", _cupy, _PARAMETERS),
+    Case(RULE, "refilled_staging_buffer", "numba", Experiment.DATA_RACE, _SECOND, "sl008_numba", _numba, _PARAMETERS),
+    Case(
+        RULE,
+        "refilled_staging_buffer",
+        "cuda-python",
+        Experiment.DATA_RACE,
+        _SECOND,
+        "sl008_cuda_python",
+        _cuda_python,
+        {**_PARAMETERS, "bytes": 4},
+    ),
     Case(RULE, "refilled_staging_buffer", "cuda", Experiment.DATA_RACE, _SECOND, "sl008_cuda", _cuda, {**_PARAMETERS, "bytes": 4}),
 )

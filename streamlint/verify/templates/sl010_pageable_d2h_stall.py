@@ -11,7 +11,7 @@ from typing import Any
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
-from streamlint.verify.templates._common import floats, torch_module
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, torch_module
 
 RULE, NAME = "SL010", "pageable-d2h-stall"
 _HELD = "another thread's launch on a stream of its own does not return before the copy has ended"
@@ -29,7 +29,14 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: snippet.bring_home(field))
 
 
+def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
+    field = floats(lab, _COUNT)
+    bring_home = function(library, "bring_home", None, POINTER, SIZE)
+    return Trial(lambda: bring_home(field.data.ptr, _COUNT))
+
+
 CASES = (
     Case(RULE, "fetching_thread", "torch", Experiment.THREAD_HELD, _HELD, "sl010_torch", _torch, _FACTS),
     Case(RULE, "fetching_thread", "cupy", Experiment.THREAD_HELD, _HELD, "sl010_cupy", _cupy, _FACTS),
+    Case(RULE, "fetching_thread", "cuda", Experiment.THREAD_HELD, _HELD, "sl010_cuda", _cuda, _FACTS),
 )

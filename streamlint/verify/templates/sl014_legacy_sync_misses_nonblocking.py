@@ -25,6 +25,10 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return cupy_losses_read(lab, snippet.read_back, parameters["memory"])
 
 
+def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    return cupy_losses_read(lab, lambda losses, host, stream: snippet.read_back(losses.data.ptr, host, stream.ptr), parameters["memory"])
+
+
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
     source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
@@ -44,5 +48,6 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 CASES = (
     Case(RULE, "default_stream_synchronized", "torch", Experiment.DATA_RACE, _STALE, "sl014_torch", _torch, {**_PARAMETERS, "bytes": 4}),
     Case(RULE, "null_stream_synchronized", "cupy", Experiment.DATA_RACE, _STALE, "sl014_cupy", _cupy, _PARAMETERS),
+    Case(RULE, "null_stream_synchronized", "cuda-python", Experiment.DATA_RACE, _STALE, "sl014_cuda_python", _cuda_python, _PARAMETERS),
     Case(RULE, "synchronous_copy", "cuda", Experiment.DATA_RACE, _STALE, "sl014_cuda", _cuda, _PARAMETERS),
 )

@@ -1,0 +1,7 @@
+from cuda.bindings import runtime as cudart
+
+
+def read_loss(losses, host, stream):
+    cudart.cudaMemcpyAsync(host.ctypes.data, losses, host.nbytes, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost, stream)
+    cudart.cudaStreamSynchronize(stream)
+    return float(host.sum())
