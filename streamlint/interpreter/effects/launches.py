@@ -11,8 +11,8 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in
-from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.effects.streams import as_stream, stream_argument
+from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Opaque, Stream, Value
 from streamlint.models import Row
