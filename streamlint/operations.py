@@ -24,8 +24,9 @@ class Evidence(enum.IntEnum):
     LITERAL = 1
     DERIVED = 2
     DEFAULT = 3
-    SCOPE = 4
-    NONE = 5
+    ASKED = 4  # moved with non_blocking=True: that is asked for with a GPU in mind
+    SCOPE = 5
+    NONE = 6
 
 
 @dataclass(frozen=True, slots=True)

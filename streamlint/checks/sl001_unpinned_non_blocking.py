@@ -94,7 +94,7 @@ class UnpinnedNonBlocking(Check):
     def _stalls(self, copy: Copy, path: Trace) -> bool:
         if not copy.asked_async or copy.host_memory is not Memory.PAGEABLE or copy.known_small:
             return False
-        if copy.direction not in (Direction.H2D, Direction.D2H) or copy.evidence > Evidence.DEFAULT:
+        if copy.direction not in (Direction.H2D, Direction.D2H) or copy.evidence > Evidence.ASKED:
             return False
         if (copy.span, copy.context.calls) in path.pinned_elsewhere or copy.context.callback is not None:
             return False

@@ -128,7 +128,7 @@ def _device_of(run: Run, holder: Value) -> Value:
             return Device("device", Evidence.DERIVED, trail=holder.storage.trail)
         if holder.storage.on_host:
             return Device("host", Evidence.DERIVED)
-    return run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", text=f"{holder.term}.device"))
+    return run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", Evidence.ASKED, f"{holder.term}.device"))
 
 
 def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
@@ -207,7 +207,7 @@ def settle_method(run: Run, value: Value) -> Value:
         if name not in holder.attrs:
             made = Opaque(f"{holder.term}.{name}", (), evidence=Evidence.NONE, parameter=holder.parameter)
             if name == "device":
-                holder.attrs[name] = run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", text=f"{holder.term}.device"))
+                holder.attrs[name] = _device_of(run, holder)
                 return holder.attrs[name]
             holder.attrs[name] = made
         return holder.attrs[name]

@@ -173,7 +173,7 @@ def _isinstance(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 def _is_a(value: Value, kind: Value) -> bool | None:
     name = kind.name.rpartition(".")[2] if isinstance(kind, LibraryName) else ""
     if isinstance(value, Buffer) and value.leaves is None:
-        return value.type.rpartition(".")[2] == name if name else False
+        return _same_type(value.type, kind) if isinstance(kind, LibraryName) else False
     if isinstance(value, Table):
         return name in ("dict", "Mapping", "OrderedDict", "MutableMapping")
     if isinstance(value, Series):
@@ -183,6 +183,13 @@ def _is_a(value: Value, kind: Value) -> bool | None:
     if isinstance(value, Instance) and isinstance(kind, ClassValue):
         return True if value.definition is kind.definition else None
     return None
+
+
+def _same_type(type: str, kind: LibraryName) -> bool:
+    """Whether two dotted names mean one type; an array of NumPy is none of CuPy, though both are called ``ndarray``."""
+    library, name = type.partition(".")[0], kind.name.rpartition(".")[2]
+    other = kind.name.partition(".")[0]
+    return type.rpartition(".")[2] == name and not (name == "ndarray" and library != other and {library, other} <= {"numpy", "cupy"})
 
 
 def _getattr(run: Run, arguments: Arguments, site: CallSite) -> Value | None:

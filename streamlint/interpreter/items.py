@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlint import program as p
+from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.peeks import SIZE, peek
@@ -115,6 +118,8 @@ def element_of(run: Run, value: Value, term: str) -> Value:
 def similar(run: Run, values: list[Value], name: str) -> Value:
     """A value that is one of several, without saying which: what they share."""
     first = values[0]
+    if len(values) == 1 and isinstance(first, Buffer) and first.storage.owner == "caller" and first.storage.host:
+        return Buffer(replace(first.storage, name=name, writes=[], reads=[]), type=first.type)  # an array of the caller's list
     if len(values) == 1 or all(v is first for v in values):
         return first
     if all(isinstance(v, type(first)) for v in values):
@@ -155,7 +160,30 @@ def _of_opaque(run: Run, value: Opaque, indices: list[Value], node: p.Index, wri
         if value.buffer is not None:
             return _of_buffer(run, value.buffer, node, write, indices)
         return element_of(run, value, indices[0].term)
-    return element_of(run, value, ", ".join(i.term for i in indices))
+    if not write and len(indices) == 1 and _gathers(indices[0]):
+        made = run.unknown_buffer(f"{value.term}[{indices[0].term}]", "torch.Tensor" if _speaks_torch(run) else "numpy.ndarray")
+        made.storage.fresh = True
+        made.storage.trail = (
+            Step("indexing by a list gathers into new memory here, pageable where it is on the host", run.node_span(node)),
+        )
+        return made
+    found = element_of(run, value, ", ".join(i.term for i in indices))
+    if value.type == "list" and isinstance(node.indices[0], p.Slice) and isinstance(found, Opaque):
+        found.type = "list"
+    return found
+
+
+def _gathers(index: Value) -> bool:
+    """Whether an index is a list of numbers: only arrays and tensors take one, and give new memory."""
+    if isinstance(index, Opaque):
+        return index.type == "list"
+    if not isinstance(index, Series) or index.kind != "list":
+        return False
+    return not any(isinstance(v, Const) and not isinstance(v.value, int) for v in index.all())
+
+
+def _speaks_torch(run: Run) -> bool:
+    return any(name.partition(".")[0] == "torch" for name in run.file.module.imports.values())
 
 
 def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: list[Value] | None = None) -> Value:
@@ -177,7 +205,10 @@ def _gather(run: Run, value: Buffer, node: p.Index) -> Value:
     """Indexing by a list, a mask or a tensor: new memory."""
     from streamlint.interpreter.effects.work import compute
 
-    return compute(run, (value,), run.node_span(node), "indexing")
+    made = compute(run, (value,), run.node_span(node), "indexing")
+    if isinstance(made, Buffer):
+        made.storage.fresh = True
+    return made
 
 
 def _look_at_index(run: Run, holder: Buffer | None, index: Value, node: p.Index) -> None:
@@ -209,7 +240,7 @@ def subscript(run: Run, node: p.Index, holder: Buffer | None = None) -> tuple[tu
         _look_at_index(run, holder, value, node)
         if isinstance(value, Const) and (value.value is None or value.value is Ellipsis):
             part.append(("s", "", ""))
-        elif isinstance(value, Buffer | Series) or (isinstance(value, Const) and isinstance(value.value, bool)):
+        elif isinstance(value, Buffer | Series) or _gathers(value) or (isinstance(value, Const) and isinstance(value.value, bool)):
             return (("*", "", ""),), "gather"
         else:
             part.append(("i", value.term))

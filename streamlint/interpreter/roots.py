@@ -220,9 +220,32 @@ def _parameter(run: Run, param: p.Param, function: p.Function, file: File) -> Va
         if isinstance(made, Device) and isinstance(default, Const | Device):
             return _default_device(run, default, name) or made
         return made
-    value = Opaque(name, parameter=True)
+    value = Opaque(name, parameter=True, type=next(_words_of(run, param.annotation), ""))
     value.default = default if isinstance(default, Const | Device) else None
     return value
+
+
+def _words_of(run: Run, annotation: p.Expression | None) -> Iterator[str]:
+    """What an annotation says of a value whose type it leaves open: maybe a device (``str | torch.device``), a list of numbers."""
+    if isinstance(annotation, p.Binary) and annotation.op == "|":
+        yield from _words_of(run, annotation.left)
+        yield from _words_of(run, annotation.right)
+    elif isinstance(annotation, p.Index):
+        head = annotation.value
+        last = head.id if isinstance(head, p.Name) else head.name if isinstance(head, p.Attr) else ""
+        if last in ("Optional", "Union"):
+            for item in annotation.indices:
+                yield from _words_of(run, item)
+        elif last in ("list", "List") and all(isinstance(item, p.Name) and item.id in _NUMBERS for item in annotation.indices):
+            yield "list"
+    elif isinstance(annotation, p.Name | p.Attr):
+        kind = run.evaluate(annotation)
+        row = run.file.models.types.get(kind.name) if isinstance(kind, LibraryName) else None
+        if row is not None and row.kind == "device" and row.library == "torch":
+            yield "torch.device"
+
+
+_NUMBERS = frozenset({"int", "bool"})
 
 
 def _default_device(run: Run, default: Value, name: str) -> Device | None:
@@ -274,11 +297,15 @@ def typed_by_annotation(run: Run, name: str, annotation: p.Expression) -> Value 
 def _generic(run: Run, name: str, annotation: p.Index) -> Value | None:
     head = annotation.value
     last = head.id if isinstance(head, p.Name) else head.name if isinstance(head, p.Attr) else ""
+    if last == "NDArray":
+        return typed_by_annotation(run, name, head)
     if last in _CONTAINERS and annotation.indices:
         element = typed_by_annotation(run, f"{name}[]", annotation.indices[0])
         if element is not None and last in ("Sequence", "Iterable", "Collection"):
             return None if isinstance(element, Buffer) else Series(None, element=element, name=name)
-        return Series(None, element=None if isinstance(element, Buffer) else element, name=name) if element is not None else None
+        if isinstance(element, Buffer) and element.type != "numpy.ndarray":
+            return Series(None, name=name)
+        return Series(None, element=element, name=name) if element is not None else None
     if last in _TABLES and len(annotation.indices) > 1:
         element = typed_by_annotation(run, f"{name}[]", annotation.indices[1])
         return Table(complete=False, element=None if isinstance(element, Buffer) else element)
@@ -294,7 +321,8 @@ def _library_parameter(run: Run, name: str, dotted: str) -> Value | None:
         if dotted.startswith("numpy."):
             memory = Memory.UNKNOWN
         evidence = Evidence.LITERAL if memory is Memory.DEVICE else Evidence.NONE
-        return Buffer(Storage(memory, name, evidence=evidence, library=row.library, owner="caller"), type=row.name)
+        storage = Storage(memory, name, evidence=evidence, library=row.library, owner="caller", host=dotted.startswith("numpy."))
+        return Buffer(storage, type="numpy.ndarray" if row.base == "numpy.ndarray" else row.name)
     if row.kind == "stream":
         return Stream(f"opaque:{name}", "parameter", None, row.library, row.name)
     if row.kind == "event":
@@ -302,7 +330,7 @@ def _library_parameter(run: Run, name: str, dotted: str) -> Value | None:
     if row.kind == "loader":
         return Loader(None, (), row.name)
     if row.kind == "device":
-        return Device("unknown", text=name)
+        return Device("unknown", Evidence.ASKED, name)
     if row.kind in ("module", "handle", "graph", "object"):
         return Handle(row.name, f"opaque:{name}", unknown=True)
     return None

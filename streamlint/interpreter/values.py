@@ -115,6 +115,7 @@ class Storage(Numbered):
     reads: list[Access] = field(default_factory=list)
     owner: str = ""  # "caller" for a root's parameters
     host: bool = False  # on the host for sure, pinned or not
+    fresh: bool = False  # made by computing or gathering, wherever its operands are: on the host it is pageable
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
 
     @property

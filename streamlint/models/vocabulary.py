@@ -88,6 +88,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "dtype": "selector",
             "raw": "bool",  # no pool: each call is cudaMalloc/cudaHostAlloc, each drop a free (numba)
             "type": "text",
+            "result": "word buffer|first|second",  # first, second: the buffer stands there in a tuple (samples, rate)
         },
     ),
     "load": ("values of unknown structure from a file, on a device if one is named", {"device": "selector"}),

@@ -17,7 +17,7 @@ from streamlint.models import ModelError, Models, builtin, load_file
 from streamlint.models.vocabulary import Selector, parse_selector
 
 FOLDER = Path(streamlint.models.__file__).parent
-FILES = ("torch", "cupy", "numba", "cuda_python", "numpy")
+FILES = ("torch", "cupy", "numba", "cuda_python", "numpy", "decoders")
 
 # The module whose presence means that the names below this first part can be checked.
 PROBES = {
@@ -29,6 +29,7 @@ PROBES = {
     "numpy": "numpy",
     "cuda": "cuda.bindings",
     "tqdm": "tqdm",
+    **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
 }
 
 # Names that the installed version need not have, with the reason.
@@ -101,7 +102,10 @@ def find(name: str) -> Any:
                 known = next((vars(base)[part] for base in value.__mro__ if part in vars(base)), None)
                 value = getattr(value, part, known)
             else:
-                value = getattr(value, part, None)
+                try:
+                    value = getattr(value, part, None)
+                except ImportError:
+                    return NotImplemented  # a name that is loaded when it is asked for, and lacks what it needs
             if value is None:
                 break
         if value is not None:
@@ -119,6 +123,8 @@ def parameters(name: str) -> tuple[list[str], set[str], bool] | None:
     C and Cython functions say it in the first line of their documentation.
     """
     value = find(name)
+    if value is NotImplemented:
+        return None
     method = name.rpartition(".")[0]
     owner = find(method) if method else None
     skip_self = inspect.isclass(owner) and not isinstance(vars(owner).get(name.rpartition(".")[2]), staticmethod | classmethod)
@@ -144,7 +150,7 @@ def documented(value: Any, short: str) -> tuple[list[str], set[str], bool] | Non
         return None
     positional, keywords, variable, only = [], set(), False, False
     for item in found[1].split(","):
-        text = item.split("=")[0].split(":")[0].strip().replace("\\", "")
+        text = item.split("=")[0].split(":")[0].replace("\\", "").strip("[] ")
         if not text or text == "self" or text == "/":
             continue
         if text.startswith("*"):

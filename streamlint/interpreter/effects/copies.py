@@ -144,6 +144,8 @@ def issue_copy(
     effective = Memory.PAGEABLE if gapped and memory is Memory.PINNED and family(call.library) == "torch" else memory
     if memory is Memory.DEVICE or memory is Memory.MANAGED:
         effective = Memory.UNKNOWN
+    if storage is not None and storage.fresh and memory is Memory.UNKNOWN and (storage.host or call.row.get("direction") == "h2d"):
+        effective = Memory.PAGEABLE
     operation = ops.Copy(
         call.span,
         call.library,

@@ -28,8 +28,15 @@ def as_device(run: Run, value: Value | None) -> Device | None:
                 return Device("device", Evidence.DEFAULT, value.term)
         if run.settings.target_device == "cuda" and "device" in value.term:
             return Device("device", Evidence.DEFAULT, value.term)
-        return Device("unknown", text=value.term)
+        typed = value.type == "torch.device" and not defaults_elsewhere(value)
+        return Device("unknown", Evidence.ASKED if typed else Evidence.NONE, value.term)
     return None
+
+
+def defaults_elsewhere(value: Value | None) -> bool:
+    """Whether a parameter's default is a device that is no CUDA device: then an unknown device is likely to be that one."""
+    default = value.default if isinstance(value, Opaque) else None
+    return default is not None and not (isinstance(default, Const) and default.value is None)
 
 
 def _named_device(text: str) -> Device | None:
@@ -68,6 +75,8 @@ def _device(call: Call) -> Value:
     if value is None:
         return Device("device", Evidence.LITERAL) if call.library in ("cupy", "numba", "cuda_python") else Device("unknown")
     made = as_device(call.run, value) or (_device_of(value) if isinstance(value, Buffer) else Device("unknown", text=value.term))
+    if made.space == "unknown" and not defaults_elsewhere(value):
+        made = replace(made, evidence=Evidence.ASKED)
     options = call.receiver
     return replace(made, pinned=True) if isinstance(options, Device) and options.pinned else made
 

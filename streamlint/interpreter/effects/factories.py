@@ -20,7 +20,15 @@ from streamlint.operations import Evidence, Memory
 
 
 def _factory(call: Call) -> Value:
+    made = _made(call)
+    place = call.text("result", "buffer")
+    if place == "buffer":
+        return made
+    rest = call.opaque()
+    return Series([made, rest] if place == "first" else [rest, made], kind="tuple")
 
+
+def _made(call: Call) -> Value:
     run = call.run
     device = _factory_device(call)
     memory, evidence = _factory_memory(call, device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -11,7 +12,7 @@ from streamlint.findings import Step
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
-from streamlint.interpreter.effects.devices import as_device, looks_like_dtype
+from streamlint.interpreter.effects.devices import as_device, defaults_elsewhere, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import is_small
@@ -67,7 +68,8 @@ def _target(call: Call) -> Device | None:
             return Device("host", Evidence.DERIVED) if value.storage.on_host else Device("unknown", text=value.term)
         found = as_device(call.run, value)
         if found is not None and not (isinstance(value, Const) and isinstance(value.value, bool)):
-            return found
+            named = value is call.arguments.keywords.get("device") and not defaults_elsewhere(value)
+            return replace(found, evidence=Evidence.ASKED) if named and found.space == "unknown" else found
     return None
 
 
@@ -106,6 +108,9 @@ def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
     result.leaves = {} if source.leaves is not None else None
     if source.storage.on_device:
         result.storage.evidence = Evidence.DERIVED
+    elif source.storage.on_host and target.evidence is Evidence.ASKED and call.switch("asynchronous"):
+        stream = stream_argument(call)
+        issue_copy(call, None, source, Direction.H2D, asynchronous=True, stream=stream, evidence=Evidence.ASKED)
     return result
 
 

@@ -26,6 +26,8 @@ def _view(call: Call) -> Value:
     run = call.run
     value = call.value("of") if call.row.get("of") is not None else call.receiver
     buffer = buffer_of(run, value)
+    if buffer is None and isinstance(value, Handle) and call.library == "python" and call.flag("host_access"):
+        return _new_array(call)
     if buffer is None:
         return call.opaque(*([value] if value is not None else []))
     if call.text("type").startswith("numpy.") and buffer.storage.memory is Memory.UNKNOWN and isinstance(value, Opaque):
@@ -52,6 +54,13 @@ def _view(call: Call) -> Value:
     if call.flag("host_access"):
         return _host_view(call, buffer, result)
     return result
+
+
+def _new_array(call: Call) -> Value:
+    """``np.asarray(image)``: an object that is no array gives its numbers to a new one."""
+    storage = call.run.storage(Memory.PAGEABLE, f"{call.name}{call.run.visit_key(call.site.node)}", library="numpy")
+    storage.trail = (Step("a new array in pageable host memory", call.span),)
+    return Buffer(storage, type="numpy.ndarray")
 
 
 class _Parts(dict):  # type: ignore[type-arg]

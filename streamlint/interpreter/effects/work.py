@@ -100,6 +100,8 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     storage = run.storage(
         memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else ""
     )
+    if memory is Memory.UNKNOWN:
+        storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
         storage.trail = (
@@ -144,6 +146,8 @@ def _compute(call: Call) -> Value:
         stream=stream,
         waits=call.flag("waits") or _fetches_size(call),
     )
+    if isinstance(result, Buffer) and not writes and call.library == "torch":
+        result.storage.fresh = True
     return _result(call, result, values, unknown)
 
 
