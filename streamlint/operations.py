@@ -194,8 +194,11 @@ class Register(Operation):
 
 @dataclass(eq=False, slots=True)
 class Record(Operation):
+    """An event is recorded. ``loses``: the record that nobody has waited for, on a stream that this one is not behind."""
+
     event: Event | None = None
     stream: Stream | None = None
+    loses: Record | None = None
 
 
 @dataclass(eq=False, slots=True)

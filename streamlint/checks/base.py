@@ -91,6 +91,20 @@ class Check:
             pairs=() if conflict is None else ((conflict.first.span, conflict.second.span),),
         )
 
+    def finding_at(self, span: Span, message: str, *, trail: Iterable[Step] = (), help: str = "", qualname: str = "") -> Finding:
+        """A finding that rests on no operation of a path."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            category=self.category,
+            message=message,
+            span=span,
+            trail=tuple(trail),
+            help=help,
+            facts={},
+            qualname=qualname,
+        )
+
     @classmethod
     def documentation(cls) -> dict[str, str]:
         """The docstring by heading; the text before the first heading is under ``""``."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Create, Operation, Record, Synchronize, Wait, Work
 
@@ -16,7 +17,9 @@ class EventWaitBeforeRecord(Check):
 
     ## What it does
     Reports ``wait_event``, ``cudaStreamWaitEvent`` and ``synchronize`` of an event that is recorded only later, where that is so at every
-    visit of the place: the event is made in the same function, and no loop comes back to the wait behind the record.
+    visit of the place: the event is made in the same function, and no loop comes back to the wait behind the record. Also a wait for an
+    event that no code at hand records, and a record that is lost: the event is recorded again on another stream before anyone has
+    waited.
 
     ## Why is this bad
     Before its first record an event stands for no work at all, and a wait looks at the event when it is called, not when the stream comes
@@ -54,11 +57,27 @@ class EventWaitBeforeRecord(Check):
     default = "on"
     needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
 
+    def on_map(self, facts: FileFacts) -> Iterator[Finding]:
+        """An event that no other code can name, and that no code at hand records."""
+        for event in facts.unrecorded:
+            if event.internal:
+                yield self.finding_at(
+                    event.waits[0],
+                    _NEVER,
+                    trail=(Step("the event is created here", event.created), *(Step("and waited for here", at) for at in event.waits[1:])),
+                    help=_RECORD,
+                    qualname=event.function,
+                )
+
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if isinstance(operation, Record):
+            yield from self._lost(operation, path)
         if not isinstance(operation, Wait | Synchronize) or not operation.empty:
             return
         event = operation.on if isinstance(operation, Wait) else operation.of
         record = self._record(operation, path)
+        if record is None and event is not None:
+            yield from self._never(operation, path)
         if record is None or record.stream is None or not self._once(operation, record, path):
             return
         trail = tuple(Step("the event is created here", step.span) for step in event.trail[:1]) if event is not None else ()
@@ -66,7 +85,7 @@ class EventWaitBeforeRecord(Check):
             operation,
             "waits for an event that has not been recorded yet: there is nothing to wait for, and nothing is ordered",
             trail=(*trail, Step("recorded only here", record.span), *call_trail(operation)),
-            help="record the event behind the work that it stands for, and before the wait",
+            help=_RECORD,
             facts={"api": operation.api},
         )
 
@@ -76,14 +95,49 @@ class EventWaitBeforeRecord(Check):
         if not isinstance(first, Work) or first.stream is None:
             return
         for wait in path.before(second):
+            if (
+                isinstance(wait, Record)
+                and wait.loses is not None
+                and wait.loses.index > first.index
+                and _same(wait.loses.stream, first.stream)
+            ):
+                yield from (replace(finding, pairs=((first.span, second.span),)) for finding in self._lost(wait, path))
             if not isinstance(wait, Wait | Synchronize) or not wait.empty:
                 continue
             if isinstance(wait, Wait) and not (isinstance(second, Work) and _same(wait.stream, second.stream)):
                 continue
             for finding in self.on_operation(wait, path):
                 record = self._record(wait, path)
-                if record is not None and record.index > first.index and _same(record.stream, first.stream):
+                if record is None or (record.index > first.index and _same(record.stream, first.stream)):
                     yield replace(finding, pairs=((first.span, second.span),))
+
+    def _never(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
+        """The path makes the object, drives it, and waits; no code at hand records."""
+        event = wait.on if isinstance(wait, Wait) else wait.of
+        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        if made is None:
+            return
+        known = next((e for e in path.facts.unrecorded_in(made.span.file) if e.created == made.span and not e.internal), None)
+        driven = len(made.context.functions) > 1 and made.context.functions[:1] == wait.context.functions[:1]
+        if known is not None and (known.local or driven):
+            trail = (Step("the event is created here", made.span), *call_trail(wait))
+            yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
+
+    def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
+        """A record that is overwritten on another stream before anyone has waited for it."""
+        lost = record.loses
+        if lost is None or lost.span == record.span:
+            return
+        wait = next((o for o in path.after(record) if isinstance(o, Wait) and o.on is record.event), None)
+        if wait is None:
+            return
+        yield self.finding(
+            lost,
+            "this record is lost: the event is recorded again on another stream before anyone has waited for it",
+            trail=(Step("recorded again here", record.span), Step("what waits here waits for the second record alone", wait.span)),
+            help="use an event for each stream",
+            facts={"api": lost.api},
+        )
 
     def _record(self, wait: Wait | Synchronize, path: Trace) -> Record | None:
         event = wait.on if isinstance(wait, Wait) else wait.of
@@ -97,6 +151,10 @@ class EventWaitBeforeRecord(Check):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}
+
+
+_NEVER = "waits for an event that nothing records: there is nothing to wait for, and nothing is ordered"
+_RECORD = "record the event behind the work that it stands for, and before the wait"
 
 
 def _same(one: object, other: object) -> bool:

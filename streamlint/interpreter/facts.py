@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.build import build_root, per_thread_default_stream
+from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
@@ -44,7 +46,7 @@ _CURRENT = (
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class FileFacts:
     """What a check may ask of the file that holds a root."""
 
@@ -63,6 +65,19 @@ class FileFacts:
     handed: set[str] = field(default_factory=set)  # functions that are given to another thread
     measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
+
+    @functools.cached_property
+    def unrecorded(self) -> list[Unrecorded]:
+        """Events that are waited for and that no code at hand records."""
+        text = self.file.module.text
+        return unrecorded_events(self.file) if "vent" in text and ("wait" in text or "Wait" in text or "sync" in text) else []
+
+    def unrecorded_in(self, path: str) -> list[Unrecorded]:
+        """The same of another file of the program."""
+        if path == self.file.path:
+            return self.unrecorded
+        other = self.file.program.files.get(path)
+        return unrecorded_events(other) if other is not None else []
 
     @property
     def lives_on_null(self) -> bool:

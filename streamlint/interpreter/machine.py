@@ -219,7 +219,12 @@ class Machine:
             event.unknown = True
             return
         self.know(operation.stream)
+        before = event.snapshot
         event.snapshot = self.clocks.record(operation.stream.key)
+        if isinstance(event.recorded, Record) and before is not None and not event.awaited and not event.unknown:
+            lost = any(self.clocks.in_flight([key]) and event.snapshot.get(key, 0) < tick for key, tick in before.items())
+            operation.loses = event.recorded if lost else None
+        event.awaited = False
         if self.ambient and operation.stream.kind in ("parameter", "foreign"):
             event.snapshot = {**self.clocks.of(NULL), **event.snapshot}
         event.recorded = operation
@@ -235,6 +240,7 @@ class Machine:
             self.clocks.wait(stream.key, self.clocks.record(on.key))
         elif isinstance(on, Event) and not on.unknown:
             operation.empty = on.snapshot is None
+            on.awaited = True
             self.clocks.wait(stream.key, on.snapshot)
         else:
             # It is not known what is awaited: taken as something that orders everything.
@@ -245,6 +251,8 @@ class Machine:
         self.note(operation)
         self.captures.judge_host(operation)
         operation.empty = isinstance(operation.of, Event) and not operation.of.unknown and operation.of.snapshot is None
+        if isinstance(operation.of, Event):
+            operation.of.awaited = True
         self.host_waits(operation.of)
 
     def host_waits(self, on: Event | Stream | None) -> None:
@@ -263,6 +271,8 @@ class Machine:
 
     def query(self, operation: Query) -> None:
         self.note(operation)
+        if isinstance(operation.of, Event):
+            operation.of.awaited = True
         self.captures.judge_host(operation)
 
     # --- memory ------------------------------------------------------------------------------------------------------------------------

@@ -176,6 +176,7 @@ class Event(Value):
     unknown: bool = False
     type: str = ""
     recorded: Operation | None = None
+    awaited: bool = False  # somebody has waited for the last record, or asked for it
     external: bool = False
     timing: bool | None = None  # whether it was made to measure time; None where that is not known
     timed: bool = False  # the time between it and another was asked for

@@ -1,0 +1,179 @@
+"""What no code at hand does: events that are waited for and never recorded.
+
+Absence is asked of the text, not of a path: every place that names the event is looked at. One that hands it on, gives it another name or
+does anything else that is not understood ends the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.index import File, dotted_name
+
+Role = Literal["wait", "silent", "other"]
+
+_METHODS: dict[str, Role] = {"wait": "wait", "synchronize": "wait", "query": "silent", "sync": "wait", "destroy": "silent"}
+_TAKERS: dict[str, Role] = {"wait_event": "wait", "cudaEventDestroy": "silent"}
+_EFFECTS: dict[str, Role] = {"wait": "wait", "synchronize": "wait", "query": "silent", "destroy": "silent", "event": "silent"}
+_HEADERS = (".h", ".hpp", ".cuh", ".hh", ".hxx")
+
+
+@dataclass(slots=True)
+class Unrecorded:
+    """An event that no code at hand records. ``local``: a variable of a body; ``internal``: a member that no other code can name."""
+
+    name: str
+    created: Span
+    local: bool
+    internal: bool
+    function: str = ""  # the one that waits first
+    waits: list[Span] = field(default_factory=list)
+
+
+def unrecorded_events(file: File) -> list[Unrecorded]:
+    """The events made in a file that are waited for, and that nothing records, hands on or renames."""
+    found = []
+    for function, owner in p.functions_of(file.module):
+        for name, created, local in _made_in(file, function):
+            event = Unrecorded(name, Span(file.path, *created), local, not local and _internal(file))
+            if local:
+                scopes = [(file, function)]
+            elif owner is None:
+                continue
+            else:
+                scopes = list(_scopes(file, owner))
+            if all(_passive(event, *scope, local) for scope in scopes) and event.waits:
+                found.append(event)
+    return found
+
+
+def _scopes(file: File, owner: p.Class) -> Iterator[tuple[File, p.Function]]:
+    """The bodies that could name a member of the class: its own, those of its family, and all free code that knows its file."""
+    for other in file.program.files.values():
+        if other is not file and not _knows(other, file, owner):
+            continue
+        for function, holder in p.functions_of(other.module):
+            if holder is None or holder.qualname == owner.qualname or _mentions(holder, owner) or _mentions(owner, holder):
+                yield other, function
+
+
+def _knows(other: File, file: File, owner: p.Class) -> bool:
+    if other.is_cuda or file.is_cuda:
+        return other.is_cuda and (file in other.neighbours() or other in file.neighbours())
+    stem = file.path.rpartition("/")[2].removesuffix(".py")
+    words = {part for name in other.module.imports.values() for part in name.split(".")}
+    return owner.name in words or stem in words
+
+
+def _mentions(one: p.Class, other: p.Class) -> bool:
+    """Whether a class has the other among its bases, or speaks of it in a method."""
+    names = {node.id for base in one.bases for node in p.walk(base) if isinstance(node, p.Name)}
+    if other.name in names:
+        return True
+    return any(isinstance(node, p.Name | p.Attr) and _denoted(node) == other.name for node in p.walk(one))
+
+
+def _internal(file: File) -> bool:
+    return file.is_cuda and not file.path.endswith(_HEADERS)
+
+
+def _made_in(file: File, function: p.Function) -> Iterator[tuple[str, p.Position, bool]]:
+    """Names that are given a new event in a body: the name, where, and whether it is a local variable."""
+    locals_ = {param.name for param in function.params}
+    nodes = [node for node in p.walk(function) if not isinstance(node, p.Function) or node is function]
+    locals_ |= {name for node in nodes if isinstance(node, p.Declare) for name in (node.name, *node.names)}
+    for node in nodes:
+        if isinstance(node, p.Assign) and node.value is not None and len(node.targets) == 1 and (at := _creation(file, node.value)):
+            target = node.targets[0]
+            if isinstance(target, p.Attr):
+                yield target.name, at, False
+            elif isinstance(target, p.Name):
+                yield target.id, at, True
+        elif isinstance(node, p.Call) and file.is_cuda and _effect(file, node) == "event" and node.args:
+            name = _denoted(node.args[0].value)
+            if name:
+                yield name, _place(node), name in locals_
+
+
+def _creation(file: File, value: p.Expression) -> p.Position | None:
+    """Where the expression makes events and nothing else: one, a list of them, a comprehension."""
+    if isinstance(value, p.Call):
+        shared = any(arg.keyword == "interprocess" for arg in value.args)
+        return _place(value) if _effect(file, value) == "event" and not shared and not file.is_cuda else None
+    if isinstance(value, p.Comprehension) and value.kind == "list":
+        return _creation(file, value.element)
+    if isinstance(value, p.Collection) and value.items:
+        places = [_creation(file, item) for item in value.items]
+        return places[0] if all(places) else None
+    return None
+
+
+def _place(call: p.Call) -> p.Position:
+    return call.name_at if call.name_at != p.NOWHERE else call.at
+
+
+def _effect(file: File, call: p.Call) -> str:
+    name = (call.function.id if isinstance(call.function, p.Name) else "") if file.is_cuda else dotted_name(file, call.function)
+    row = file.models.call(name) if name else None
+    return row.effect if row is not None else ""
+
+
+def _denoted(node: object) -> str:
+    """The name that an expression stands for: ``x``, ``self.x``, ``x[i]``, ``&x``."""
+    if isinstance(node, p.Name):
+        return node.id
+    if isinstance(node, p.Attr):
+        return node.name
+    return _denoted(node.value) if isinstance(node, p.Index | p.AddressOf) else ""
+
+
+def _passive(event: Unrecorded, file: File, function: p.Function, local: bool) -> bool:
+    """Whether nothing in a body can record the event. Notes the waits."""
+    return all(_reads_only(event, file, function, statement, local) for statement in function.body)
+
+
+def _reads_only(event: Unrecorded, file: File, function: p.Function, node: object, local: bool) -> bool:
+    if isinstance(node, p.Call):
+        return _call(event, file, function, node, local)
+    if isinstance(node, p.Assign) and node.value is not None and all(_is(event, t, local) for t in node.targets):
+        return _creation(file, node.value) is not None or _nothing(node.value)
+    if isinstance(node, p.Compare) and (_nothing(node.left) or _nothing(node.right)):
+        return True
+    if _is(event, node, local) or (isinstance(node, p.Const) and node.value == event.name):
+        return False
+    return all(_reads_only(event, file, function, child, local) for child in p.children(node))
+
+
+def _call(event: Unrecorded, file: File, function: p.Function, node: p.Call, local: bool) -> bool:
+    target = node.function
+    effect = _EFFECTS.get(_effect(file, node))
+    if isinstance(target, p.Attr) and _is(event, target.value, local):
+        role = _METHODS.get(target.name, "other")
+        rest: list[object] = [arg.value for arg in node.args]
+    else:
+        called = target.name if isinstance(target, p.Attr) else target.id if isinstance(target, p.Name) else ""
+        given = [arg.value for arg in node.args if _is(event, arg.value, local)]
+        role = (effect or _TAKERS.get(called, "other")) if given else "silent"
+        rest = [target.value if isinstance(target, p.Attr) else target, *(arg.value for arg in node.args if arg.value not in given)]
+    if role == "other":
+        return False
+    if role == "wait":
+        event.function = event.function or function.qualname
+        event.waits.append(Span(file.path, *_place(node)))
+    return all(_reads_only(event, file, function, part, local) for part in rest)
+
+
+def _is(event: Unrecorded, node: object, local: bool) -> bool:
+    if isinstance(node, p.Index | p.AddressOf):
+        return _is(event, node.value, local)
+    if local:
+        return isinstance(node, p.Name) and node.id == event.name
+    return _denoted(node) == event.name and isinstance(node, p.Name | p.Attr)
+
+
+def _nothing(node: object) -> bool:
+    return isinstance(node, p.Const) and node.value in (None, 0)
