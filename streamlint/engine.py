@@ -48,12 +48,12 @@ def lower(source: Source, options: Options, program: Any, report: Report) -> Non
     """Add a source to a program; the report learns where it cannot be read."""
     from streamlint.frontends import UnreadableSource
 
-    language = "cuda" if source.language == "cuda" else "python"
-    if source.language == "cython":
-        return  # Cython has no front end yet
+    language = source.language
     try:
         if language == "cuda":
             from streamlint.frontends.cuda import lower as to_module
+        elif language == "cython":
+            from streamlint.frontends.cython import lower as to_module
         else:
             from streamlint.frontends.python import lower as to_module
         module = to_module(source.path, source.text)

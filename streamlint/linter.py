@@ -18,6 +18,7 @@ from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.rules import UNUSED
+from streamlint.seams import Seams
 from streamlint.selection import expand
 from streamlint.triggers import relevant, seam
 
@@ -66,7 +67,7 @@ class _Run:
     _sources: dict[Options, list[Source]] = field(default_factory=dict)
     _options: dict[int, Options] = field(default_factory=dict)
     _commented: set[str] = field(default_factory=set)
-    _seams: dict[Options, list[Source]] = field(default_factory=dict)  # files that count only beside one that mentions CUDA
+    _seams: Seams = field(default_factory=Seams)
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -91,6 +92,8 @@ class _Run:
         mentions = relevant(file.language, file.settings.models)(data)
         commented = suppress.MENTION.search(data) is not None
         joins = not mentions and seam(file.language)(data)
+        if not (mentions or joins):
+            self._seams.skip(file)
         if not (mentions or joins or commented) and (data.isascii() or file.language == "cuda"):
             return
         try:
@@ -102,7 +105,7 @@ class _Run:
             self._commented.add(file.path)
             self.report.texts[file.path] = text
         if joins:
-            self._seams.setdefault(self._options_of(file.settings), []).append(Source(file.path, text, file.language))
+            self._seams.join(self._options_of(file.settings), Source(file.path, text, file.language))
         if mentions:
             self.report.relevant += 1
             self.report.texts[file.path] = text
@@ -128,10 +131,10 @@ class _Run:
         return self.report
 
     def _join_seams(self) -> None:
-        """Bindings that name no CUDA are read where C++ beside them does."""
-        for options, joining in self._seams.items():
-            sources = self._sources.get(options, [])
-            if any(source.language != "python" for source in sources):
+        """Bindings and Cython that name no CUDA are read where C++ beside them does."""
+        for options, sources in self._sources.items():
+            joining = list(self._seams.completed(options, sources, lambda source: seam(source.language)(source.text.encode())))
+            if joining:
                 self.report.relevant += len(joining)
                 self.report.texts.update((source.path, source.text) for source in joining)
                 self._sources[options] = sorted([*sources, *joining], key=lambda source: source.path)

@@ -91,6 +91,8 @@ def _of_library(run: Run, value: LibraryName, name: str) -> Value:
         return lookup_global(run, target, name) or run.opaque(f"{target.path}:{name}")
     dotted = f"{value.name}.{name}"
     row = run.file.models.attribute(dotted)
+    if row is not None and row.effect == "gil":
+        return LibraryName(dotted)
     if row is not None:
         return modelled_attribute(run, value, row, dotted)
     if dotted.startswith(("cuda.", "cupy.")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from streamlint import program as p
@@ -10,6 +11,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, bind
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
+from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.hot import trains
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
@@ -145,6 +147,7 @@ def run_body(
     with (
         run.entered(frame, span),
         run.within(setup=context.setup or setup, teardown=context.teardown or teardown),
+        _called_from_python(run, callee),
     ):
         try:
             execute(run, function.body)
@@ -155,6 +158,15 @@ def run_body(
     if not callee.file.is_cuda:
         drop_locals(run, environment, result, callee.receiver)
     return result
+
+
+def _called_from_python(run: Run, callee: FunctionValue) -> contextlib.AbstractContextManager[None]:
+    """Cython: what Python sees (``def``, ``cpdef``) runs with the GIL, and is where the GIL would have to be released."""
+    function = callee.function
+    if not callee.file.is_cython or function.is_lambda or any(isinstance(d, p.Name) and d.id == "cfunc" for d in function.decorators):
+        return contextlib.nullcontext()
+    place = Span(callee.file.path, *function.at)
+    return run.machine.gil.entered(held_by_function(place, len(run.context.calls)))
 
 
 def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamlint import program as p
 from streamlint.interpreter.index import File, accepts, is_declaration
 from streamlint.interpreter.run import Frame, Run
@@ -54,19 +56,35 @@ def library_bases(run: Run, definition: p.Class, file: File) -> set[str]:
 
 def find_method(run: Run, definition: p.Class, file: File, name: str, arity: int | None = None) -> tuple[p.Function, p.Class, File] | None:
     for owner, source in lineage(run, definition, file):
-        overloads = list(owner.methods.get(name, ()))
-        if file.is_cuda:
-            bodies = [f for f in overloads if not is_declaration(f)]
-            fitting = [f for f in bodies if arity is None or accepts(f, arity)]
-            if not fitting and overloads:
-                fitting = [f for f in source.functions.get(f"{owner.qualname}::{name}", ()) if not is_declaration(f)] or bodies or overloads
-            overloads = fitting
-        if overloads and file.is_cuda and is_declaration(overloads[0]):
-            linked = run.program.definition(overloads[0], source)
-            return (linked[0], owner, linked[1]) if linked is not None else (overloads[0], owner, source)
-        if overloads:
-            return overloads[0], owner, source
+        found = _cpp_method(run, owner, source, name, arity) if file.is_cuda else _first(owner.methods.get(name, ()), source)
+        if found is not None:
+            return found[0], owner, found[1]
     return None
+
+
+def _first(overloads: Sequence[p.Function], source: File) -> tuple[p.Function, File] | None:
+    return (overloads[0], source) if overloads else None
+
+
+def _cpp_method(run: Run, owner: p.Class, source: File, name: str, arity: int | None) -> tuple[p.Function, File] | None:
+    """A method by name and number of arguments; its body may stand behind the class, or in another file."""
+    overloads = list(owner.methods.get(name, ()))
+    outside = source.functions.get(f"{owner.qualname}::{_SPELLED.get(name, '{0}').format(name, owner.name)}", ())
+    bodies = [f for f in overloads if not is_declaration(f)]
+    fitting = [f for f in bodies if arity is None or accepts(f, arity)]
+    if fitting:
+        return fitting[0], source
+    declared = [f for f in (*overloads, *outside) if is_declaration(f) and f.class_name == owner.qualname]
+    for function in declared:
+        if (arity is None or accepts(function, arity)) and (linked := run.program.definition(function, source)) is not None:
+            return linked
+    if not overloads:
+        return None
+    return _first([f for f in outside if not is_declaration(f)] or bodies or overloads, source)
+
+
+# What stands for a constructor or a destructor in a qualified name.
+_SPELLED = {"__init__": "{1}", "__del__": "~{1}"}
 
 
 def has_member(this: Instance, name: str) -> bool:

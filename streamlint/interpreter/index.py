@@ -34,6 +34,7 @@ from streamlint.program import (
 
 if TYPE_CHECKING:
     from streamlint.interpreter.handles import Handles
+    from streamlint.interpreter.linking import Linker
     from streamlint.interpreter.relevance import Relevance
     from streamlint.interpreter.values import FunctionValue
 
@@ -151,6 +152,10 @@ class File:
         return self.module.language == "cuda"
 
     @property
+    def is_cython(self) -> bool:
+        return self.module.dialect == "cython"
+
+    @property
     def tensor_type(self) -> str:
         """What the file's language calls a tensor of PyTorch's."""
         return "at::Tensor" if self.is_cuda else "torch.Tensor"
@@ -197,11 +202,6 @@ def is_declaration(function: Function) -> bool:
     return function.line_text.startswith("declaration:")
 
 
-def _is_linked(function: Function) -> bool:
-    """Whether other files can call it: host code that is not private to its file."""
-    return function.space == "host" and (bool(function.class_name) or not function.static)
-
-
 def choose_overload(found: list[Function], arity: int | None) -> Function | None:
     """The overload that takes ``arity`` arguments; a body is preferred to a declaration."""
     if not found:
@@ -227,8 +227,7 @@ class Program:
     _owners: dict[int, File] = field(default_factory=dict)
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
-    _bodies: dict[tuple[str, str], list[tuple[Function, File]]] | None = None
-    _linked: dict[int, tuple[Function, File] | None] = field(default_factory=dict)
+    _linker: Linker | None = None
 
     def with_body(self, value: FunctionValue) -> FunctionValue:
         """A function that is only declared where it was found: with its body, if one file at hand defines it."""
@@ -238,27 +237,12 @@ class Program:
         return replace(value, function=found[0], file=found[1]) if found is not None else value
 
     def definition(self, declared: Function, file: File) -> tuple[Function, File] | None:
-        """C++: the body of a function that ``file`` only declares. Several files may define one of that name: it must be plain which."""
-        if id(declared) not in self._linked:
-            self._linked[id(declared)] = found = self._link(declared, file)
-            if found is not None:
-                for own, other in zip(found[0].params, declared.params, strict=True):
-                    own.default = own.default or other.default
-        return self._linked[id(declared)]
+        """C++: the body of a function that ``file`` only declares."""
+        if self._linker is None:
+            from streamlint.interpreter.linking import Linker
 
-    def _link(self, declared: Function, file: File) -> tuple[Function, File] | None:
-        if self._bodies is None:
-            self._bodies = {}
-            for other in self.files.values():
-                if other.is_cuda:
-                    for function, _ in functions_of(other.module):
-                        if not is_declaration(function):
-                            self._bodies.setdefault((function.class_name, function.qualname), []).append((function, other))
-        name = declared.qualname
-        held = self._bodies.get((declared.class_name, name), [])
-        fitting = [(f, home) for f, home in held if len(f.params) == len(declared.params) and _is_linked(f)]
-        including = [(f, home) for f, home in fitting if file in self.included(home)] or fitting
-        return including[0] if len({home.path for _, home in including}) == 1 else None
+            self._linker = Linker(self)
+        return self._linker.definition(declared, file)
 
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
@@ -305,10 +289,17 @@ class Program:
             bases += list(folder.parents)
         for base in bases:
             stem = str(base / tail) if tail else str(base)
-            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+            for path in (f"{stem}.py", f"{stem}.pyx", f"{stem}.pxd", f"{stem}/__init__.py"):
                 if found := self.files.get(path):
                     return found
         return None
+
+    def declarations(self, file: File) -> list[File]:
+        """Cython: the files whose names another one has without an import: its own ``.pxd``, and what it includes."""
+        if not file.is_cython:
+            return []
+        own = self.files.get(f"{file.path.rpartition('.')[0]}.pxd")
+        return [f for f in (own, *self.included(file)) if f is not None and f.is_cython and f is not file]
 
     def included(self, file: File) -> list[File]:
         """The files at hand that a C++ file includes, transitively; by the longest matching tail of the path."""

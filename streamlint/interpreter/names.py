@@ -25,7 +25,10 @@ def lookup(run: Run, name: str) -> Value:
         return scope.names[name]
     if frame.file.is_cuda:
         return _lookup_cpp(run, name, frame)
-    return lookup_global(run, frame.file, name) or LibraryName(name)
+    found = lookup_global(run, frame.file, name)
+    if found is None and frame.file.is_cython:
+        found = constant(run, name)
+    return found or LibraryName(name)
 
 
 def lookup_global(run: Run, file: File, name: str) -> Value | None:
@@ -37,11 +40,25 @@ def lookup_global(run: Run, file: File, name: str) -> Value | None:
     # A name that is imported in a try block and set to None in its handler is the import.
     chosen = next((s for s in statements if isinstance(s, Import)), None) or (statements[-1] if statements else None)
     if chosen is None:
-        return _imported(run, file, name)
+        return _imported(run, file, name) or _from_c(run, file, name)
     run.globals[key] = run.opaque(f"{file.path}:{name}")  # a name that refers to itself
     value = _global_value(run, file, name, chosen, len(statements))
     run.globals[key] = value
     return value
+
+
+def _from_c(run: Run, file: File, name: str) -> Value | None:
+    """Cython: a name that C++ brings, or that the file has from its declarations."""
+    spelled = file.module.c_names.get(name)
+    if spelled is not None:
+        for other in file.neighbours():
+            if other.is_cuda and (found := _cpp_global(run, other, spelled)) is not None:
+                return found
+        return LibraryName(spelled)
+    for other in run.program.declarations(file):
+        if name in other.module.c_names or name in other.globals or name in other.module.imports:
+            return lookup_global(run, other, name)
+    return None
 
 
 def _global_value(run: Run, file: File, name: str, statement: Statement, count: int) -> Value:
@@ -110,6 +127,8 @@ def resolve_dotted(run: Run, file: File, dotted: str) -> Value:
             found = lookup_global(run, holder, last)
             if found is not None:
                 return found
+    if file.is_cython and head.startswith(("libc.", "libcpp.", "cython.operator")):
+        return LibraryName(last)
     return LibraryName(dotted)
 
 

@@ -153,16 +153,17 @@ class Relevance:
                 if isinstance(node, p.Attr | p.Name)
             }
             found: list[p.Function] = []
-            for name in sorted(names):
+            for name in sorted(self._meant(names)):
                 found.extend(self._defined(f) for f in self._named(name) if f is not function)
             self._callees[key] = found
         return self._callees[key]
 
     def _defined(self, function: p.Function) -> p.Function:
         """C++: the body of a declaration, where another file has it."""
-        if not self.file.is_cuda or not is_declaration(function):
+        home = self.file.program.owner(function, self.file)
+        if not home.is_cuda or not is_declaration(function):
             return function
-        found = self.file.program.definition(function, self.file.program.owner(function, self.file))
+        found = self.file.program.definition(function, home)
         return found[0] if found is not None else function
 
     def _named(self, name: str) -> Iterable[p.Function]:
@@ -182,6 +183,7 @@ class Relevance:
                 self._files += self.file.neighbours()
             else:
                 self._files += self._imported()
+                self._files += [f for held in list(self._files) for f in _behind(held)]
         return self._files
 
     def _imported(self) -> list[File]:
@@ -242,8 +244,13 @@ class Relevance:
 
     def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}
-        for name in names:
-            yield from self._named(name)
+        for name in self._meant(names):
+            yield from map(self._defined, self._named(name))
+
+    def _meant(self, names: set[str]) -> set[str]:
+        """Names, and what those that were imported under another name are called at home."""
+        imports = self.file.module.imports
+        return names | {imports[name].rpartition(".")[2] for name in names if name in imports}
 
     def satisfies(self, function: p.Function, needs: Needs) -> bool:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
@@ -291,12 +298,19 @@ class Relevance:
         return self._words[key]
 
 
+def _behind(file: File) -> list[File]:
+    """Cython: the C++ and the declarations that a file stands on."""
+    return [*file.neighbours(), *file.program.declarations(file)] if file.is_cython else []
+
+
 def _names_of(function: p.Function, definition: p.Class | None) -> Iterator[str]:
     """The names that may stand where it is called: its own, and its class's where an object is made or used."""
     if definition is None or function.name != "__init__":
         yield function.name
     if definition is not None and function.name in _UNSAID:
         yield definition.name
+    elif definition is None and function.class_name and function.name == "__init__":
+        yield function.class_name.rpartition("::")[2]  # C++: a constructor that stands behind its class
 
 
 @functools.lru_cache(maxsize=64)

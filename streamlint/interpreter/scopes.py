@@ -12,7 +12,7 @@ from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, Opaque, ScopeValue, Stream, Value
+from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, LibraryName, Opaque, ScopeValue, Stream, Value
 
 Inside = Callable[[Value], None]  # runs the body with what the manager gave
 
@@ -36,6 +36,9 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
         _generator(run, manager, inside)
     elif isinstance(manager, Instance):
         _instance(run, manager, inside, run.node_span(expression))
+    elif isinstance(manager, LibraryName) and (row := run.file.models.attribute(manager.name)) is not None and row.effect == "gil":
+        with run.machine.gil.scope(str(row.get("part"))):
+            inside(manager)
     elif isinstance(manager, ScopeValue):
         _library(run, manager, inside, expression)
     elif isinstance(manager, Stream):

@@ -10,9 +10,9 @@ from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import guard_of
-from streamlint.interpreter.lifetimes import leave_scope, released
+from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
-from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Value
+from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Instance, Value
 
 
 def execute(run: Run, body: list[p.Statement]) -> None:
@@ -204,14 +204,24 @@ def _delete(run: Run, node: p.Delete) -> None:
     for target in node.targets:
         if isinstance(target, p.Name):
             held = run.frame.environment.names.pop(target.id, None)
-            if held is not None:
+            if held is not None and not _deletes(run, held, node):
                 released(run, held, run.node_span(node))
+        elif isinstance(target, p.Attr) and run.file.is_cython:
+            _deletes(run, run.evaluate(target), node)
         elif isinstance(target, p.Index):
             holder = run.evaluate(target.value)
             from streamlint.interpreter.values import Table
 
             if isinstance(holder, Table):
                 holder.items.pop(run.evaluate(target.indices[0]).term, None)
+
+
+def _deletes(run: Run, value: Value, node: p.Node) -> bool:
+    """Cython: ``del`` of a pointer to an object of C++ deletes the object."""
+    if not run.file.is_cython or not isinstance(value, Instance) or not value.file.is_cuda:
+        return False
+    delete_object(run, value, p.DeleteExpr(p.Unknown(), at=node.at))
+    return True
 
 
 def _assert(run: Run, node: p.Assert) -> None:

@@ -210,6 +210,10 @@ def load_file(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path.name}: {error}") from None
 
 
+# Cython calls both, and has names of its own.
+_SPOKEN = {"cython": ("python", "cuda", "cython")}
+
+
 @functools.cache
 def builtin(language: str) -> Models:
     """The rows that streamlint ships for ``python`` or ``cuda``."""
@@ -221,7 +225,7 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
     models = Models()
     for path in sorted(Path(__file__).parent.glob("*.toml")):
         data = load_file(path)
-        if data.get("language") == language:
+        if data.get("language") in _SPOKEN.get(language, (language,)):
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)
     for source, data in user_rows:
         models.add(data, source)

@@ -52,10 +52,6 @@ def test_a_file_that_does_not_parse(capsys):
     assert "could not be parsed" in said(capsys, TORCH + "def f(:\n    torch.cuda.synchronize()\n", "synchronize")
 
 
-def test_cython_is_not_read(capsys):
-    assert "Cython has no front end" in said(capsys, "import torch.cuda\nx = torch.cuda.Stream()\n", "Stream", path="a.pyx")
-
-
 UPLOAD = "def load(batch):\n    return batch.to('cuda', non_blocking=True){comment}\n"
 
 

@@ -32,7 +32,7 @@ from streamlint.options import Options, Source
 
 ON = frozenset(code for code, check in registry().items() if check.default == "on")
 DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
-SUFFIXES = {"python": ".py", "cuda": ".cu"}
+SUFFIXES = {"python": ".py", "cuda": ".cu", "cython": ".pyx"}
 
 _SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,50 @@
+"""C++: from a declaration in one file to the body in another, as a linker would find it."""
+
+from __future__ import annotations
+
+from streamlint.interpreter.index import File, Program, is_declaration
+from streamlint.program import Function, functions_of
+
+Body = tuple[Function, File]
+
+
+class Linker:
+    """The bodies of a program's C++ functions, by class and qualified name."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._found: dict[int, Body | None] = {}
+        self._bodies: dict[tuple[str, str], list[Body]] = {}
+        for file in program.files.values():
+            if file.is_cuda:
+                for function, _ in functions_of(file.module):
+                    if not is_declaration(function):
+                        self._bodies.setdefault((function.class_name, function.qualname), []).append((function, file))
+
+    def definition(self, declared: Function, file: File) -> Body | None:
+        """The body; None where several files have one of that name, and it is not plain which is meant."""
+        if id(declared) not in self._found:
+            self._found[id(declared)] = found = self._link(declared, file)
+            if found is not None:
+                for own, other in zip(found[0].params, declared.params, strict=True):
+                    own.default = own.default or other.default
+        return self._found[id(declared)]
+
+    def _link(self, declared: Function, file: File) -> Body | None:
+        held = self._bodies.get((declared.class_name, declared.qualname), [])
+        fitting = [(f, home) for f, home in held if _is_linked(f) and _takes_the_same(f, declared)]
+        including = [(f, home) for f, home in fitting if file in self.program.included(home)] or fitting
+        return including[0] if len({home.path for _, home in including}) == 1 else None
+
+
+def _takes_the_same(one: Function, other: Function) -> bool:
+    """Whether two functions have parameters of the same types, as far as they are spelled."""
+    pairs = zip(one.params, other.params, strict=False)
+    return len(one.params) == len(other.params) and all(
+        a.type is None or b.type is None or a.type.name.rpartition("::")[2] == b.type.name.rpartition("::")[2] for a, b in pairs
+    )
+
+
+def _is_linked(function: Function) -> bool:
+    """Whether other files can call it: host code that is not private to its file."""
+    return function.space == "host" and (bool(function.class_name) or not function.static)
