@@ -305,7 +305,7 @@ def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> V
 
 def batch(run: Run, loader: Loader, term: str) -> Value:
     """A batch of a loader: what its collate function makes, or leaves of unknown structure with one pinnedness."""
-    if loader.collate is not None and len(run.frames) <= 4:
+    if loader.collate is not None and not loader.on_device and len(run.frames) <= 4:
         made = _collated(run, loader, term)
         if made is not None:
             return made
@@ -342,7 +342,10 @@ def _pin(run: Run, value: Value, memory: Memory) -> None:
 
 def _leaves(run: Run, loader: Loader, term: str) -> Value:
     memory = {True: Memory.PINNED, False: Memory.PAGEABLE, None: Memory.UNKNOWN}[loader.pinned]
-    storage = run.storage(memory, f"batch[{term}]", evidence=Evidence.NONE, trail=loader.trail, library="torch")
+    evidence = Evidence.NONE
+    if loader.on_device:
+        memory, evidence = Memory.DEVICE, Evidence.DEFAULT
+    storage = run.storage(memory, f"batch[{term}]", evidence=evidence, trail=loader.trail, library="torch")
     return Buffer(storage, type="torch.Tensor", leaves={})
 
 

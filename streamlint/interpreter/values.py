@@ -209,6 +209,7 @@ class Loader(Value):
     trail: tuple[Step, ...] = ()
     type: str = ""
     collate: Value | None = None  # a function or a class at hand that makes the batches
+    on_device: bool = False  # whoever made it moves its batches to the device
 
 
 @dataclass(eq=False, slots=True)

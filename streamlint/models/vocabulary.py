@@ -144,6 +144,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "host_memory": "word pinned|pageable|pinned-if-asynchronous",  # what a new host destination is made of
             "staged": "bool",  # pageable sources go through the library's own pinned memory (cupy.asarray)
             "raw": "bool",  # a new device destination is a plain cudaMalloc (numba)
+            "leaves": "bool",  # each tensor in a container (accelerate.utils.send_to_device)
             "type": "text",
         },
     ),
@@ -255,8 +256,11 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "workers": "selector",
             "worker_init": "selector",
             "context": "selector",  # a start method or a context of multiprocessing
+            "space": "word device",  # its batches are on the device
         },
     ),
+    "prepare": ("a framework gives its arguments back, ready for its device: loaders give batches there, modules work there", {}),
+    "namespace": ("a module of a library under its own name, here `name` (torch.get_device_module())", {"name": "text", "of": "selector"}),
     "split": ("parts of a dataset (random_split)", {}),
     "module_to": (
         "moves a module's parameters and returns it",

@@ -17,7 +17,7 @@ from streamlint.models import ModelError, Models, builtin, load_file
 from streamlint.models.vocabulary import Selector, parse_selector
 
 FOLDER = Path(streamlint.models.__file__).parent
-FILES = ("torch", "cupy", "numba", "cuda_python", "numpy", "decoders")
+FILES = ("torch", "cupy", "numba", "cuda_python", "numpy", "decoders", "frameworks")
 
 # The module whose presence means that the names below this first part can be checked.
 PROBES = {
@@ -29,6 +29,8 @@ PROBES = {
     "numpy": "numpy",
     "cuda": "cuda.bindings",
     "tqdm": "tqdm",
+    "nvidia": "nvidia.dali",
+    **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
+from streamlint.operations import Memory
 
 _WORD_BYTES = 8  # the widest element that libraries make by default
 
@@ -55,7 +56,7 @@ def _of_data(value: Value | None) -> tuple[int | None, bool]:
     if isinstance(value, Const) and isinstance(value.value, int | float | bool):
         return _WORD_BYTES, True
     if isinstance(value, Series):
-        if value.items is not None and not any(isinstance(v, Buffer) for v in value.items):
+        if value.items is not None and not any(isinstance(v, Buffer) and v.storage.memory is not Memory.UNKNOWN for v in value.items):
             known = None if value.name == "open" else _elements_of_display(value)
             # A list in Python source, or one built item by item: lengths, indices, ids.
             return (known * _WORD_BYTES if known is not None else None), True

@@ -20,7 +20,7 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.peeks import READ, UPLOAD, peek
-from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 
 
@@ -30,6 +30,8 @@ def _transfer(call: Call) -> Value:
     value = call.value("of") if call.row.get("of") is not None else call.receiver
     if isinstance(value, Handle | Instance) and (not isinstance(value, Instance) or library_bases(run, value.definition, value.file)):
         return move_module(call, value)
+    if call.flag("leaves") and isinstance(value, Series | Table) and (target := _target(call)) is not None:
+        return _each(call, value, target)
     if isinstance(value, Series) and call.library != "torch":
         value = _gathered(value)
     source = buffer_of(run, value)
@@ -42,6 +44,15 @@ def _transfer(call: Call) -> Value:
     if target is None:
         return cast(call, source)
     return move(call, source, target)
+
+
+def _each(call: Call, value: Value, target: Device) -> Value:
+    """A container of the same shape whose tensors were moved."""
+    if isinstance(value, Series) and value.items is not None:
+        return Series([_each(call, item, target) for item in value.items], kind=value.kind, name=value.name)
+    if isinstance(value, Table):
+        return Table({key: _each(call, item, target) for key, item in value.items.items()}, dict(value.keys), value.complete)
+    return move(call, value, target) if isinstance(value, Buffer) else value
 
 
 def _gathered(value: Series) -> Value:

@@ -8,10 +8,11 @@ from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
+from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Memory
 
 
@@ -135,6 +136,12 @@ def _same(call: Call) -> Value:
     return value
 
 
+def _namespace(call: Call) -> Value:
+    """``torch.get_device_module("cuda")`` is ``torch.cuda``; of a device that is not known it is nothing else that matters here."""
+    given = as_device(call.run, call.value("of"))
+    return LibraryName(call.text("name")) if given is None or given.space in ("device", "unknown") else call.opaque()
+
+
 def _move(call: Call) -> Value:
     value = call.value("of")
     if value is None:
@@ -146,5 +153,6 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "view": _view,
     "pin": _pin,
     "same": _same,
+    "namespace": _namespace,
     "move": _move,
 }

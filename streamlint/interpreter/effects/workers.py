@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Step
@@ -18,6 +19,7 @@ from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
     Const,
+    Device,
     FunctionValue,
     GeneratorCall,
     Handle,
@@ -43,7 +45,23 @@ def _loader(call: Call) -> Value:
     made_here = collate if isinstance(collate, FunctionValue | ClassValue) else None
     if _has_workers(call) and not call.run.file.is_cuda:
         _work(call, collate)
-    return Loader(pinned, trail, type=call.name, collate=made_here)
+    return Loader(pinned, trail, type=call.name, collate=made_here, on_device=call.text("space") == "device")
+
+
+def _prepare(call: Call) -> Value:
+    """``accelerator.prepare(model, loader)``: the same objects, at home on a device from now on."""
+    if call.arguments.open:
+        return call.opaque()
+    made = [_at_home(value) for value in call.arguments.positional]
+    return made[0] if len(made) == 1 else Series(made, kind="tuple")
+
+
+def _at_home(value: Value) -> Value:
+    if isinstance(value, Loader):
+        return replace(value, on_device=True)
+    if isinstance(value, Handle | Instance):
+        value.attrs.setdefault("(device)", Device("device", Evidence.DEFAULT))
+    return value
 
 
 def _has_workers(call: Call) -> bool:
@@ -140,4 +158,5 @@ def _split(call: Call) -> Value:
 EFFECTS: dict[str, Callable[[Call], Value]] = {
     "split": _split,
     "loader": _loader,
+    "prepare": _prepare,
 }
