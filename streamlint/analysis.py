@@ -56,6 +56,8 @@ class Analysis:
     def _roots(self, file: File) -> Iterator[Root]:
         needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training)
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
+        if file.models.own_words:
+            needs = (*needs, ((file.models.own_words,),)) if needs else needs  # a user's wrapper says none of our words
         everything = len(needs) + len(training) < len(self.checks)
         wide = self.settings.all_loops
         yield from self._bound(file)

@@ -70,4 +70,4 @@ def lower(source: Source, options: Options, program: Any, report: Report) -> Non
 
 
 def _models(language: str, options: Options) -> models.Models:
-    return models.load(language, options.user_models) if options.user_models else models.builtin(language)
+    return models.with_user_rows(language, options.user_models) if options.user_models else models.builtin(language)

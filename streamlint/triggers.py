@@ -47,10 +47,9 @@ def _heads() -> tuple[dict[str, Any], ...]:
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:
     """A user's triggers, and the last parts of the names in the rows: a file may reach CUDA through a wrapper alone."""
-    words = list(table.get("triggers", ()))
-    for row in table.get("call", ()):
-        names = row.get("names", ())
-        words += [name.replace("::", ".").rpartition(".")[2].strip("*") for name in ([names] if isinstance(names, str) else names)]
+    from streamlint.models import last_part, names_of
+
+    words = [*table.get("triggers", ()), *(last_part(name) for row in table.get("call", ()) for name in names_of(row))]
     return [word for word in words if word]
 
 

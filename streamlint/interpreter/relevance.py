@@ -237,10 +237,12 @@ class Relevance:
         return self._decides[key]
 
     def _decisive(self, text: str) -> bool:
-        return any(word in text for word in _DECISIVE) or (self.file.is_cuda and "cu" in text)
+        own = self.file.models.own_words
+        return any(word in text for word in (*_DECISIVE, *own)) or (self.file.is_cuda and "cu" in text)
 
     def _has_word(self, text: str) -> bool:
-        return any(word in text for word in _WORDS) or (self.file.is_cuda and "cu" in text)
+        own = self.file.models.own_words
+        return any(word in text for word in (*_WORDS, *own)) or (self.file.is_cuda and "cu" in text)
 
     def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}

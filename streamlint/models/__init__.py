@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ class Models:
     constants: dict[str, str] = field(default_factory=dict)
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
+    own_words: tuple[str, ...] = ()  # the last parts of the names in the user's rows: they matter wherever they stand
     _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
     _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
@@ -228,5 +231,28 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
         if data.get("language") in _SPOKEN.get(language, (language,)):
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)
     for source, data in user_rows:
-        models.add(data, source)
+        if data.get("language", language) == language:
+            models.add({key: value for key, value in data.items() if key != "language"}, source)
+            models.own_words += tuple(word for row in data.get("call", ()) for name in names_of(row) if (word := last_part(name)))
     return models
+
+
+def names_of(row: Mapping[str, Any]) -> list[str]:
+    """The names of a raw row."""
+    names = row.get("names", ())
+    return [names] if isinstance(names, str) else list(names)
+
+
+def last_part(name: str) -> str:
+    """The part of a dotted name that stands at its call."""
+    return name.replace("::", ".").rpartition(".")[2].strip("*")
+
+
+@functools.lru_cache(maxsize=8)
+def _with_rows(language: str, rows: str) -> Models:
+    return load(language, tuple((source, data) for source, data in json.loads(rows)))
+
+
+def with_user_rows(language: str, user_rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Models:
+    """As ``load``, made once for the same rows."""
+    return _with_rows(language, json.dumps([[source, data] for source, data in user_rows], default=str))

@@ -58,7 +58,12 @@ TOLERATED = {
     "out",  # one row holds functions with and without it
     "pin_memory",  # taken by every factory, documented by few
 }
-UNDOCUMENTED = {("torch.Tensor.copy_", "other"), ("torch.Tensor.type_as", "other"), ("torch.Tensor.to", "tensor")}
+UNDOCUMENTED = {
+    ("torch.Tensor.narrow", "dim"),
+    ("torch.Tensor.copy_", "other"),
+    ("torch.Tensor.type_as", "other"),
+    ("torch.Tensor.to", "tensor"),
+}
 
 
 def rows(stem: str) -> list[tuple[str, dict[str, Any]]]:
