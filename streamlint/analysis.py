@@ -33,8 +33,9 @@ class Analysis:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
-        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
+        lifetimes = any(check.on_lifetimes for check in self.checks)
+        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
         self.coverage = Coverage()
 
     def check(self, name: str) -> Part:

@@ -188,6 +188,15 @@ class Free(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Drop(Operation):
+    """The last reference to a block of a pool goes, while another stream may still use it. The block was ``allocated`` on ``stream``."""
+
+    allocated: Span | None = None
+    calls: tuple[Span, ...] = ()  # that led to the allocation
+    stream: Stream | None = None
+
+
+@dataclass(eq=False, slots=True)
 class Register(Operation):
     buffer: Buffer | None = None
 
@@ -346,7 +355,8 @@ Work = Copy | Launch | Opaque
 class Conflict:
     """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
 
-    ``missing`` says what would: ``host-wait`` (the host must wait for the first) or ``stream-wait``. ``buffer`` is what the second touches.
+    ``missing`` says what would: ``host-wait`` (the host must wait for the first), ``stream-wait``, or ``lifetime``: the first uses a block
+    that was dropped since, and the second (the drop itself, where the caller is next) gets it. ``buffer`` is what the second touches.
     """
 
     first: Operation
@@ -355,3 +365,4 @@ class Conflict:
     guesses: int = 0
     first_writes: bool = True
     buffer: Buffer | None = None
+    drop: Drop | None = None

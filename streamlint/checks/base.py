@@ -46,6 +46,9 @@ class Check:
     # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
     from_python: ClassVar[bool] = False
 
+    # Asks which references are left on a path, and what shows only once a method is called again.
+    on_lifetimes: ClassVar[bool] = False
+
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """Called for each operation of a finished path, in order."""
         return iter(())

@@ -22,6 +22,7 @@ from streamlint.interpreter.values import (
     Method,
     Opaque,
     Series,
+    Storage,
     Stream,
     Table,
     Value,
@@ -115,6 +116,8 @@ def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
         part = row.get("part", "whole")
         gapped = holder.gapped or part == "some"
         return Buffer(holder.storage, holder.part, str(row.get("type", holder.type)), gapped, holder.strided or part == "strided")
+    if effect == "factory" and isinstance(holder, Buffer) and holder.storage.on_device:
+        return run.remembered(f"{name} of {holder.term}", lambda: _beside(holder, name))
     if effect == "device":
         return _device_of(run, holder)
     if effect == "same":
@@ -122,6 +125,13 @@ def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
     if effect == "query":
         return run.opaque(f"query:{holder.term}", holder)
     return run.opaque(f"{holder.term}.{name.rpartition('.')[2]}", holder)
+
+
+def _beside(holder: Buffer, name: str) -> Buffer:
+    """A tensor's gradient: memory of its own, where the tensor is."""
+    old = holder.storage
+    evidence = Evidence(max(old.evidence, Evidence.DERIVED))
+    return Buffer(Storage(old.memory, f"{old.name}.{name}", evidence=evidence, trail=old.trail, library=old.library), type=holder.type)
 
 
 def _device_of(run: Run, holder: Value) -> Value:

@@ -96,7 +96,8 @@ def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
         return Series([])
     value = arguments.positional[0]
     if isinstance(value, Series):
-        return Series(list(value.items) if value.items is not None else None, dict(value.made), value.element, value.name)
+        made = dict(value.made) if type(value.made) is dict else value.made
+        return Series(list(value.items) if value.items is not None else None, made, value.element, value.name)
     if isinstance(value, Buffer) and value.leaves is None:
         from streamlint.interpreter.effects.host import host_iteration
 

@@ -39,7 +39,10 @@ def call(run: Run, node: p.Call) -> Value:
     callee = _callee(run, node.function)
     arguments = evaluate_arguments(run, node.args)
     at = node.name_at if node.name_at != p.NOWHERE else node.at
-    return invoke(run, callee, arguments, CallSite(node, run.span(at), _spelled(node.function), node.template))
+    run.held.extend(arguments.all())
+    result = invoke(run, callee, arguments, CallSite(node, run.span(at), _spelled(node.function), node.template))
+    run.held.append(result)
+    return result
 
 
 def _callee(run: Run, function: p.Expression) -> Value:

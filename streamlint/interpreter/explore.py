@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
+from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_lifetimes
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
-from streamlint.operations import Conflict, Copy, Memory
+from streamlint.operations import Conflict, Copy, Drop, Memory
 
 MOST_RUNS = 12
 MOST_STEPS = 40_000  # over all runs of a root
@@ -32,7 +33,7 @@ class Explorer:
     coverage: Coverage
     settings: Settings
     steps: int = 0
-    runs: dict[tuple[tuple[tuple[str, bool], ...], int], Run] = field(default_factory=dict)
+    runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
 
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
@@ -48,6 +49,8 @@ class Explorer:
             run = self.run(forced, 2)
             count += 1
             yield run
+            if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
+                yield self.run(forced, MOST_ROUNDS, again=True)
             if len(forced) < MOST_FLIPS:
                 waiting.extend(
                     {**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced and decision.worth
@@ -55,15 +58,18 @@ class Explorer:
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
 
-    def run(self, forced: dict[str, bool], rounds: int) -> Run:
-        """The run with these decisions; each is run once."""
-        key = (tuple(sorted(forced.items())), rounds)
+    def run(self, forced: dict[str, bool], rounds: int, again: bool = False) -> Run:
+        """The run with these decisions; each is run once. ``again``: the root is called more than once."""
+        key = (tuple(sorted(forced.items())), rounds, again)
         if key not in self.runs:
             run = Run(self.program, forced, rounds, self.coverage, self.settings)
+            run.calls = CALLS if again else 1
             try:
                 run_root(run, self.root)
             except OutOfBudget:
                 self.coverage.over_budget += 1
+            if again:
+                only_lifetimes(run)
             settle(run)
             self.steps += run.steps
             self.coverage.runs += 1
@@ -75,17 +81,24 @@ class Explorer:
     def settled(self, run: Run, conflict: Conflict) -> Conflict | None:
         """The conflict with its guesses counted; None if it falls: two guesses, or gone when loops run once more."""
         between = [decision for decision in run.decisions.values() if conflict.first.index < decision.index <= conflict.second.index]
+        again = run.calls > 1
+        if conflict.drop is not None and self._recorded(conflict.drop):
+            return None
         guesses = 0
         for decision in between:
             forced = {**run.forced, decision.atom: not decision.arm}
-            other = self.run(forced, 2)
+            other = self.run(forced, run.rounds, again)
             if not _holds(other, conflict) and decision.atom not in other.raised_in:
                 guesses += 1
         if guesses > 1:
             return None
-        if not _holds(self.run(run.forced, 3), conflict):
+        if not again and not _holds(self.run(run.forced, 3), conflict):
             return None
         return replace(conflict, guesses=guesses)
+
+    def _recorded(self, drop: Drop) -> bool:
+        """Whether some path has the allocator wait for another stream: the author thought of it."""
+        return any(drop.allocated in run.machine.blocks.recorded_at for run in self.runs.values())
 
     def pinned_places(self) -> frozenset[Place]:
         """Copies whose host memory is pinned on some path: there, pageable memory is the exception that a condition handles."""
@@ -98,4 +111,5 @@ class Explorer:
 
 
 def _holds(run: Run, conflict: Conflict) -> bool:
-    return any(c.first.span == conflict.first.span and c.second.span == conflict.second.span for c in run.machine.conflicts)
+    places = conflict.first.span, conflict.second.span, conflict.drop is None
+    return any((c.first.span, c.second.span, c.drop is None) == places for c in run.machine.conflicts)

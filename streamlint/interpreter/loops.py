@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import loop_kind
+from streamlint.interpreter.holding import settle
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.spins import note_spin
@@ -107,6 +109,7 @@ def _for(run: Run, node: p.Loop) -> None:
             try:
                 _declare_target(run, target)
                 assign(run, target, value, node)
+                settle(run, run.node_span(target))
                 _body(run, node)
             except ContinueSignal:
                 continue
@@ -138,14 +141,10 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
     target, caller = node.target, run.frame
 
     def consumer(value: Value) -> Value:
-        frames, run.frames = run.frames, [*run.frames[: run.frames.index(caller) + 1]]
-        try:
+        with run.consuming(caller), contextlib.suppress(ContinueSignal):
             assign(run, target, value, node)
+            settle(run, run.node_span(target))
             _body(run, node)
-        except ContinueSignal:
-            pass
-        finally:
-            run.frames = frames
         return Const(None)
 
     with run.within_loop(_frame(run, node, None)):

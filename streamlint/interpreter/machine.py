@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
+from streamlint.interpreter.blocks import Blocks
 from streamlint.interpreter.captures import Captures
 from streamlint.interpreter.gil import Gil
 from streamlint.interpreter.reach import reachable
@@ -48,6 +49,7 @@ class Machine:
         self.operations: list[Operation] = []
         self.conflicts: list[Conflict] = []
         self.streams: dict[str, Stream] = {}
+        self.blocks = Blocks()
         self.pending: dict[int, Storage] = {}  # storages with device accesses that the host may not have seen end
         self._on_null: list[tuple[Copy | Launch, Stamp]] = []  # null-stream work that the host may not have seen end
         self._keys = itertools.count(1)
@@ -145,6 +147,9 @@ class Machine:
         storage = buffer.storage
         access = Access(operation, stamp, buffer.part, sure)
         self._conflict_on_device(access, buffer, write=write)
+        if storage.block is not None:
+            taken = self.blocks.use(storage.block, operation, stamp, self.clocks)
+            self.conflicts.extend([taken] if taken is not None else [])
         self.pending[id(storage)] = storage
         if write:
             # What this write covers entirely and is ordered behind needs no record of its own.

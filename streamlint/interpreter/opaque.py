@@ -6,6 +6,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_in
+from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
@@ -49,9 +50,13 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         run.met_backward(receiver, arguments.positional)
     if made is not None:
         made.storage.allocated = operation
+        made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
+    if receiver is not None and site.node is run.discarded and not run.file.is_cuda:
+        kept(run, arguments.all())  # ``pending.add(x)``: whoever is told of it may keep it
     if made is not None and made.storage.on_device and site.node is not run.discarded:
         given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
         operation.api = family(made.storage.library or "torch")
+        allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [made])
     return result
 

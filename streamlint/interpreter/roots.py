@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.gil import held_by_function
+from streamlint.interpreter.holding import left
 from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
@@ -130,7 +132,8 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     names = parameters(run, function, root.file)
     if receiver is not None and not root.file.is_cuda and function.params and not _is_static(function):
         names[function.params[0].name] = receiver
-    environment = Environment(names)
+    environment = Environment(dict(names))
+    run.rooted.extend(names.values())  # its caller's
     for param in function.params:
         if param.type is not None:
             environment.types[param.name] = param.type
@@ -139,18 +142,17 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     run.machine.ambient = not root.file.is_cuda
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
+    is_teardown = function.kind == "destructor" or function.name in ("__del__", "__exit__", "close")
+    consumer = Consumer(run).take if run.calls > 1 and function.is_generator else None
     with run.machine.gil.entered(_entered_by_python(run, root, function)):
-        result = run_body(
-            run,
-            value,
-            environment,
-            None,
-            setup=is_setup,
-            teardown=function.kind == "destructor" or function.name in ("__del__", "__exit__", "close"),
-        )
+        result = run_body(run, value, environment, None, consumer, setup=is_setup, teardown=is_teardown)
+    if run.calls > 1:
+        call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
     if run.settings.all_loops and is_framework_step(function, root.definition, root.file):
         run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
+    if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
+        left(run)
 
 
 def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:

@@ -90,6 +90,7 @@ class Frame:
     on_yield: Callable[[Value], Value] | None = None
     qualname: str = ""
     call: Span | None = None
+    last: Node | None = None  # the statement in progress
 
 
 @dataclass(slots=True)
@@ -136,6 +137,7 @@ class Settings:
     default_stream: str = "auto"
     target_device: str = "maybe"
     hidden_sync: str = "hot-loops"
+    lifetimes: bool = False  # whether last references are followed
 
     @property
     def all_loops(self) -> bool:
@@ -168,6 +170,12 @@ class Run:
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
+        # Arguments and results of calls that the statements in progress still hold.
+        self.held: list[Value] = []
+        self.asleep: list[Frame] = []  # generators that wait for their consumer
+        self.calls = 1  # of the root, one after the other
+        self.looks = 0  # at what is still referred to
+        self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
@@ -245,6 +253,18 @@ class Run:
         finally:
             self.frames.pop()
             self.stack.pop()
+
+    @contextlib.contextmanager
+    def consuming(self, caller: Frame) -> Iterator[None]:
+        """The consumer of a generator runs, in ``caller``; the generator's own frames wait."""
+        frames, depth = self.frames, len(self.asleep)
+        kept = frames.index(caller) + 1
+        self.frames, self.asleep = frames[:kept], [*self.asleep, *frames[kept:]]
+        try:
+            yield
+        finally:
+            self.frames = frames
+            del self.asleep[depth:]
 
     def can_enter(self, function: Function) -> bool:
         return len(self.frames) <= MAX_DEPTH and id(function) not in self.stack

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlint import program as p
 from streamlint.findings import Span, Step
+from streamlint.interpreter import gradients
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.beside import joined
 from streamlint.interpreter.bodies import call_method, run_generator
@@ -30,7 +31,8 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
     def inside(value: Value) -> None:
         if target is not None:
             assign(run, target, value, node)
-        enter_with(run, node, index + 1)
+        with gradients.scope(run, expression):
+            enter_with(run, node, index + 1)
 
     if isinstance(manager, GeneratorCall):
         _generator(run, manager, inside)
@@ -74,11 +76,8 @@ def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
     caller = run.frame
 
     def consumer(value: Value) -> Value:
-        frames, run.frames = run.frames, [*run.frames[: run.frames.index(caller) + 1]]
-        try:
+        with run.consuming(caller):
             inside(value)
-        finally:
-            run.frames = frames
         return Const(None)
 
     run_generator(run, manager, consumer)

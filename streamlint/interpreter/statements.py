@@ -10,6 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.guards import guard_of
+from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Instance, Value
@@ -21,7 +22,12 @@ def execute(run: Run, body: list[p.Statement]) -> None:
         run.step()
         if run.reached is not None:
             run.reached.add((run.file.path, statement.at[0]))
+        held = len(run.held)
+        run.frames[-1].last = statement
         _EXECUTORS[type(statement)](run, statement)
+        del run.held[held:]
+        if run.machine.blocks.crossed:
+            settle(run, run.node_span(statement))
 
 
 def execute_scope(run: Run, body: list[p.Statement]) -> None:

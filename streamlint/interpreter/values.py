@@ -16,6 +16,7 @@ from streamlint.operations import Evidence, Memory, Operation
 from streamlint.program import Class, Expression, Function, Type
 
 if TYPE_CHECKING:
+    from streamlint.interpreter.blocks import Block
     from streamlint.interpreter.index import File
     from streamlint.models import Row
 
@@ -116,6 +117,9 @@ class Storage(Numbered):
     owner: str = ""  # "caller" for a root's parameters
     host: bool = False  # on the host for sure, pinned or not
     fresh: bool = False  # made by computing or gathering, wherever its operands are: on the host it is pageable
+    block: Block | None = None  # of a pool that hands it out again on its stream
+    grad: bool = True  # may need a gradient
+    inputs: tuple[Storage, ...] = ()  # what its graph holds for the backward pass
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
 
     @property

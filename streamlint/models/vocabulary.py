@@ -279,6 +279,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "no effect on memory, streams or order; the result is a plain value. `on_device`: the call shows that this buffer is on a device",
         {"result": "word scalar|none|sequence", "on_device": "selector"},
     ),
+    "record_use": (
+        "the allocator waits for this stream before it gives the buffer's memory out again (Tensor.record_stream); it touches no data",
+        {"of": "selector", "stream": STREAM},
+    ),
     "setting": ("changes how later calls behave", {"what": "word allocator|start-method|ptds|no-cache|peer-access", "value": "selector"}),
     "block": (
         "the host blocks until another thread lets it go",

@@ -13,6 +13,7 @@ from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.assignment import store_at
 from streamlint.interpreter.cpp_types import bytes_of
+from streamlint.interpreter.holding import kept
 from streamlint.interpreter.opaque import opaque_call, written_through
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Instance, Opaque, Reference, Series, Storage, Stream, Value
@@ -124,6 +125,16 @@ class Call:
         return self.library == "cuda_python" and self.name.rpartition(".")[2].startswith(("cuda", "cu"))
 
 
+# Effects that keep no reference to what they are given: a queue, a thread, a callback may.
+_PASSING = frozenset(
+    """
+    factory load view compute read write transfer copy memset pin register unregister alloc free trim launch stream stream_of set_stream
+    scope event elapsed record wait synchronize query capture destroy bind_stream module_to device pinned_options same collect move swap
+    none record_use setting touch exit collective unknown
+    """.split()
+)
+
+
 def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
     """Do what a row says."""
     call = Call(run, row, name, receiver, arguments, site)
@@ -131,6 +142,8 @@ def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Argu
     if action is None:
         return opaque_call(run, name, receiver, arguments, site)
     result = action(call)
+    if row.effect not in _PASSING and not run.file.is_cuda:
+        kept(run, arguments.all())
     _unmodelled_outputs(call)
     return result
 

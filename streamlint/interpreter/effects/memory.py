@@ -10,6 +10,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.peeks import CACHE, peek
+from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, ScopeValue, Value
 from streamlint.operations import Evidence, Memory
@@ -120,6 +121,16 @@ def _memset(call: Call) -> Value:
     return call.status()
 
 
+def _record_use(call: Call) -> Value:
+    buffer = buffer_of(call.run, call.value("of"))
+    if buffer is not None and buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.host:
+        buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
+    stream = stream_argument(call)
+    for inner in [b for b in reachable([buffer]) if isinstance(b, Buffer)] if buffer is not None and buffer.storage.block else [None]:
+        call.run.machine.blocks.record_use(inner.storage.block if inner is not None else None, stream)
+    return Const(None)
+
+
 def _setting(call: Call) -> Value:
     """Nothing happens where a setting stands: what it changes is read off the whole file (``File.settings``)."""
     return call.status()
@@ -133,5 +144,6 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "trim": _trim,
     "collect": _collect,
     "memset": _memset,
+    "record_use": _record_use,
     "setting": _setting,
 }

@@ -12,8 +12,8 @@ from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Buffer, Const, Handle, LibraryName, Opaque, Series, Value
-from streamlint.operations import Memory
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Series, Storage, Value
+from streamlint.operations import Evidence, Memory
 
 
 def _along_first_axis(call: Call, buffer: Buffer) -> bool:
@@ -26,7 +26,7 @@ def _view(call: Call) -> Value:
 
     run = call.run
     value = call.value("of") if call.row.get("of") is not None else call.receiver
-    buffer = buffer_of(run, value)
+    buffer = _parameters(call, value) or buffer_of(run, value)
     if buffer is None and isinstance(value, Handle) and call.library == "python" and call.flag("host_access"):
         return _new_array(call)
     if buffer is None:
@@ -62,6 +62,17 @@ def _new_array(call: Call) -> Value:
     storage = call.run.storage(Memory.PAGEABLE, f"{call.name}{call.run.visit_key(call.site.node)}", library="numpy")
     storage.trail = (Step("a new array in pageable host memory", call.span),)
     return Buffer(storage, type="numpy.ndarray")
+
+
+def _parameters(call: Call, value: Value | None) -> Buffer | None:
+    """The parameters of a module that was moved to a device in view."""
+    home = value.attrs.get("(device)") if isinstance(value, Handle | Instance) else None
+    if value is None or not isinstance(home, Device) or home.space != "device" or call.run.file.is_cuda:
+        return None
+    evidence = Evidence(max(home.evidence, Evidence.DERIVED))
+    storage = Storage(Memory.DEVICE, "parameters", evidence=evidence, library="torch")
+    made = call.run.remembered(f"{call.name}({value.term})", lambda: Buffer(storage, type="torch.Tensor"))
+    return made if isinstance(made, Buffer) else None
 
 
 class _Parts(dict):  # type: ignore[type-arg]

@@ -1,0 +1,126 @@
+"""A root once more: methods called one time after the other, generators with a consumer, loops for as many rounds as a pool needs.
+
+A block that is lent to a caller comes back only when the caller is given the next one, and is handed out again one call later. Nothing is
+known of what a caller does in between; so what is found here is about device-side lifetimes alone, on streams that do not leave the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from streamlint import operations as ops
+from streamlint import program as p
+from streamlint.findings import Span
+from streamlint.interpreter.holding import settle, use
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Event, Instance, Series, Stream, Value
+
+MOST_ROUNDS = 4
+CALLS = 3
+_ORDERS = frozenset({"wait_stream", "wait_event", "synchronize", "record_stream"})
+_ENDS = frozenset({"__init__", "__del__", "__exit__", "close"})
+
+
+def is_worth_more(run: Run, function: p.Function | None) -> bool:
+    """Whether more rounds can show more: a stream was made, and memory is used on a second one or may be lent to a caller."""
+    if function is None or not any(stream.kind == "created" for stream in run.machine.streams.values()):
+        return False
+    return function.is_generator or is_method(function) or any(block.uses for block in run.machine.blocks.all)
+
+
+def is_method(function: p.Function) -> bool:
+    """A method that a caller may call as often as it likes."""
+    private = function.name.startswith("_") and function.name not in ("__next__", "__call__")
+    return bool(function.class_name) and function.name not in _ENDS and not private
+
+
+class Consumer:
+    """Whoever calls: works with what it is given on the stream that is current, and lets go of it when it has the next."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.hand = Series([])
+        run.rooted.append(self.hand)
+
+    def take(self, value: Value) -> Value:
+        run = self.run
+        frame = run.frames[-1]
+        span = run.node_span(frame.last) if frame.last is not None else Span(frame.file.path, 1, 1, 1, 2)
+        return self.take_at(value, span)
+
+    def take_at(self, value: Value, span: Span) -> Value:
+        run = self.run
+        self.hand.items = [value]
+        settle(run, span)
+        stream = run.stream_of("torch")
+        buffers = [v for v in reachable([value]) if isinstance(v, Buffer) and self._may_use(v, stream)]
+        if buffers:
+            work = ops.Launch(span, "torch", "use", run.context, len(run.machine.operations), stream=stream, kind="compute", assumed=True)
+            use(run, work, stream, buffers)
+        return Const(None)
+
+    def _may_use(self, buffer: Buffer, stream: Stream) -> bool:
+        """Memory of a stream made in view, which the code at hand has made the current stream wait for."""
+        block, clocks = buffer.storage.block, self.run.machine.clocks
+        if block is None or block.stream.kind != "created":
+            return False
+        return all(clocks.ordered(access.stamp, stream.key) for access in buffer.storage.writes)
+
+
+def call_again(run: Run, receiver: Value | None, function: p.Function, result: Value, call: Callable[[], Value]) -> None:
+    """Call a method as often as ``run.calls`` says; its caller uses what it returns."""
+    if not is_method(function) or not isinstance(receiver, Instance) or function.is_generator:
+        return
+    consumer, first = Consumer(run), len(run.machine.operations)
+    for _ in range(run.calls - 1):
+        consumer.take_at(result, _end_of(run, function))
+        result = call()
+    entered = {name for operation in run.machine.operations for name in operation.context.functions}
+    awaited = any(_orders(method) for method in _others(receiver.definition, entered))  # a caller may call that in between
+    private = frozenset[str]() if awaited else _private(run, receiver, result)
+    run.machine.conflicts = [c for c in run.machine.conflicts if c.second.index < first or (c.drop is not None and _of(c, private))]
+
+
+def _private(run: Run, receiver: Instance, result: Value) -> frozenset[str]:
+    """The object's streams that its caller has no handle on, and no result to wait for."""
+    held = {v.key for v in reachable([receiver]) if isinstance(v, Stream)}
+    for value in reachable([result]):
+        if isinstance(value, Event):
+            return frozenset()
+        if isinstance(value, Stream):
+            held.discard(value.key)
+        elif isinstance(value, Buffer):
+            stamps = [access.stamp for access in value.storage.writes]
+            held -= {stamp.stream for stamp in stamps if not run.machine.clocks.ordered(stamp, run.stream_of("torch").key)}
+    return frozenset(held)
+
+
+def _of(conflict: ops.Conflict, private: frozenset[str]) -> bool:
+    """Whether one of the two streams is such a one: without it nobody can make the other wait."""
+    streams = conflict.drop and conflict.drop.stream, getattr(conflict.first, "stream", None)
+    return any(isinstance(stream, Stream) and stream.key in private for stream in streams)
+
+
+def _end_of(run: Run, function: p.Function) -> Span:
+    returns = [node for node in p.walk(function) if isinstance(node, p.Return)]
+    return Span(run.file.path, *(returns[-1].at if returns else function.at))
+
+
+def _others(definition: p.Class, entered: set[str]) -> Iterator[p.Function]:
+    """The methods that this run did not enter."""
+    for name, overloads in definition.methods.items():
+        if name not in _ENDS:
+            yield from (method for method in overloads if method.qualname not in entered)
+
+
+def _orders(method: p.Function) -> bool:
+    calls = (node.function for node in p.walk(method) if isinstance(node, p.Call))
+    return any(isinstance(callee, p.Attr) and callee.name in _ORDERS for callee in calls)
+
+
+def only_lifetimes(run: Run) -> None:
+    """What several calls in a row may tell."""
+    run.machine.conflicts = [conflict for conflict in run.machine.conflicts if conflict.drop is not None]
+    run.machine.operations.clear()
+    run.peeks.clear()
