@@ -8,7 +8,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import call_function
-from streamlint.interpreter.classes import find_method, lineage
+from streamlint.interpreter.classes import find_method, library_bases, lineage
 from streamlint.interpreter.declarations import make_declared
 from streamlint.interpreter.foreign import typed_value
 from streamlint.interpreter.index import File, assigned_attributes
@@ -19,6 +19,7 @@ from streamlint.interpreter.values import (
     Const,
     Environment,
     FunctionValue,
+    Handle,
     Instance,
     Opaque,
     Value,
@@ -162,6 +163,16 @@ def class_member(run: Run, value: ClassValue, name: str) -> Value | None:
     return None
 
 
+def _library_parent(run: Run, receiver: Instance) -> Value | None:
+    """What ``super()`` is where the class behind is a module of a library: it shares the object's attributes, its device too."""
+    models = run.file.models
+    for base in sorted(library_bases(run, receiver.definition, receiver.file)):
+        row = models.type_named(base)
+        if row is not None and row.kind == "module":
+            return Handle(base, f"super:{receiver.term}", attrs=receiver.attrs, unknown=True)
+    return None
+
+
 def parent_view(run: Run) -> Value | None:
     """``super()`` in a method: the object, seen from the class behind the method's own."""
     frame = run.frame
@@ -173,7 +184,7 @@ def parent_view(run: Run) -> Value | None:
     line = lineage(run, receiver.definition, receiver.file)
     position = next((i for i, (c, _) in enumerate(line) if c.qualname == frame.function.class_name), None)
     if position is None or position + 1 >= len(line):
-        return run.opaque("super()")
+        return _library_parent(run, receiver) or run.opaque("super()")
     definition, file = line[position + 1]
     view = Instance(definition, file, foreign=receiver.foreign, name=receiver.term)
     view.attrs = receiver.attrs

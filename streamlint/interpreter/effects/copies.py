@@ -164,7 +164,8 @@ def issue_copy(
         trail=storage.trail if storage is not None else (),
     )
     call.run.machine.copy(operation)
-    call.run.coverage.copies[(call.span, call.name)] = storage is not None and memory is not Memory.UNKNOWN
+    within = direction in (Direction.D2D, Direction.PEER)
+    call.run.coverage.copies[(call.span, call.name)] = within or (storage is not None and memory is not Memory.UNKNOWN)
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
