@@ -347,6 +347,13 @@ class Opaque(Operation):
     channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
 
 
+@dataclass(eq=False, slots=True)
+class Entry(Operation):
+    """A root is entered: what its caller put on the current stream may still be running, and may still write what it hands over."""
+
+    stream: Stream | None = None
+
+
 # What works on a device, in the order of a stream.
 Work = Copy | Launch | Opaque
 

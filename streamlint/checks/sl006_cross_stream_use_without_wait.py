@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Evidence, Operation, Work
+from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Operation, Wait, Work
 
 
 class CrossStreamUseWithoutWait(Check):
@@ -58,7 +58,11 @@ class CrossStreamUseWithoutWait(Check):
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second
-        if conflict.missing != "stream-wait" or not isinstance(first, Work) or not isinstance(second, Work) or conflict.buffer is None:
+        if conflict.missing != "stream-wait" or not isinstance(second, Work) or conflict.buffer is None:
+            return
+        if isinstance(first, Alloc | Entry):
+            yield from self._out_of_view(first, second, conflict, path)
+        if not isinstance(first, Work):
             return
         storage = conflict.buffer.storage
         unknown_place = storage.evidence > Evidence.SCOPE and not path.facts.file.is_cuda
@@ -68,6 +72,31 @@ class CrossStreamUseWithoutWait(Check):
             second,
             self._message(conflict),
             trail=self._trail(first, second, conflict.first_writes),
+            help=self._help(first, second),
+            conflict=conflict,
+            facts={"api": second.api, "first_stream": _kind(first), "stream": _kind(second)},
+        )
+
+    def _out_of_view(self, first: Alloc | Entry, second: Work, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        """The other stream's work is not in view: a caller's, which made an argument, or that of a recycled block's last user."""
+        assert conflict.buffer is not None
+        if second.api not in ("torch", "cupy") or conflict.buffer.storage.evidence > Evidence.SCOPE or second.context.callback:
+            return
+        if not _private(second, path) or _stages(second, path):
+            return
+        if isinstance(first, Alloc):
+            message = (
+                "uses memory that another stream has just allocated: nothing makes this stream wait for the block's earlier users there"
+            )
+            step = Step("allocated on another stream here: its earlier work may still use the block", first.span)
+        else:
+            message = "reaches an argument that the caller's stream may still be writing: nothing makes this stream wait for it"
+            step = Step("the caller's stream may still be at work on the arguments of this function", first.span)
+        made = second.stream.trail[:1] if second.stream is not None else ()
+        yield self.finding(
+            second,
+            message,
+            trail=(step, *(Step(f"this stream: {s.message}", s.span) for s in made), *call_trail(second, "the use is reached from here")),
             help=self._help(first, second),
             conflict=conflict,
             facts={"api": second.api, "first_stream": _kind(first), "stream": _kind(second)},
@@ -95,7 +124,33 @@ class CrossStreamUseWithoutWait(Check):
         return "record an event on the other stream after its work, and make this stream wait for it with cudaStreamWaitEvent"
 
 
-def _kind(operation: Work) -> str:
+def _private(second: Work, path: Trace) -> bool:
+    """Whether no code out of view can have made a stream wait: it is new, made in the body that uses it."""
+    stream = second.stream
+    if stream is None or stream.kind != "created":
+        return False
+    made = next((o for o in path.operations if isinstance(o, Create) and o.value is stream), None)
+    if made is None:
+        return False
+    entered = max((o.index for o in path.before(second) if isinstance(o, Entry)), default=-1)
+    if made.index > entered:
+        return True
+    if any(isinstance(o, Wait) and o.stream is stream for o in path.operations):
+        return False  # others make it wait, maybe before they come here
+    return not made.context.setup or path.facts.is_private(made.span)
+
+
+def _stages(second: Work, path: Trace) -> bool:
+    """Whether what was taken for a download fills a buffer that is uploaded next: then its source may be of the host as well."""
+    if not isinstance(second, Copy) or second.evidence < Evidence.SCOPE or second.dst is None:
+        return False
+    filled = second.dst.storage
+    return any(
+        isinstance(o, Copy) and o.direction is Direction.H2D and o.src is not None and o.src.storage is filled for o in path.after(second)
+    )
+
+
+def _kind(operation: Work | Alloc | Entry) -> str:
     return operation.stream.kind if operation.stream is not None else "unknown"
 
 

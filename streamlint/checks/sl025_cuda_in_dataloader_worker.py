@@ -98,5 +98,5 @@ def _uses_cuda(operation: Operation) -> bool:
         buffers = (*operation.reads, *operation.writes)
         return operation.kind == "kernel" or any(buffer.storage.evidence <= Evidence.DEFAULT for buffer in buffers)
     if isinstance(operation, Alloc):
-        return operation.memory in (Memory.DEVICE, Memory.PINNED)
+        return operation.memory is Memory.PINNED or (operation.memory is Memory.DEVICE and not operation.cached)
     return isinstance(operation, Create | Record | Synchronize | Wait)

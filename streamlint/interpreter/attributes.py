@@ -89,7 +89,7 @@ def _of_library(run: Run, value: LibraryName, name: str) -> Value:
 
         target = run.program.files[value.name[5:]]
         return lookup_global(run, target, name) or run.opaque(f"{target.path}:{name}")
-    dotted = f"{value.name}.{name}"
+    dotted = _of_facade(run, value.name, name)
     row = run.file.models.attribute(dotted)
     if row is not None and row.effect == "gil":
         return LibraryName(dotted)
@@ -102,6 +102,15 @@ def _of_library(run: Run, value: LibraryName, name: str) -> Value:
         if found is not None:
             return found
     return LibraryName(dotted)
+
+
+def _of_facade(run: Run, holder: str, name: str) -> str:
+    """The full name of a member; what stands for a module has that module's."""
+    dotted = f"{holder}.{name}"
+    row = run.file.models.calls.get(holder)
+    if row is None or row.effect != "facade" or dotted in run.file.models.calls:
+        return dotted
+    return f"{row.get('module')}.{name}"
 
 
 def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
@@ -139,7 +148,7 @@ def _device_of(run: Run, holder: Value) -> Value:
             return Device("device", Evidence.DERIVED, trail=holder.storage.trail)
         if holder.storage.on_host:
             return Device("host", Evidence.DERIVED)
-    return run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", Evidence.ASKED, f"{holder.term}.device"))
+    return run.remembered(f"device-of:{holder.term}", lambda: Device("unknown", Evidence.ASKED, f"{holder.term}.device", of=holder))
 
 
 def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
@@ -216,7 +225,7 @@ def settle_method(run: Run, value: Value) -> Value:
     if isinstance(value, Method) and isinstance(value.receiver, Opaque) and not value.row:
         holder, name = value.receiver, value.name
         if name not in holder.attrs:
-            made = Opaque(f"{holder.term}.{name}", (), evidence=Evidence.NONE, parameter=holder.parameter)
+            made = Opaque(f"{holder.term}.{name}", (), evidence=Evidence.NONE, parameter=holder.parameter, made=holder.made)
             if name == "device":
                 holder.attrs[name] = _device_of(run, holder)
                 return holder.attrs[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.findings import Span
@@ -42,6 +43,10 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     """Run a body at hand in place, or make the call opaque where that is not possible."""
     callee = run.program.with_body(callee)
     function = callee.function
+    wrapped = None if callee.bare or not function.decorators or callee.file.is_cuda else _decorated(run, callee)
+    if wrapped is not None:
+        given = arguments if callee.receiver is None else replace(arguments, positional=[callee.receiver, *arguments.positional])
+        return call_function(run, wrapped, given, site)
     if is_declaration(function) and callee.file.is_cuda:
         return _declared_only(run, callee, arguments, site)
     if is_kernel(callee, ("reduce", "Reduce", "vectorize", "guvectorize")):
@@ -59,6 +64,30 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         key = f"cached:{id(function)}({', '.join(v.term for v in arguments.all())})"
         return run.remembered(key, lambda: _run(run, callee, arguments, site))
     return _run(run, callee, arguments, site)
+
+
+def _decorated(run: Run, callee: FunctionValue) -> FunctionValue | None:
+    """What a project's own decorators make of a function; None where there are none that could matter."""
+    from streamlint.interpreter.calls import invoke
+
+    value: Value = FunctionValue(callee.function, callee.file, callee.closure, owner=callee.owner, bare=True)
+    for node in reversed(callee.function.decorators):
+        name = node.function if isinstance(node, p.Call) else node
+        if not isinstance(name, p.Name):
+            continue
+        with run.entered(Frame(None, callee.file, callee.closure or Environment(), qualname="<module>"), None):
+            maker = run.evaluate(name)
+            if (
+                not isinstance(maker, FunctionValue)
+                or not maker.file.relevance.matters(maker.function)
+                or not run.can_enter(maker.function)
+            ):
+                continue
+            made = run.evaluate(node) if isinstance(node, p.Call) else maker
+        value = invoke(run, made, Arguments([value]), CallSite(node, Span(callee.file.path, *node.at), name.id))
+        if not isinstance(value, FunctionValue):
+            return None
+    return value if isinstance(value, FunctionValue) and value.function is not callee.function else None
 
 
 def _is_cached(function: p.Function) -> bool:

@@ -125,6 +125,8 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
     learn: list[Callable[[bool], None]] = []
     if asked(value) is not None:
         learn.append(lambda answer: told(run, value, answer))
+    if isinstance(value, Opaque) and value.reach and value.name.startswith("placed:"):
+        learn.append(lambda answer: _on_device(run, value.reach[0], answer))
     return Atom(key[4:] if negated else key, negated, default, run.node_span(node), learn)
 
 
@@ -140,12 +142,17 @@ def _probe_attribute(run: Run, node: p.Attr, default: bool) -> bool | Atom:
     holder = run.evaluate(node.value)
     value = settle_method(run, get_attribute(run, holder, node.name, node))
     found = _probe_value(run, node, value, default)
-    if isinstance(found, Atom) and node.name == "is_cuda" and isinstance(holder, Buffer):
-        found.learn.append(lambda answer: _on_device(holder, answer))
+    if isinstance(found, Atom) and node.name == "is_cuda":
+        found.learn.append(lambda answer: _on_device(run, holder, answer))
     return found
 
 
-def _on_device(buffer: Buffer, answer: bool) -> None:
+def _on_device(run: Run, value: Value, answer: bool) -> None:
+    from streamlint.interpreter.effects import buffer_of
+
+    buffer = buffer_of(run, value)
+    if buffer is None or buffer.storage.on_device:
+        return
     if answer:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.LITERAL
     else:
@@ -178,13 +185,15 @@ def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -
         if not isinstance(other, Const):
             continue
         if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):
-            _refine_device(side.reach[0], str(other.value), equal)
+            _refine_device(run, side.reach[0], str(other.value), equal)
         elif asked(side) is not None and equal == (other.value in (0, True)):
             # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not.
             told(run, side, True)
 
 
-def _refine_device(device: Device, text: str, equal: bool) -> None:
+def _refine_device(run: Run, device: Device, text: str, equal: bool) -> None:
+    if device.of is not None and (text.startswith("cuda") or (equal and text == "cpu")):
+        _on_device(run, device.of, equal == text.startswith("cuda"))
     if equal and text.startswith("cuda"):
         device.space, device.evidence = "device", Evidence.LITERAL
     elif equal and text == "cpu":

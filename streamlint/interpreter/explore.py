@@ -15,7 +15,7 @@ from streamlint.interpreter.index import Program
 from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
-from streamlint.operations import Conflict, Copy, Drop, Memory
+from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
 
 MOST_RUNS = 12
 MOST_STEPS = 40_000  # over all runs of a root
@@ -88,12 +88,16 @@ class Explorer:
         for decision in between:
             forced = {**run.forced, decision.atom: not decision.arm}
             other = self.run(forced, run.rounds, again)
-            if not _holds(other, conflict) and decision.atom not in other.raised_in:
+            if isinstance(conflict.first, Entry) and not _reaches(other, conflict.second):
+                continue  # a condition of the whole, and no order
+            unordered = _misses(other, conflict) if conflict.drop is None else _holds(other, conflict)
+            if not unordered and decision.atom not in other.raised_in:
                 guesses += 1
         if guesses > 1:
             return None
-        if not again and not _holds(self.run(run.forced, 3), conflict):
-            return None
+        longer = None if again else self.run(run.forced, 3)
+        if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
+            return None  # (a run that never met what it was to decide went another way, and tells nothing)
         return replace(conflict, guesses=guesses)
 
     def _recorded(self, drop: Drop) -> bool:
@@ -108,6 +112,15 @@ class Explorer:
                 if isinstance(operation, Copy) and operation.host_memory is Memory.PINNED:
                     found.add((operation.span, operation.context.calls))
         return frozenset(found)
+
+
+def _misses(run: Run, conflict: Conflict) -> bool:
+    """Whether nothing orders the first access on this path either, whichever place meets it."""
+    return any(c.first.span == conflict.first.span and c.missing == conflict.missing for c in run.machine.conflicts)
+
+
+def _reaches(run: Run, operation: Operation) -> bool:
+    return any(o.span == operation.span for o in run.machine.operations)
 
 
 def _holds(run: Run, conflict: Conflict) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.build import build_root, per_thread_default_stream
+from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
 _EXTENSION_HEADERS = (
@@ -65,6 +67,10 @@ class FileFacts:
     handed: set[str] = field(default_factory=set)  # functions that are given to another thread
     measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
+
+    def is_private(self, made: Span) -> bool:
+        """Whether only this file's code can use the stream that is made there, and none of it makes that stream wait."""
+        return not self.file.is_cuda and is_private(self.file, made)
 
     @functools.cached_property
     def unrecorded(self) -> list[Unrecorded]:

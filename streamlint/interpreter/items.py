@@ -110,7 +110,7 @@ def element_of(run: Run, value: Value, term: str) -> Value:
     if isinstance(value, Opaque):
         key = f"[{term}]"
         if key not in value.attrs:
-            value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter)
+            value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter, made=value.made)
         return value.attrs[key]
     return run.opaque(f"{value.term}[{term}]", value)
 

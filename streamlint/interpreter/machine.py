@@ -26,6 +26,7 @@ from streamlint.operations import (
     Copy,
     Create,
     Direction,
+    Entry,
     Free,
     HostRead,
     HostWrite,
@@ -55,6 +56,7 @@ class Machine:
         self._keys = itertools.count(1)
         self.context = Context()
         self.captures = Captures()  # work that a capture takes is recorded into a graph, and does not run
+        self._entered: Stamp | None = None  # what stands for a caller's work
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
         # Atoms decided without evidence so far, in order; kept by the path.
@@ -143,8 +145,21 @@ class Machine:
         others = [key for key, other in self.streams.items() if other.kind in ("created", "parameter", "foreign")]
         return tuple(self.streams[key] for key in self.clocks.in_flight(others))
 
+    def enter(self, operation: Entry) -> Access | None:
+        """A root is entered. Returns the last of its caller's work on the current stream, which may be what made its arguments."""
+        self.note(operation)
+        if operation.stream is None:
+            return None
+        self._entered = self.clocks.issue(operation.stream.key)
+        return Access(operation, self._entered, ())
+
     def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool, sure: bool = True) -> None:
         storage = buffer.storage
+        if storage.made is not None and storage.on_device:
+            # An upload into what a caller hands over: the caller knows that it is free.
+            fills = isinstance(operation, Copy) and operation.direction is Direction.H2D
+            storage.writes.extend([] if fills else [storage.made])
+            storage.made = None
         access = Access(operation, stamp, buffer.part, sure)
         self._conflict_on_device(access, buffer, write=write)
         if storage.block is not None:
@@ -243,6 +258,8 @@ class Machine:
         if isinstance(on, Stream):
             self.know(on)
             self.clocks.wait(stream.key, self.clocks.record(on.key))
+            if self.ambient and on.kind in ("parameter", "foreign"):
+                self.clocks.wait(stream.key, self.clocks.of(NULL))  # it may be the caller's current one
         elif isinstance(on, Event) and not on.unknown:
             operation.empty = on.snapshot is None
             on.awaited = True
@@ -285,8 +302,16 @@ class Machine:
     def alloc(self, operation: Alloc) -> None:
         self.note(operation)
         self.captures.judge_memory(operation)
-        if operation.buffer is not None:
-            operation.buffer.storage.allocated = operation
+        if operation.buffer is None:
+            return
+        operation.buffer.storage.allocated = operation
+        if operation.stream is not None and not self.captures.active:
+            # A block of a pool may be a recycled one: what its stream still runs, as far as it is in view, may use it.
+            tick = self.clocks.of(operation.stream.key).get(operation.stream.key, 0)
+            stamp = Stamp(operation.stream.key, tick)
+            if not self.clocks.host_sees(stamp) and stamp != self._entered:
+                operation.buffer.storage.writes.append(Access(operation, stamp, ()))
+                self.pending[id(operation.buffer.storage)] = operation.buffer.storage
 
     def free(self, operation: Free) -> None:
         self.note(operation)

@@ -117,6 +117,9 @@ def _imported(run: Run, file: File, name: str) -> Value | None:
 
 def resolve_dotted(run: Run, file: File, dotted: str) -> Value:
     """An imported dotted name: a definition of a file at hand, or a library's name."""
+    row = file.models.calls.get(dotted)
+    if row is not None and row.effect == "facade":
+        return LibraryName(dotted)  # whatever its body does to find it
     target = run.program.python_module(dotted, file)
     if target is not None:
         return LibraryName(f"file:{target.path}")

@@ -15,6 +15,7 @@ from streamlint.interpreter.values import (
     Const,
     Device,
     Environment,
+    FunctionValue,
     Handle,
     Instance,
     Opaque,
@@ -31,6 +32,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if receiver is not None:
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
+    run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
     on_device = _device_argument(values) or _captured_argument(run, values)
     tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
     works = _module_work(run, receiver, on_device, name)
@@ -53,11 +55,13 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
     if receiver is not None and site.node is run.discarded and not run.file.is_cuda:
         kept(run, arguments.all())  # ``pending.add(x)``: whoever is told of it may keep it
-    if made is not None and made.storage.on_device and site.node is not run.discarded:
+    discarded = site.node is run.discarded
+    if made is not None and made.storage.on_device and (not discarded or run.stream_of("torch").kind == "created"):
         given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
         operation.api = family(made.storage.library or "torch")
-        allocated(run, made.storage, site.span, run.stream_of(operation.api))
-        run.machine.opaque_work(operation, run.stream_of(operation.api), given, [made])
+        if not discarded:
+            allocated(run, made.storage, site.span, run.stream_of(operation.api))
+        run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.findings import Span
 from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.gil import held_by_function
+from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
 from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
@@ -140,6 +142,8 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
     run.machine.ambient = not root.file.is_cuda
+    if not root.file.is_cuda:
+        enter(run, function.name, Span(root.file.path, *function.at), [value for value in names.values() if value is not receiver])
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
     is_teardown = function.kind == "destructor" or function.name in ("__del__", "__exit__", "close")
@@ -153,6 +157,29 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     _read_by_caller(run, root, result)
     if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
         left(run)
+    if run.calls == 1 and not root.file.is_cuda:
+        run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
+        _run_handed(run)
+
+
+def _run_handed(run: Run) -> None:
+    """Nested functions that code out of view was given (hooks): it calls them later, and may have waited for all meanwhile."""
+    later = {id(v.function): (v, to) for v, to in run.handed if id(v.function) not in run.ran and v.file.relevance.matters(v.function)}
+    for value, to in list(later.values())[:_MOST_HANDED]:
+        names = parameters(run, value.function, value.file)
+        if to == "register_hook" and names:
+            first = next(iter(names))
+            gradient = Storage(Memory.DEVICE, names[first].term, evidence=Evidence.SCOPE, library="torch", owner="caller")
+            names[first] = Buffer(gradient, type="torch.Tensor")
+        run.machine.forget_everything()
+        run.current.clear()
+        enter(run, value.function.name, Span(value.file.path, *value.function.at), list(names.values()))
+        plain = {"setup": False, "teardown": False, "loops": (), "guards": (), "handles_error": False}
+        with run.within(**plain), contextlib.suppress(Signal):
+            run_body(run, value, Environment(names, value.closure), None)
+
+
+_MOST_HANDED = 6
 
 
 def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:
@@ -186,8 +213,6 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     if function.name == "__init__" or function.kind == "constructor":
         value = Instance(root.definition, root.file)
         if root.file.is_cuda:
-            from streamlint.findings import Span
-
             site = CallSite(function, Span(root.file.path, *function.at), function.name)
             initialise_fields(run, value, Arguments(open=True), site)
         return value

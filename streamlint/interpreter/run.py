@@ -17,6 +17,7 @@ from streamlint.interpreter.values import (
     Const,
     Environment,
     Event,
+    FunctionValue,
     Instance,
     Opaque,
     Storage,
@@ -182,6 +183,9 @@ class Run:
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}
         self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
+        self.asked = False  # a condition is being evaluated whose arms matter
+        self.ran: set[int] = set()  # functions that were entered, by identity
+        self.handed: list[tuple[FunctionValue, str]] = []  # nested functions that were given to code out of view, and to which
         self.origins = Origins()
         self.peeks: list[Peek] = []
         self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why
@@ -247,6 +251,7 @@ class Run:
         frame.call = call
         self.frames.append(frame)
         self.stack.append(id(frame.function))
+        self.ran.add(id(frame.function))
         try:
             with self.within(calls=calls, functions=functions, function=frame.qualname):
                 yield

@@ -85,7 +85,9 @@ def _if(run: Run, node: p.If) -> None:
     before = len(run.decisions)
     then_leaves = leaves(node.then)
     default = not then_leaves or bool(node.otherwise and leaves(node.otherwise))
+    asked, run.asked = run.asked, run.asked or _either_matters(run, node)
     taken = holds(run, node.test, default)
+    run.asked = asked
     undecided = len(run.decisions) > before
     body = node.then if taken else node.otherwise
     if undecided:
@@ -103,11 +105,18 @@ def _if(run: Run, node: p.If) -> None:
         raise
 
 
+def _either_matters(run: Run, node: p.If) -> bool:
+    calls = any(isinstance(n, p.Call) for n in p.walk(node.test))
+    return calls and (run.file.relevance.body_matters(node.then) or run.file.relevance.body_matters(node.otherwise))
+
+
 def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:
     """Whether the other arm of a decision is worth a path of its own."""
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
     worth = relevance.body_matters(other) or (not leaves(other) and relevance.body_matters(body))
+    # What a function answers that a condition asks, and that chooses between such arms.
+    worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
     for atom in list(run.decisions)[before:]:
         run.decisions[atom].worth = run.decisions[atom].worth and worth
 

@@ -81,6 +81,7 @@ class Opaque(Value):
     default: Value | None = None  # a parameter's default: not its value, but evidence
     parameter: bool = False
     cpp_type: Type | None = None
+    made: Access | None = None  # the work that made it, if it turns out to be memory of a device
 
     @property
     def term(self) -> str:
@@ -121,6 +122,7 @@ class Storage(Numbered):
     grad: bool = True  # may need a gradient
     inputs: tuple[Storage, ...] = ()  # what its graph holds for the backward pass
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
+    made: Access | None = None  # work out of view that wrote it, if it is on a device
 
     @property
     def on_device(self) -> bool:
@@ -225,7 +227,7 @@ class Device(Value):
     text: str = ""
     trail: tuple[Step, ...] = ()
     pinned: bool = False  # tensor options (C++) that ask for pinned memory
-    of: Buffer | None = None  # where it was asked of a buffer
+    of: Value | None = None  # the value whose place it is, where it was asked for
 
     @property
     def term(self) -> str:
@@ -288,6 +290,7 @@ class FunctionValue(Value):
     bound: tuple[Value, ...] = ()
     keywords: dict[str, Value] = field(default_factory=dict)
     owner: Class | None = None
+    bare: bool = False  # without what its decorators make of it
 
     @property
     def term(self) -> str:

@@ -267,6 +267,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"of": "selector", "to": "word device|host|argument", "device": "selectors", "asynchronous": "switch"},
     ),
     "device": ("a device value (torch.device, cupy.cuda.Device)", {"from": "selector"}),
+    "facade": ("an object that stands for a module of the library: its members are that module's", {"module": "text"}),
+    "placed": ("asks whether a buffer is on a device: the arm that is taken knows", {"of": "selector"}),
     "pinned_options": ("tensor options (C++) that ask for pinned memory where `pin` is true", {"pin": "switch"}),
     "same": (
         "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`",

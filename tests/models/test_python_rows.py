@@ -32,6 +32,7 @@ PROBES = {
     "nvidia": "nvidia.dali",
     **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
+    "deepspeed": "deepspeed",
 }
 
 # Names that the installed version need not have, with the reason.

@@ -222,6 +222,7 @@ def buffer_of(run: Run, value: Value | None, type: str = "") -> Buffer | None:
         if value.buffer is None:
             value.buffer = run.unknown_buffer(value.name, type or ("pointer" if run.file.is_cuda else "torch.Tensor"), owner="caller")
             value.buffer.storage.evidence = value.evidence
+            value.buffer.storage.made = value.made
         return value.buffer
     if isinstance(value, Instance):
         return _bytes_of(value)

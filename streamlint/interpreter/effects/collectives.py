@@ -7,6 +7,7 @@ from collections.abc import Callable
 from streamlint import operations as ops
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.host import buffers_in
+from streamlint.interpreter.handed import on_side_stream, presumed
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.values import Const, Value
 
@@ -19,7 +20,12 @@ def _collective(call: Call) -> Value:
         return _wait(call)
     result = opaque_call(run, call.name, None, call.arguments, call.site)
     asynchronous = call.switch("asynchronous")
+    for value in call.values("writes"):
+        presumed(run, value)
     touched = tuple(b for v in call.values("writes") for b in buffers_in(v) if not b.storage.on_host)
+    if on_side_stream(run) and (there := tuple(b for b in touched if b.storage.on_device)):
+        stream = run.stream_of("torch")  # NCCL's own stream waits for it
+        run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream, reads=there, writes=there, kind="library"))
     run.machine.note(ops.Collective(call.span, call.library, call.name, writes=touched, asynchronous=asynchronous is True))
     return result if asynchronous is False else run.opaque(f"work{run.visit_key(call.site.node)}", *call.arguments.all(), type=_WORK)
 

@@ -9,6 +9,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.handed import presumed
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Series, Stream, Value
 from streamlint.models.vocabulary import Selector
@@ -21,6 +22,8 @@ def _copy(call: Call) -> Value:
     dst = _side(call, "dst")
     src = _side(call, "src")
     direction = _direction(call, dst, src)
+    if direction is Direction.UNKNOWN and _downloads(call, dst) and src is not None and presumed(run, src) is not None:
+        direction = Direction.D2H
     _settle_place(dst, src, direction)
     if direction is Direction.H2H:
         _host_copy(call, dst, src)
@@ -36,6 +39,11 @@ def _copy(call: Call) -> Value:
         call, dst, src, direction, asynchronous=is_asynchronous(call, asynchronous, stream), stream=stream, evidence=evidence, nbytes=nbytes
     )
     return call.receiver if call.receiver is not None and not run.file.is_cuda else call.status()
+
+
+def _downloads(call: Call, dst: Buffer | None) -> bool:
+    """PyTorch: page-locked memory is filled without blocking; from the host nobody asks for that."""
+    return dst is not None and dst.storage.memory is Memory.PINNED and call.library == "torch" and call.switch("asynchronous") is True
 
 
 def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None) -> bool:

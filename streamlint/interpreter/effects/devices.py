@@ -72,6 +72,8 @@ def looks_like_dtype(value: Value | None) -> bool:
 
 def _device(call: Call) -> Value:
     value = call.value("from")
+    if value is None and call.library == "torch" and call.name != "torch.accelerator.current_accelerator":
+        return Device("device", Evidence.DEFAULT, call.name)
     if value is None:
         return Device("device", Evidence.LITERAL) if call.library in ("cupy", "numba", "cuda_python") else Device("unknown")
     made = as_device(call.run, value) or (_device_of(value) if isinstance(value, Buffer) else Device("unknown", text=value.term))
@@ -98,7 +100,19 @@ def _pinned_options(call: Call) -> Value:
     return Device("host", Evidence.LITERAL, pinned=True) if pinned else options or call.opaque()
 
 
+def _facade(call: Call) -> Value:
+    return LibraryName(call.name)
+
+
+def _placed(call: Call) -> Value:
+    """Named as the question, of the value: conditions learn from the answer."""
+    value = call.value("of")
+    return call.run.opaque(f"placed:{value.term}", value) if value is not None else call.opaque()
+
+
 EFFECTS: dict[str, Callable[[Call], Value]] = {
+    "placed": _placed,
+    "facade": _facade,
     "device": _device,
     "pinned_options": _pinned_options,
 }

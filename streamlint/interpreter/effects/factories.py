@@ -56,6 +56,9 @@ def _made(call: Call) -> Value:
         allocated(run, storage, call.span, run.stream_of(family(call.library)))
     if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
+    if memory is Memory.DEVICE and "empty" in call.name and data is None and not is_raw(call) and not run.context.setup:
+        pool = run.stream_of(family(call.library)) if call.library in ("torch", "cupy") else None
+        run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, cached=True, stream=pool, buffer=result))
     if memory is Memory.DEVICE:
         if not run.file.is_cuda:
             run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=evidence))

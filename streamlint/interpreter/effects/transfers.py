@@ -18,6 +18,7 @@ from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
+from streamlint.interpreter.handed import presumed
 from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.peeks import READ, UPLOAD, peek
@@ -175,6 +176,8 @@ def _to_host(call: Call, source: Buffer) -> Buffer:
     asynchronous = call.switch("asynchronous")
     stream = stream_argument(call)
     asked = is_asynchronous(call, asynchronous, stream)
+    if asked:
+        presumed(run, source)
     rule = call.text("host_memory", "pageable")
     pinned = rule == "pinned" or (rule == "pinned-if-asynchronous" and asked)
     memory = Memory.PINNED if pinned else Memory.PAGEABLE

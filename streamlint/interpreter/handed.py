@@ -1,0 +1,56 @@
+"""What comes from out of view with work behind it: arguments that a caller's stream may still be writing, results of opaque calls.
+
+Such a value has the work that made it as ``made``. It counts once the value turns out to be memory of a device.
+"""
+
+from __future__ import annotations
+
+from streamlint import operations as ops
+from streamlint.findings import Span
+from streamlint.interpreter.effects import buffer_of
+from streamlint.interpreter.reach import contents
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Access, Buffer, Opaque, Series, Value
+from streamlint.operations import Evidence, Memory
+
+# Nobody has put work on a stream before a program's own beginning.
+_BEGINNINGS = frozenset({"main", "__init__"})
+
+
+def enter(run: Run, name: str, span: Span, values: list[Value]) -> None:
+    """A body is entered from out of view: its arguments were made behind the caller's work on the current stream."""
+    if name in _BEGINNINGS or run.machine.captures.active:
+        return
+    made = run.machine.enter(ops.Entry(span, "torch", "entry", stream=run.stream_of("torch")))
+    if made is None:
+        return
+    for value in values:
+        for inner in (value, *contents(value)) if isinstance(value, Series) else (value,):
+            mark(inner, made)
+
+
+def mark(value: Value, made: Access | None) -> None:
+    """If the value is memory of a device, this work wrote it."""
+    if isinstance(value, Opaque) and value.made is None:
+        value.made = made
+    elif isinstance(value, Buffer) and value.storage.made is None and not value.storage.on_host:
+        value.storage.made = made
+
+
+def on_side_stream(run: Run) -> bool:
+    """Whether PyTorch's current stream is one that code in view made and chose."""
+    return run.stream_of("torch").kind == "created"
+
+
+def presumed(run: Run, value: Value) -> Buffer | None:
+    """A value from out of view that is worked on in an explicit stream's scope: taken as memory of a device."""
+    if not on_side_stream(run) or not isinstance(value, Opaque | Buffer):
+        return None
+    if isinstance(value, Opaque) and (value.made is None or value.type):
+        return None
+    buffer = buffer_of(run, value)
+    if buffer is None or buffer.storage.made is None or buffer.storage.host or not buffer.type.startswith("torch."):
+        return None
+    if buffer.storage.memory is Memory.UNKNOWN:
+        buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.SCOPE
+    return buffer if buffer.storage.on_device else None
