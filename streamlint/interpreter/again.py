@@ -86,8 +86,8 @@ def _private(run: Run, receiver: Instance, result: Value) -> frozenset[str]:
     """The object's streams that its caller has no handle on, and no result to wait for."""
     held = {v.key for v in reachable([receiver]) if isinstance(v, Stream)}
     for value in reachable([result]):
-        if isinstance(value, Event):
-            return frozenset()
+        if isinstance(value, Event | Instance):
+            return frozenset()  # an object may have a method that waits
         if isinstance(value, Stream):
             held.discard(value.key)
         elif isinstance(value, Buffer):
