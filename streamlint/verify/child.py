@@ -1,8 +1,8 @@
 """The process that touches the GPU: ``python -m streamlint.verify.child REQUEST``, with REQUEST a JSON object.
 
 ``{"do": "probe"}`` says what the platform is. ``{"do": "run", "jobs": [{"rule", "name", "api", "variant", "library"}]}`` runs programs in
-sequence. ``{"do": "build", "path": …}`` imports a snippet that compiles itself. Answers are JSON objects, one a line, on what was standard
-output; whatever libraries print goes to standard error.
+sequence; a job with ``beside`` (another variant) times the two in turns. ``{"do": "build", "path": …}`` imports a snippet that compiles
+itself. Answers are JSON objects, one a line, on what was standard output; whatever libraries print goes to standard error.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _version(number: int) -> str:
 def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
     """Run each job; after anything but a lab error stop, since the context may be broken: the parent starts a fresh child."""
     from streamlint.verify import templates
-    from streamlint.verify.experiments import EXPERIMENTS
+    from streamlint.verify.experiments import EXPERIMENTS, costs
 
     lab = Lab()
     answers.say("ready")
@@ -98,7 +98,10 @@ def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
             trial = _prepare(lab, case, job["variant"], job.get("library"))
             if case.experiment is Experiment.DEADLOCK:
                 answers.say("armed", job=number)
-            figures = EXPERIMENTS[case.experiment](lab, trial)
+            if job.get("beside"):
+                figures = costs(lab, trial, _prepare(lab, case, job["beside"], job.get("beside_library")))
+            else:
+                figures = EXPERIMENTS[case.experiment](lab, trial)
         except UnsupportedError as problem:
             answers.say("unsupported", job=number, reason=str(problem))
         except LabError as problem:

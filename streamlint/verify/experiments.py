@@ -189,18 +189,20 @@ def error(lab: Lab, trial: Trial) -> dict[str, Any]:
     return {"status": trial.call(), "expected": trial.expected}
 
 
-def costs(lab: Lab, trial: Trial) -> dict[str, Any]:
-    """Time the call with the device idle; a call that returns a float has measured its own cost, in ms."""
-    _warm(lab, trial)
-    samples: list[float] = []
+def costs(lab: Lab, trial: Trial, beside: Trial) -> dict[str, Any]:
+    """Time two calls in turns with the device idle; one that returns a float has measured its own cost. ``ms`` and ``beside_ms``."""
+    samples: list[list[float]] = [[], []]
+    for each in (trial, beside):
+        _warm(lab, each)
     for number in range(COST_RUNS):
-        trial.reset(number + 1)
-        lab.settle()
-        start = time.perf_counter()
-        own = trial.call()
-        spent = (time.perf_counter() - start) * 1e3
-        samples.append(round(own if isinstance(own, float) else spent, 4))
-    return {"ms": samples}
+        for each, taken in zip((trial, beside), samples, strict=True):
+            each.reset(number + 1)
+            lab.settle()
+            start = time.perf_counter()
+            own = each.call()
+            spent = (time.perf_counter() - start) * 1e3
+            taken.append(round(own if isinstance(own, float) else spent, 4))
+    return {"ms": samples[0], "beside_ms": samples[1]}
 
 
 EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
@@ -211,5 +213,4 @@ EXPERIMENTS: dict[Experiment, Callable[[Lab, Trial], dict[str, Any]]] = {
     Experiment.DATA_RACE: data_race,
     Experiment.DEADLOCK: deadlock,
     Experiment.ERROR: error,
-    Experiment.COSTS: costs,
 }

@@ -25,16 +25,19 @@ class Speaker(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One program to run: a variant of a case."""
+    """One program to run: a variant of a case. ``beside``: the variant that it is timed in turns with."""
 
     case: Case
     variant: str
     library: str | None = None
+    beside: str | None = None
+    beside_library: str | None = None
 
     def request(self) -> dict[str, Any]:
         """The job as the child reads it."""
         rule, name, api = self.case.key
-        return {"rule": rule, "name": name, "api": api, "variant": self.variant, "library": self.library}
+        paired = {"beside": self.beside, "beside_library": self.beside_library} if self.beside else {}
+        return {"rule": rule, "name": name, "api": api, "variant": self.variant, "library": self.library, **paired}
 
 
 @dataclass
@@ -170,8 +173,26 @@ def run_batch(
 ) -> list[Result]:
     """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``)."""
     roles = ("remedy", "misuse") if swap else ("misuse", "remedy")
-    jobs = [Job(case, variant, libraries.get(str(case.path(variant)))) for case in cases for variant in roles]
+    jobs = [job for case in cases for job in _jobs(case, roles, libraries)]
     deadlock = cases[0].experiment is Experiment.DEADLOCK
     groups = [[job] for job in jobs] if deadlock else [jobs]
-    answers = [answer for group in groups for answer in run_jobs(group, spawn, timeout, progress)]
+    found = [answer for group in groups for answer in run_jobs(group, spawn, timeout, progress)]
+    answers = [answer for job, both in zip(jobs, found, strict=True) for answer in (_parted(both) if job.beside else (both,))]
     return [judge(case, answers[2 * number], answers[2 * number + 1]) for number, case in enumerate(cases)]
+
+
+def _jobs(case: Case, roles: tuple[str, str], libraries: Mapping[str, str]) -> list[Job]:
+    """A job for each program; what costs time is measured in turns, so that both meet the same machine."""
+    first, second = (libraries.get(str(case.path(variant))) for variant in roles)
+    if case.experiment is Experiment.COSTS:
+        return [Job(case, roles[0], first, roles[1], second)]
+    return [Job(case, roles[0], first), Job(case, roles[1], second)]
+
+
+def _parted(both: Answer) -> tuple[Answer, Answer]:
+    """The answers of two programs that were timed in turns."""
+    if both.unsupported or "ms" not in both.figures:
+        return both, Answer(both.figures, both.unsupported)
+    figures = dict(both.figures)
+    beside = figures.pop("beside_ms", [])
+    return Answer(figures, seconds=both.seconds), Answer({"ms": beside})

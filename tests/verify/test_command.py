@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,15 @@ class FakeChild:
     def __init__(self, jobs: Sequence[Job], answers: Answers) -> None:
         self.messages: list[Message] = []
         for number, job in enumerate(jobs):
-            self.messages += [{"event": "start", "job": number}, {"event": "figures", "job": number, "figures": answers(job)}]
+            self.messages += [
+                {"event": "start", "job": number},
+                {"event": "figures", "job": number, "figures": self._figures(job, answers)},
+            ]
+
+    def _figures(self, job: Job, answers: Answers) -> dict[str, Any]:
+        if job.beside is None:
+            return answers(job)
+        return {"ms": answers(job)["ms"], "beside_ms": answers(replace(job, variant=job.beside))["ms"]}
 
     def read(self, seconds: float) -> Message | None:
         return self.messages.pop(0) if self.messages else None

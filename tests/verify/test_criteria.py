@@ -123,6 +123,7 @@ def test_a_failure_is_told() -> None:
         ([3.3] * 9, [1.1] * 9, Verdict.CONFIRMED),
         ([1.1] * 9, [1.1] * 9, Verdict.REFUTED),
         ([1.0] * 9, [2.0] * 9, Verdict.REFUTED),
+        ([1.3, 1.4, 1.3, 1.5, 1.3, 1.6, 1.4, 1.3, 1.4], [1.0, 1.1, 1.0, 1.1, 170.0, 1.2, 1.1, 1.0, 1.1], Verdict.CONFIRMED),
         ([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0], [0.5, 0.5, 1.0, 1.0, 1.0, 1.5, 3.0, 3.0, 3.0], Verdict.INCONCLUSIVE),
         ([3.3] * 3, [1.1] * 9, Verdict.INCONCLUSIVE),
     ],

@@ -1,4 +1,9 @@
-"""SL022: a small tensor is pinned for a single copy. PyTorch's tutorial calls it up to twice as slow; for large tensors it was faster."""
+"""SL022: a small tensor is pinned for a single copy.
+
+Measured on an H200 (driver 580.159, PyTorch 2.11), host time of a copy with the pinning and without, medians of 25 runs in turns: 64 B to
+16 KB 11.2 to 13.0 us against 5.6 to 6.6 us (twice as much), 64 KB 15.7 against 11.5 us, 256 KB 39.5 against 35.5 us, 1 MB 44 against
+78 us, 4 MB 100 against 458 us: from 1 MB on it is faster.
+"""
 
 from __future__ import annotations
 
@@ -19,4 +24,5 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: lab.keep(snippet.upload(rows)))
 
 
-CASES = (Case(RULE, "small_fresh_tensors", "torch", Experiment.COSTS, "costs more than a plain copy", "sl022_torch", _torch),)
+_DEARER = "costs more than a plain copy"
+CASES = (Case(RULE, "small_fresh_tensors", "torch", Experiment.COSTS, _DEARER, "sl022_torch", _torch, {"bytes": 128}),)
