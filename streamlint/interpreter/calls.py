@@ -52,7 +52,11 @@ def _callee(run: Run, function: p.Expression) -> Value:
             receiver = run.evaluate(receiver.target)
         if isinstance(receiver, Opaque) and isinstance(receiver.attrs.get(function.name), Opaque):
             return Method(receiver, function.name)
-        return get_attribute(run, receiver, function.name, function)
+        found = get_attribute(run, receiver, function.name, function)
+        if isinstance(receiver, Instance) and isinstance(found, Opaque) and found.name == f"{receiver.term}.{function.name}":
+            inherited = isinstance(function.value, p.Call) and not run.file.is_cuda
+            return Method(receiver, function.name) if inherited else found  # a method of a base out of view: it has the object
+        return found
     return run.evaluate(function)
 
 
