@@ -183,8 +183,8 @@ class AllocInLoop(Check):
         )
 
     def _makes_room(self, trim: Free, inside: list[Operation]) -> bool:
-        """The garbage is collected in the same body, and the loop brings no new data: memory is to be let go between heavy rounds."""
-        collects = any(isinstance(o, Free) and o.kind == "collect" and o.context.calls == trim.context.calls for o in inside)
+        """The garbage is collected in the same loop, and the loop brings no new data: memory is to be let go between heavy rounds."""
+        collects = any(isinstance(o, Free) and o.kind == "collect" and o.context.loops == trim.context.loops for o in inside)
         return collects and not any(_uploads(o) for o in inside)
 
     def _message(self, free: Free) -> str:

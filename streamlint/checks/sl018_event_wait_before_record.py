@@ -144,10 +144,10 @@ class EventWaitBeforeRecord(Check):
         return next((o for o in path.after(wait) if isinstance(o, Record) and o.event is event), None)
 
     def _once(self, wait: Wait | Synchronize, record: Record, path: Trace) -> bool:
-        """Whether the event is new at each visit of the wait: made in the same function, with no loop that comes back behind the record."""
+        """Whether the event is new at each visit of the wait: made in a function in progress, and no loop comes back behind the record."""
         event = record.event
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or made.context.functions != wait.context.functions:
+        if made is None or wait.context.calls[: len(made.context.calls)] != made.context.calls:
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}

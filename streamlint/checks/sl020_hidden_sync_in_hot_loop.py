@@ -109,7 +109,7 @@ class HiddenSyncInHotLoop(Check):
         return [self._joined(group) for group in loops.values()]
 
     def _joined(self, group: list[Finding]) -> Finding:
-        first, *others = group
+        first, *others = sorted(group, key=_place_in_loop)
         known = {first.span, *(step.span for step in first.trail)}
         more = [Step("read in the same round", f.span) for f in others if f.span not in known]
         return replace(first, trail=(*first.trail, *more))
@@ -132,3 +132,8 @@ class HiddenSyncInHotLoop(Check):
         if wait.what == "size":
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
+
+
+def _place_in_loop(finding: Finding) -> Span:
+    """Where the body of the loop comes to the read: at itself, or at the call that leads there."""
+    return finding.trail[1].span if len(finding.trail) > 1 else finding.span

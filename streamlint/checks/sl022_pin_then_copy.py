@@ -71,11 +71,11 @@ class PinThenCopy(Check):
         )
 
     def _fresh(self, pinned: Alloc, copy: Copy, path: Trace) -> bool:
-        """Pinned by a call in the same round of the same function, for no other copy, and not on a thread of its own."""
+        """Pinned by a call in the same round of a loop, for no other copy, and not on a thread of its own."""
         here, there = copy.context, pinned.context
         if not pinned.name.endswith("pin_memory") or pinned.memory is not Memory.PINNED or not pinned.trail:
             return False
-        if (here.calls, here.loops) != (there.calls, there.loops) or not here.loops or here.setup or here.callback is not None:
+        if here.loops != there.loops or not here.loops or here.setup or here.callback is not None:
             return False  # what is done once may cost what it likes
         loop, made = there.loops[-1].span, pinned.trail[0].span
         if _holds(loop, pinned.span) and not _holds(loop, made):

@@ -37,6 +37,7 @@ class Atom:
     learn: list[Callable[[bool], None]] = field(default_factory=list)
     parts: tuple[Atom, ...] = ()
     joined: str = ""  # "and", "or"
+    orders: bool = False  # the answer says whether the device is done
 
 
 def holds(run: Run, node: p.Expression, default: bool = True) -> bool:
@@ -49,6 +50,8 @@ def _settle(run: Run, atom: Atom) -> bool:
     """Decide an atom and let all who depend on it know."""
     key = f"not {atom.key}" if atom.negated else atom.key
     answer = run.decide(key, atom.default, atom.span)
+    if atom.orders and atom.key in run.decisions:
+        run.decisions[atom.key].orders = True
     _tell(run, atom, answer)
     return answer
 
@@ -86,7 +89,7 @@ def _opposite(atom: Atom) -> Atom:
         return lambda answer: listener(not answer)
 
     listeners = [turned(listener) for listener in atom.learn]
-    return Atom(atom.key, not atom.negated, not atom.default, atom.span, listeners, atom.parts, atom.joined)
+    return Atom(atom.key, not atom.negated, not atom.default, atom.span, listeners, atom.parts, atom.joined, atom.orders)
 
 
 def _probe_joined(run: Run, node: p.Bool, default: bool) -> bool | Atom:
@@ -125,9 +128,10 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
     learn: list[Callable[[bool], None]] = []
     if asked(value) is not None:
         learn.append(lambda answer: told(run, value, answer))
+    orders = bool(learn)
     if isinstance(value, Opaque) and value.reach and value.name.startswith("placed:"):
         learn.append(lambda answer: _on_device(run, value.reach[0], answer))
-    return Atom(key[4:] if negated else key, negated, default, run.node_span(node), learn)
+    return Atom(key[4:] if negated else key, negated, default, run.node_span(node), learn, orders=orders)
 
 
 def _canonical(term: str) -> str:

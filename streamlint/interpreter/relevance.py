@@ -7,6 +7,7 @@ where nothing that a check asks of could have happened; a test holds this agains
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -130,6 +131,7 @@ class Relevance:
     _decides: dict[int, bool] = field(default_factory=dict)
     _methods: dict[str, list[p.Function]] | None = None
     _files: list[File] | None = None
+    _library_names: tuple[re.Pattern[str] | None] | None = None
     _outside: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
@@ -201,7 +203,8 @@ class Relevance:
         if key in self._matters:
             return self._matters[key]
         self._matters[key] = False
-        own = self._has_word(self.text_of(function))
+        holder = self._holder(function)
+        own = holder._has_word(holder.text(function))
         result = own or (depth > 0 and any(self.matters(callee, depth - 1) for callee in self.callees(function)))
         self._matters[key] = result
         return result
@@ -242,7 +245,18 @@ class Relevance:
 
     def _has_word(self, text: str) -> bool:
         own = self.file.models.own_words
-        return any(word in text for word in (*_WORDS, *own)) or (self.file.is_cuda and "cu" in text)
+        if any(word in text for word in (*_WORDS, *own)) or (self.file.is_cuda and "cu" in text):
+            return True
+        names = self.library_names()
+        return names is not None and names.search(text) is not None
+
+    def library_names(self) -> re.Pattern[str] | None:
+        """What the file calls the libraries that hold memory (``np``), and what it imports from them."""
+        if self._library_names is None:
+            packages = self.file.models.packages
+            names = [name for name, dotted in self.file.module.imports.items() if dotted.partition(".")[0] in packages]
+            self._library_names = (re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None,)
+        return self._library_names[0]
 
     def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}

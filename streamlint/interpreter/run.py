@@ -78,6 +78,7 @@ class Decision:
     index: int
     span: Span
     worth: bool = True  # whether its other arm can show anything new
+    orders: bool = False  # it is a query's answer: one of the two says that the device is done
 
 
 @dataclass(eq=False, slots=True)

@@ -101,7 +101,7 @@ def _skips(statements: list[object], position: int) -> Iterator[Test]:
     for index, earlier in enumerate(statements[:position]):
         if isinstance(earlier, p.If):
             for arm in (earlier.then, earlier.otherwise):
-                if arm and isinstance(arm[-1], p.Continue | p.Return):
+                if any(isinstance(statement, p.Continue | p.Return) for statement in arm):
                     yield Test(earlier.test, (*statements[index + 1 : position], *rest))
 
 

@@ -85,6 +85,8 @@ def _if(run: Run, node: p.If) -> None:
     before = len(run.decisions)
     then_leaves = leaves(node.then)
     default = not then_leaves or bool(node.otherwise and leaves(node.otherwise))
+    if node.otherwise and not leaves(node.otherwise) and _only_other_matters(run, node):
+        default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
     taken = holds(run, node.test, default)
     run.asked = asked
@@ -105,6 +107,12 @@ def _if(run: Run, node: p.If) -> None:
         raise
 
 
+def _only_other_matters(run: Run, node: p.If) -> bool:
+    """Whether the ``else`` orders, copies or allocates and the other arm does not, or does nothing at all: the likely arm is that."""
+    matters = run.file.relevance.body_matters
+    return not node.then or (matters(node.otherwise) and not matters(node.then))
+
+
 def _either_matters(run: Run, node: p.If) -> bool:
     calls = any(isinstance(n, p.Call) for n in p.walk(node.test))
     return calls and (run.file.relevance.body_matters(node.then) or run.file.relevance.body_matters(node.otherwise))
@@ -117,8 +125,8 @@ def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:
     worth = relevance.body_matters(other) or (not leaves(other) and relevance.body_matters(body))
     # What a function answers that a condition asks, and that chooses between such arms.
     worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
-    for atom in list(run.decisions)[before:]:
-        run.decisions[atom].worth = run.decisions[atom].worth and worth
+    for decision in list(run.decisions.values())[before:]:
+        decision.worth = decision.orders or (decision.worth and worth)
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:
@@ -129,17 +137,16 @@ def _run_arm(run: Run, body: list[p.Statement]) -> None:
 
 
 def leaves(body: list[p.Statement]) -> bool:
-    """Whether a body always ends by leaving: return, raise, break, continue."""
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, p.Return | p.Raise | p.Break | p.Continue):
-        return True
-    if isinstance(last, p.Block):
-        return leaves(last.body)
-    if isinstance(last, p.If):
-        return leaves(last.then) and leaves(last.otherwise)
-    return False
+    """Whether a body always ends by leaving: return, raise, break, continue. What stands behind them is never run."""
+    return any(_leaves(statement) for statement in body)
+
+
+def _leaves(statement: p.Statement) -> bool:
+    if isinstance(statement, p.Block):
+        return leaves(statement.body)
+    if isinstance(statement, p.If):
+        return leaves(statement.then) and leaves(statement.otherwise)
+    return isinstance(statement, p.Return | p.Raise | p.Break | p.Continue)
 
 
 def _loop(run: Run, node: p.Loop) -> None:

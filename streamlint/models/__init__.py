@@ -51,6 +51,16 @@ class Models:
     _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
     _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
+    _packages: frozenset[str] | None = None
+
+    @property
+    def packages(self) -> frozenset[str]:
+        """The packages that make memory, or hold it, or order work on it."""
+        if self._packages is None:
+            named = [name for name, row in self.types.items() if row.kind in ("buffer", "stream", "event", "module")]
+            named += [name for name, row in self.calls.items() if row.effect in ("factory", "alloc", "collect")]
+            self._packages = frozenset(name.partition(".")[0] for name in named)
+        return self._packages
 
     def call(self, name: str) -> Row | None:
         """The row of a call, by its full name; exact names win over patterns."""

@@ -16,106 +16,19 @@ other language for a file that is only written to disk, such as a CMakeLists.txt
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
 from rename import File, rename
 
-from streamlint.checks.base import registry
 from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
-from streamlint.options import Options, Source
-
-ON = frozenset(code for code, check in registry().items() if check.default == "on")
-DOCUMENTS = sorted(Path(__file__).parent.glob("*.md"))
-SUFFIXES = {"python": ".py", "cuda": ".cu", "cython": ".pyx"}
-
-_SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
-_FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"\A(?:#|//) file: (?P<name>\S+)[ \t]*\n")
-_WORDS = r"error|trail|orders|without-orders|MISSING|SPURIOUS"
-_COMMENT = re.compile(rf"[ \t]*(?:#|//) (?=(?:{_WORDS})(?::|[ \t]*(?:$|#|//)))")
-_MARK = re.compile(rf"(?:#|//) (?P<word>{_WORDS})(?P<rest>(?:(?!(?:#|//) (?:{_WORDS})\b).)*)")
-_CODES = re.compile(r"^:\s*\[(?P<codes>SL\d{3}(?:\s*,\s*SL\d{3})*)\]\s*(?:\"(?P<text>[^\"]*)\")?\s*$")
+from streamlint.options import Source
 
 Place = tuple[str, int, str]  # file, row, code
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One mark on one line; ``code`` is empty for ``trail`` and ``orders``."""
-
-    word: str
-    file: str
-    row: int
-    code: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Section:
-    document: str
-    title: str
-    files: tuple[File, ...]
-    marks: tuple[Mark, ...]
-
-    @property
-    def id(self) -> str:
-        return f"{self.document}: {self.title}"
-
-    def marked(self, *words: str) -> list[Mark]:
-        return [mark for mark in self.marks if mark.word in words]
-
-
-def read(document: Path) -> Iterator[Section]:
-    """The sections of a document that hold code."""
-    text = document.read_text(encoding="utf-8")
-    heads = list(_SECTION.finditer(text))
-    for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
-        files: list[File] = []
-        marks: list[Mark] = []
-        for fence in _FENCE.finditer(text, head.end(), end):
-            language, body = fence["language"], fence["body"]
-            named = _FILE.match(body)
-            name = named["name"] if named else f"snippet{SUFFIXES[language]}"
-            lines, found = strip(body, name)
-            files.append(File(name, language, "\n".join(lines)))
-            marks += found
-        if files:
-            yield Section(document.stem, head["title"].strip(), tuple(files), tuple(marks))
-
-
-def strip(body: str, name: str) -> tuple[list[str], list[Mark]]:
-    """The lines of a block without marks, and the marks."""
-    lines: list[str] = []
-    marks: list[Mark] = []
-    for row, line in enumerate(body.split("\n"), 1):
-        comment = _COMMENT.search(line)
-        if comment is None:
-            lines.append(line)
-            continue
-        lines.append(line[: comment.start()])
-        marks += parse(line[comment.start() :], name, row)
-    return lines, marks
-
-
-def parse(comment: str, name: str, row: int) -> Iterator[Mark]:
-    for mark in _MARK.finditer(comment):
-        word, rest = mark["word"], mark["rest"].strip()
-        if word == "orders" and not rest:
-            yield Mark(word, name, row)
-        elif word == "trail" and rest.startswith(":"):
-            yield Mark(word, name, row, text=rest[1:].strip())
-        elif word not in {"orders", "trail"} and (codes := _CODES.match(rest)):
-            for code in re.split(r"\s*,\s*", codes["codes"]):
-                yield Mark(word, name, row, code, codes["text"] or "")
-        else:
-            raise ValueError(f"{name}:{row}: cannot read the mark {mark.group()!r}")
-
 
 SECTIONS = [section for document in DOCUMENTS for section in read(document)]
 
@@ -129,9 +42,7 @@ def lint(folder: Path, files: Iterable[File], document: str) -> Report:
         path.write_text(file.text, encoding="utf-8")
         if file.language in SUFFIXES:
             sources.append(Source(str(path), file.text, file.language))
-    loops = "all-loops" if document.endswith("all_loops") else "hot-loops"
-    own = {document.upper()[:5]} & set(registry())
-    return analyse(sources, Options(codes=ON | own, hidden_sync=loops))
+    return analyse(sources, options_of(document))
 
 
 def places(folder: Path, findings: Iterable[Finding]) -> set[Place]:
