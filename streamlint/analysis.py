@@ -12,7 +12,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, satisfies_text
-from streamlint.interpreter.roots import Root, is_training, roots_of
+from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.trace import Trace
 from streamlint.options import Options
@@ -55,15 +55,18 @@ class Analysis:
         return part
 
     def _roots(self, file: File) -> Iterator[Root]:
-        needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training)
+        needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training and not check.from_python)
+        python: Needs = tuple(check.needs for check in self.checks if check.needs and check.from_python)
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
         if file.models.own_words:
             needs = (*needs, ((file.models.own_words,),)) if needs else needs  # a user's wrapper says none of our words
-        everything = len(needs) + len(training) < len(self.checks)
+        everything = len(needs) + len(training) + len(python) < len(self.checks)
         wide = self.settings.all_loops
         yield from self._bound(file)
         for root in roots_of(file):
-            if everything or (needs and _wanted(root, needs)) or (training and is_training(root, wide) and _wanted(root, training)):
+            by_python = python and is_called_by_python(root) and _wanted(root, python)
+            training_too = training and is_training(root, wide) and _wanted(root, training)
+            if everything or by_python or training_too or (needs and _wanted(root, needs)):
                 yield root
 
     def _bound(self, file: File) -> Iterator[Root]:

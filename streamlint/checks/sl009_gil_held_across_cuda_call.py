@@ -21,6 +21,9 @@ from streamlint.operations import (
     Synchronize,
 )
 
+_PYTHON_LIBRARIES = ("torch", "cupy", "numba", "cuda_python", "numpy", "python")
+_CYTHON = (".pyx", ".pxd", ".pxi")
+
 
 class GilHeldAcrossCudaCall(Check):
     """A function that Python calls waits for the GPU without releasing the GIL.
@@ -112,6 +115,8 @@ class GilHeldAcrossCudaCall(Check):
         holding = operation.gil
         if holding is None or operation.context.callback is not None or operation.context.beside is not None:
             return
+        if operation.api in _PYTHON_LIBRARIES and operation.span.file.endswith(_CYTHON):
+            return  # called as Python would: the library sees to the GIL itself
         why = _waits(operation)
         if not why:
             return
@@ -162,4 +167,4 @@ def _copy_waits(copy: Copy) -> bool:
         return False
     if copy.direction is Direction.D2H:
         return not copy.asked_async or copy.host_memory is Memory.PAGEABLE
-    return not copy.asked_async and copy.direction in (Direction.H2D, Direction.UNKNOWN)
+    return not copy.asked_async and copy.direction is Direction.H2D

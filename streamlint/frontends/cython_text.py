@@ -7,6 +7,7 @@ which functions Python cannot see. ``&x`` becomes ``~x``; the offsets tell the t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, rows, top_level
@@ -79,6 +80,7 @@ class _Translator:
         self.rows = rows(text)
         self.sections: list[int] = []  # indentations of open `cdef:` blocks
         self.classes: list[tuple[int, str]] = []  # open classes
+        self.functions: list[int] = []  # indentations of open functions
 
     def run(self) -> Translation:
         index = 0
@@ -91,6 +93,7 @@ class _Translator:
         line = self.lines[index]
         self.sections = [indent for indent in self.sections if indent < line.indent]
         self.classes = [held for held in self.classes if held[0] < line.indent]
+        self.functions = [indent for indent in self.functions if indent < line.indent]
         mask = line.mask
         first = _NAME.match(mask)
         word = first.group() if first else ""
@@ -120,8 +123,16 @@ class _Translator:
         self.out[start:end] = [c if c == "\n" else " " for c in self.text[start:end]]
 
     def pass_over(self, line: Line) -> None:
-        self.blank(line.start, line.end)
-        self.put(line.start, "0")
+        """Nothing is left of a line, nor of its decorators."""
+        for other in (line, *self.decorators(line)):
+            self.blank(other.start, other.end)
+            self.put(other.start, "0")
+
+    def decorators(self, line: Line) -> Iterator[Line]:
+        index = self.lines.index(line)
+        while index and self.lines[index - 1].mask.startswith("@"):
+            index -= 1
+            yield self.lines[index]
 
     def dropped(self, index: int) -> int:
         """A declaration with its block, if it has one."""
@@ -219,6 +230,7 @@ class _Translator:
         for low, high in pieces(mask, opening.end(), close):
             self.parameter(line, low, high, types)
         taken = re.search(r"\bwith\s+gil\b", tail) is not None
+        self.functions.append(line.indent)
         is_cdef = match is not None and match.group().startswith("cdef")
         self.found.headers[self.row(start + opening.start(1))] = Header(opening.group(1), is_cdef, taken, types)
         if mask[colon + 1 :].strip():
@@ -282,13 +294,7 @@ class _Translator:
 
     def in_function(self, line: Line) -> bool:
         """Whether a line within a class stands in one of its methods."""
-        indent = self.classes[-1][0]
-        for other in reversed([held for held in self.lines if held.start < line.start]):
-            if other.indent <= indent:
-                return False
-            if other.indent < line.indent and re.match(r"(?:async\s+)?def\b|(?:cdef|cpdef)\b.*\(", other.mask, re.DOTALL):
-                return True
-        return False
+        return any(indent < line.indent for indent in self.functions)
 
     # --- statements
 

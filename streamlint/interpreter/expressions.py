@@ -301,11 +301,17 @@ def _address_of(run: Run, node: p.AddressOf) -> Value:
         if scope is not None and isinstance(scope.names[target.id], Instance):
             return scope.names[target.id]
         value = lookup(run, target.id) if scope is None else None
-        if isinstance(value, FunctionValue | LibraryName):
+        if isinstance(value, FunctionValue | LibraryName) and not _is_undeclared(run, target.id, value):
             return value
     if isinstance(target, p.Index):
         return items.address_of_element(run, target)
     return Reference(target, run.frame.environment)
+
+
+def _is_undeclared(run: Run, name: str, value: Value) -> bool:
+    """Cython: a variable that was declared, and given nothing yet."""
+    module = run.file.module
+    return run.file.is_cython and isinstance(value, LibraryName) and name not in module.c_names and name not in module.imports
 
 
 def _deref(run: Run, node: p.Deref) -> Value:

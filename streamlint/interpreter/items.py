@@ -187,7 +187,7 @@ def _speaks_torch(run: Run) -> bool:
 
 
 def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: list[Value] | None = None) -> Value:
-    if run.file.is_cuda:
+    if run.file.is_cuda or (run.file.is_cython and value.type == "pointer"):
         indices = indices or [run.evaluate(index) for index in node.indices]
         return _cpp_element(run, value, indices[0], node, write)
     if value.leaves is not None:

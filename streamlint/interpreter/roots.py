@@ -182,11 +182,14 @@ def _run_handed(run: Run) -> None:
 _MOST_HANDED = 6
 
 
+def is_called_by_python(root: Root) -> bool:
+    """Whether Python may call a root that is no Python itself: it stands in a table of the C API, or in Cython."""
+    return root.file.is_cython or (root.function is not None and root.function.name in root.file.called_by_python)
+
+
 def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:
     """Who holds the GIL when a root begins; None where its callers are not known to."""
-    if root.file.is_cuda and function.name in root.file.called_by_python:
-        return held_by_function(run.span(function.at), 0)
-    return None
+    return held_by_function(run.span(function.at), 0) if root.file.is_cuda and is_called_by_python(root) else None
 
 
 def _read_by_caller(run: Run, root: Root, result: Value) -> None:
