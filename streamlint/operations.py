@@ -237,6 +237,7 @@ class HostWait(Operation):
     what: str = "read"
     loop: LoopFrame | None = None
     origin: str = ""
+    inner: Span | None = None  # where a function that is called from the round waits, if the call is the place to look at
     trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
 
     @property

@@ -58,7 +58,7 @@ class DeviceSyncInHotLoop(Check):
     category = Category.STALL
     default = "on"
     in_training = True
-    needs = ((("for", "while"), ("ynchronize", "empty_cache")),)
+    needs = ((("ynchronize", "empty_cache"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:

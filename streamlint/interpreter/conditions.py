@@ -40,9 +40,9 @@ class Atom:
     orders: bool = False  # the answer says whether the device is done
 
 
-def holds(run: Run, node: p.Expression, default: bool = True) -> bool:
-    """Whether a condition holds on this path."""
-    found = probe(run, node, default)
+def holds(run: Run, node: p.Expression, default: bool = True, firm: bool = False) -> bool:
+    """Whether a condition holds on this path. ``firm``: the default wins over what is likely (a path that raises shows nothing)."""
+    found = probe(run, node, default, firm)
     return found if isinstance(found, bool) else _settle(run, found)
 
 
@@ -67,18 +67,18 @@ def _tell(run: Run, atom: Atom, answer: bool) -> None:
             _tell(run, part, inner)
 
 
-def probe(run: Run, node: p.Expression, default: bool = True) -> bool | Atom:
+def probe(run: Run, node: p.Expression, default: bool = True, firm: bool = False) -> bool | Atom:
     """A condition's truth where it is known, else the atom that it stands for. Evaluates it once."""
     run.step()
     if isinstance(node, p.Bool):
-        return _probe_joined(run, node, default)
+        return _probe_joined(run, node, default, firm)
     if isinstance(node, p.Unary) and node.op == "not":
-        found = probe(run, node.operand, not default)
+        found = probe(run, node.operand, not default, firm)
         if isinstance(found, bool):
             return not found
         return _opposite(found)
     if isinstance(node, p.Compare):
-        return _probe_comparison(run, node, default)
+        return _probe_comparison(run, node, default, firm)
     if isinstance(node, p.Attr):
         return _probe_attribute(run, node, default)
     return _probe_value(run, node, run.evaluate(node), default)
@@ -92,12 +92,12 @@ def _opposite(atom: Atom) -> Atom:
     return Atom(atom.key, not atom.negated, not atom.default, atom.span, listeners, atom.parts, atom.joined, atom.orders)
 
 
-def _probe_joined(run: Run, node: p.Bool, default: bool) -> bool | Atom:
+def _probe_joined(run: Run, node: p.Bool, default: bool, firm: bool) -> bool | Atom:
     """One decision for the whole of `a and b`, as far as its parts are not known."""
     wanted = node.op == "and"
     parts: list[Atom] = []
     for part in node.values:
-        found = probe(run, part, default)
+        found = probe(run, part, default, firm)
         if isinstance(found, Atom) and found.key in run.atoms:
             found = _settle(run, found)
         if isinstance(found, bool):
@@ -163,7 +163,7 @@ def _on_device(run: Run, value: Value, answer: bool) -> None:
         buffer.storage.host = True
 
 
-def _probe_comparison(run: Run, node: p.Compare, default: bool) -> bool | Atom:
+def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> bool | Atom:
     left, right = run.evaluate(node.left), run.evaluate(node.right)
     known = compare(node.op, left, right)
     if known is not None:
@@ -174,7 +174,7 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool) -> bool | Atom:
 
         read_values(run, tensors, run.node_span(node), "comparison")
     op, negated = (_NEGATED[node.op], True) if node.op in _NEGATED else (node.op, False)
-    if isinstance(right, Const) and right.value is None:
+    if isinstance(right, Const) and right.value is None and not firm:
         default = negated  # an unknown is not None unless shown
     learn: list[Callable[[bool], None]] = [lambda answer: _refine(run, node, left, right, answer)]
     return Atom(f"{left.term} {op} {right.term}", negated, default, run.node_span(node), learn)

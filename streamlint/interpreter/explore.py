@@ -52,9 +52,9 @@ class Explorer:
             if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if len(forced) < MOST_FLIPS:
-                waiting.extend(
-                    {**forced, atom: not decision.arm} for atom, decision in run.decisions.items() if atom not in forced and decision.worth
-                )
+                worth = [decision for atom, decision in run.decisions.items() if atom not in forced and decision.worth]
+                worth.sort(key=lambda decision: decision.setup)
+                waiting.extend({**forced, decision.atom: not decision.arm} for decision in worth)
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
 

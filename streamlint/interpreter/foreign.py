@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import find_method, lineage
 from streamlint.interpreter.cpp_types import SEQUENCES, class_of, type_row
+from streamlint.interpreter.index import assigned_attributes
 from streamlint.interpreter.objects import construct, is_dataclass
 from streamlint.interpreter.roots import parameters, typed_by_annotation
-from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.run import Frame, RaiseSignal, Run
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
@@ -98,8 +102,8 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
     elif not made.file.is_cuda and is_dataclass(made.definition):
         _foreign_fields(run, value)
         return value
-    with run.within(setup=True, loops=(), guards=(), callback=None), run.machine.gil.entered(None):
-        construct(run, value, arguments, site)
+    with run.within(setup=True, loops=(), guards=(), callback=None), run.machine.gil.entered(None), contextlib.suppress(RaiseSignal):
+        construct(run, value, arguments, site)  # the object is there: nothing was raised, whatever the likely path says
     _widen(run, value)
     return value
 
@@ -120,10 +124,19 @@ def _widen(run: Run, value: Instance) -> None:
         if name in types and (isinstance(held, Const) or (isinstance(held, Stream) and held.kind == "null")):
             value.attrs[name] = _set_elsewhere(run, value, name, types[name])
             continue
-        if isinstance(held, Series) and held.items == []:
+        if isinstance(held, Const) and isinstance(held.value, bool) and _is_chosen(value, name):
+            value.attrs[name] = run.opaque(f"{value.term}.{name}")
+        elif isinstance(held, Series) and held.items == []:
             value.attrs[name] = Series(None, element=_element(run, value, name), name=f"{value.term}.{name}", kind=held.kind)
         elif isinstance(held, Table) and held.complete and not held.items:
             value.attrs[name] = Table(complete=False)
+
+
+def _is_chosen(value: Instance, name: str) -> bool:
+    """Whether the constructor gives a flag this value in one case and that in another: which of them, the caller knows."""
+    makers = value.definition.methods.get("__init__", ())
+    given = [e for maker in makers for e in assigned_attributes(maker).get(name, ())] if not value.file.is_cuda else []
+    return len({e.value for e in given if isinstance(e, p.Const)}) > 1
 
 
 def _set_elsewhere(run: Run, value: Instance, name: str, kind: Type) -> Value:

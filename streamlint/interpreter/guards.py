@@ -93,6 +93,16 @@ _GROWS = frozenset({"append", "emplace", "emplace_back", "insert", "push_back", 
 _NEUTRAL = frozenset({"self", "this", "torch", "cuda", "np", "cp", "cupy", "std"})
 
 
+_OTHERS = frozenset({"xpu", "npu", "mps", "hpu", "xla", "mlu", "musa", "tpu", "ipu"})
+
+
+def asks_for_another(test: p.Expression) -> bool:
+    """Whether a condition asks for an accelerator that is not CUDA's (``is_torch_xpu_available()``, ``XLA_AVAILABLE``): likely not."""
+    called = test.function if isinstance(test, p.Call) else test
+    name = called.name if isinstance(called, p.Attr) else called.id if isinstance(called, p.Name) else ""
+    return not _OTHERS.isdisjoint(name.lower().split("_"))
+
+
 def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
     """The guard that the taken arm of an ``if`` stands under."""
     return Guard(_arm_kind(node, holds), run.node_span(node))

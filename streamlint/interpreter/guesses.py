@@ -18,6 +18,7 @@ _TENSOR_METHODS = frozenset(
     {"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"}
 )
 _CUPY, _TORCH, _NUMBA = {"cupy": "cupy"}, {"torch": "torch"}, {"numba": "numba"}
+_ON_TORCH = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate")  # whose values are torch's as well
 # Methods of streams, and the library whose import says which.
 _STREAM_METHODS: dict[str, dict[str, str]] = {
     "launch_host_func": _CUPY,
@@ -101,7 +102,8 @@ def _as_stream_method(run: Run, receiver: Opaque, name: str, arguments: Argument
 
 
 def _imports(run: Run, package: str) -> bool:
-    return any(d == package or d.startswith(f"{package}.") for d in run.file.module.imports.values())
+    wanted = {package, *_ON_TORCH} if package == "torch" else {package}
+    return any(d.partition(".")[0] in wanted for d in run.file.module.imports.values())
 
 
 def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:

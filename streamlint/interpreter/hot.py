@@ -37,15 +37,44 @@ def trains(body: Iterable[object], file: File, owner: p.Class | None, seen: froz
 
 
 def own_calls(body: Iterable[object]) -> Iterator[p.Call]:
-    """The calls of statements, but not those in inner loops."""
+    """The calls of statements, but not those in inner loops; a loop over optimizers, or one that only tries again, is none."""
     stack = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, p.Loop | p.ClassDef):
+        if isinstance(node, p.ClassDef) or (isinstance(node, p.Loop) and not (_steps_each(node) or _tries_again(node))):
             continue
         if isinstance(node, p.Call):
             yield node
         stack.extend(p.children(node))
+
+
+def _steps_each(node: p.Loop) -> bool:
+    """``for optimizer in self.optimizers: optimizer.step()``."""
+    if node.kind != "for" or not isinstance(node.target, p.Name):
+        return False
+    stack: list[object] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, p.Loop):
+            return False
+        if isinstance(inner, p.Call) and isinstance(inner.function, p.Attr) and inner.function.name == "step":
+            places = (inner.function.value, *(arg.value for arg in inner.args))
+            if any(isinstance(place, p.Name) and place.id == node.target.id for place in places):
+                return True
+        stack.extend(p.children(inner))
+    return False
+
+
+def _tries_again(node: p.Loop) -> bool:
+    """``while True:`` around a ``try`` whose success leaves: one round, unless something went wrong."""
+    if node.kind != "while" or not (isinstance(node.test, p.Const) and node.test.value) or not node.body:
+        return False
+    if not any(isinstance(statement, p.Try) and statement.handlers for statement in node.body):
+        return False
+    last = node.body[-1]
+    if isinstance(last, p.Try):
+        last = (last.otherwise or last.body or [last])[-1]
+    return isinstance(last, p.Break | p.Return)
 
 
 def _trains(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int]) -> bool:
@@ -105,15 +134,28 @@ def _steps_parameters(node: p.Loop, holder: p.Function, owner: p.Class | None, f
 
 
 def is_optimizer(owner: p.Class, file: File, depth: int = 3) -> bool:
-    """Whether a class derives from ``torch.optim.Optimizer``."""
+    """Whether a class derives from ``torch.optim.Optimizer``, in view or by what its step goes through."""
+    if _steps_its_groups(owner, file):
+        return True
     for base in owner.bases:
         dotted = dotted_name(file, base)
         if dotted.startswith("torch.optim") and "scheduler" not in dotted:
             return True
-        held = _class(base, file)
+        held = class_at_hand(base, file)
         if depth and held is not None and held[0] is not owner and is_optimizer(held[0], held[1], depth - 1):
             return True
     return False
+
+
+def _steps_its_groups(owner: p.Class, file: File) -> bool:
+    """``step`` goes through ``self.param_groups``, which a base that is out of view has made: an optimizer's contract."""
+    if all(class_at_hand(base, file) is not None or dotted_name(file, base).startswith("torch.") for base in owner.bases):
+        return False
+    return any(
+        isinstance(node, p.Loop) and isinstance(node.iterable, p.Attr) and lvalue(node.iterable) == "self.param_groups"
+        for step in owner.methods.get("step", ())
+        for node in p.walk(step)
+    )
 
 
 # --- names to definitions ------------------------------------------------------------------------------------------------------------
@@ -150,13 +192,14 @@ def _method(owner: p.Class, file: File, name: str, depth: int = 3) -> tuple[p.Fu
     if name in owner.methods:
         return owner.methods[name][0], file, owner
     for base in owner.bases:
-        held = _class(base, file)
+        held = class_at_hand(base, file)
         if depth and held is not None and held[0] is not owner and (found := _method(*held, name, depth - 1)) is not None:
             return found
     return None
 
 
-def _class(base: p.Expression, file: File) -> tuple[p.Class, File] | None:
+def class_at_hand(base: p.Expression, file: File) -> tuple[p.Class, File] | None:
+    """The definition of a base class, if it is in this file or in one that it is imported from."""
     if isinstance(base, p.Name) and base.id in file.classes:
         return file.classes[base.id], file
     head, _, last = dotted_name(file, base).rpartition(".")

@@ -48,6 +48,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
     run.origins.called(result, name, site.name, receiver, values)
+    _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)
     if made is not None:
@@ -63,6 +64,18 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
+
+
+def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: Arguments) -> None:
+    """``schedule.prepare(steps, device=device)``: what it makes, and what its receiver holds from now on, is there."""
+    device = arguments.keywords.get("device")
+    if run.file.is_cuda or device is None or (isinstance(device, Const) and device.value in (None, "cpu")):
+        return
+    if isinstance(device, Device) and device.space in ("host", "other"):
+        return
+    for value in (result, receiver):
+        if isinstance(value, Opaque | Buffer):
+            run.origins.put(value, "a value that was made for the device")
 
 
 def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: str) -> Evidence:

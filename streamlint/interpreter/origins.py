@@ -72,12 +72,22 @@ class Origins:
 
     links: list[Link] = field(default_factory=list)
     losses: list[Value] = field(default_factory=list)
+    written: list[tuple[Value, tuple[Value, ...]]] = field(default_factory=list)
+    placed: list[tuple[Value, str]] = field(default_factory=list)
     known: set[int] = field(default_factory=set)
 
     def computed(self, result: Value, inputs: list[Value], name: str) -> None:
         """Work of a library on tensors: its result is where they are."""
         text = next((text for word, text in _OF_MODULES.items() if name.rpartition(".")[2] == word), "")
         self._add(Link(text or SAME, result, tuple(inputs), name))
+
+    def wrote(self, target: Value, inputs: list[Value]) -> None:
+        """``target.add_(x)``: what takes a value of the device in is there itself."""
+        self.written.append((target, tuple(inputs)))
+
+    def put(self, value: Value, why: str) -> None:
+        """A weaker reason, for loops that do not train: a call out of view was given the device (``device=``) to put its result on."""
+        self.placed.append((value, why))
 
     def moved(self, result: Value, source: Value, name: str, to_host: bool) -> None:
         self._add(Link(HOST if to_host else MOVED, result, (source,), name))
@@ -100,9 +110,9 @@ class Origins:
         self.links.append(link)
         self.known.add(id(link.result))
 
-    def settled(self) -> Settled:
-        """The answers, once the run is over."""
-        return Settled(self)
+    def settled(self, wide: bool = False) -> Settled:
+        """The answers, once the run is over. ``wide`` takes the weaker reasons too."""
+        return Settled(self, wide)
 
 
 def key(value: Value) -> int:
@@ -117,7 +127,11 @@ def key(value: Value) -> int:
 class Settled:
     """Answers about the values of a finished run."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, origins: Origins, wide: bool = False) -> None:
+        self.placed = {key(value): why for value, why in origins.placed} if wide else {}
+        self.written: dict[int, list[Value]] = {}
+        for target, inputs in origins.written:
+            self.written.setdefault(key(target), []).extend(inputs)
         self.made: dict[int, Link] = {}
         for link in origins.links:
             if not isinstance(link.result, Const):
@@ -128,6 +142,8 @@ class Settled:
         for link in origins.links:
             for value in (link.result, *link.inputs):
                 self._note_parts(value, 4)
+        for value, _ in origins.placed:
+            self._note_parts(value, 2)
         waiting = list(origins.losses)
         for loss in waiting:
             self._note_parts(loss, 2)
@@ -187,7 +203,7 @@ class Settled:
         place = key(value)
         if place not in self._answers:
             self._answers[place] = None  # while it is asked
-            self._answers[place] = self._ask(value, place)
+            self._answers[place] = self._ask(value, place) or self._first(self.written.get(place, [])) or self._put(place)
         return self._answers[place]
 
     def _ask(self, value: Value, place: int) -> Origin | None:
@@ -217,6 +233,9 @@ class Settled:
         if isinstance(value, Series | Table):
             return self._first([part for _, part in _parts(value)])
         return None
+
+    def _put(self, place: int) -> Origin | None:
+        return Origin(self.placed[place], False) if place in self.placed else None
 
     def _made_by(self, link: Link) -> Origin | None:
         if link.kind == HOST:

@@ -45,7 +45,7 @@ class Peek:
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
     """Remember that the host waits here, if the value is on a device."""
-    if run.context.loops or (run.frames[-1].function is not None and "." in run.frame.qualname):
+    if run.context.loops or (run.frames[-1].function is not None and ("." in run.frame.qualname or run.settings.all_loops)):
         run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
 
 
@@ -53,7 +53,7 @@ def settle(run: Run) -> None:
     """Turn the waits that stand in hot loops, in each of their rounds, into operations at the end of the path."""
     if not run.peeks:
         return
-    settled = functools.cache(run.origins.settled)
+    settled = functools.cache(functools.partial(run.origins.settled, run.settings.all_loops))
     seen: set[tuple[object, ...]] = set()
     for found in run.peeks:
         place = (found.span, found.context.calls, found.what)
@@ -88,12 +88,16 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         return "the way from the loop to it cannot be followed"
     if not all(each_round(stand, loop[0]) for stand in stands):
         return "it is not met in each round: a condition, or a way out of the loop, stands before it"
-    if found.what in (READ, CAST) and not is_avoidable(stands, or_stops=not trains and _is_shown(found.value)):
+    if found.what in (READ, CAST) and not is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value)):
         return "the round needs the value: a decision, a message or a result depends on it"
     if found.what == UPLOAD and not _uploads_constant(stands[-1]):
         return "what is uploaded differs from round to round"
     reason = origin.text if origin is not None else ""
-    return ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
+    operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
+    call = found.frames[loop[1] + 1].call if found.what in (DEVICE, CACHE) and len(stands) > 1 else None
+    if call is not None and call.file != found.span.file:  # another file's helper is right, calling it in each round is not
+        operation.span, operation.inner = call, found.span
+    return operation
 
 
 def _is_shown(value: Value | None) -> bool:
@@ -166,7 +170,8 @@ def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, F
         function = frame.function
         if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
             body = p.Loop("while", function.body, at=function.at)
-            return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function))
+            head = "called" if asks is is_framework_step else ""
+            return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function), head)
     return None
 
 
@@ -181,7 +186,8 @@ def _within(frame: Frame, node: p.Loop) -> bool:
 
 def _stands(found: Peek, loop: Round) -> list[Stand] | None:
     """The bodies from the loop down to the wait; None where the way cannot be followed."""
-    node, first, _ = loop
+    node, first, place = loop
+    is_step = place.head == "called"
     stands: list[Stand] = []
     for number in range(first, len(found.frames)):
         frame = found.frames[number]
@@ -194,7 +200,7 @@ def _stands(found: Peek, loop: Round) -> list[Stand] | None:
             return None
         owner = enclosing(frame.file, frame.function)[1] if frame.function is not None else None
         owner = owner or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
-        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way))
+        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way, number == first and is_step))
     return stands
 
 

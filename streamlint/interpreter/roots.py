@@ -20,7 +20,7 @@ from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.rounds import feeds_back, is_framework_step
+from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -41,6 +41,7 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
+from streamlint.models import StepRow
 from streamlint.operations import Evidence, Holding, Memory
 
 if TYPE_CHECKING:
@@ -139,6 +140,9 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     for param in function.params:
         if param.type is not None:
             environment.types[param.name] = param.type
+    row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
+    if row is not None:
+        _moved_by_framework(run, function, row, names)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
     run.machine.ambient = not root.file.is_cuda
@@ -152,7 +156,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         result = run_body(run, value, environment, None, consumer, setup=is_setup, teardown=is_teardown)
     if run.calls > 1:
         call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
-    if run.settings.all_loops and is_framework_step(function, root.definition, root.file):
+    if run.settings.all_loops and gives_loss(function, root.definition, root.file):
         run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
     if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
@@ -190,6 +194,17 @@ def is_called_by_python(root: Root) -> bool:
 def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:
     """Who holds the GIL when a root begins; None where its callers are not known to."""
     return held_by_function(run.span(function.at), 0) if root.file.is_cuda and is_called_by_python(root) else None
+
+
+def _moved_by_framework(run: Run, function: p.Function, row: StepRow, names: dict[str, Value]) -> None:
+    """The parameters that hold what the framework has moved to the device."""
+    params = [param.name for param in function.params[1:]]
+    for selector in row.on_device:
+        name = selector.keyword if selector.keyword in params else None
+        if name is None and selector.position is not None and selector.position < len(params):
+            name = params[selector.position]
+        if name is not None and isinstance(names.get(name), Opaque | Buffer | Table | Series):
+            run.origins.moved(names[name], names[name], name, to_host=False)
 
 
 def _read_by_caller(run: Run, root: Root, result: Value) -> None:

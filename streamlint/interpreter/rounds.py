@@ -1,27 +1,129 @@
-"""Rounds that do not train and are looked at on request (``hidden-sync = "all-loops"``): decoding, denoising, a framework's step."""
+"""Rounds that are looked at on request (``hidden-sync = "all-loops"``): decoding, denoising, steps whose loop is out of view."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.hot import enclosing, functions
+from streamlint.interpreter.hot import BACKWARD, class_at_hand, enclosing, functions, is_hot, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.models import StepRow
 
-# Methods that a framework calls in each step, and the class that makes them so.
-_STEPS = {"training_step": "Module", "compute_loss": "Trainer", "_compute_loss": "Trainer", "loss_step": "Module"}
+_DEEPEST = 5
 
 
 def is_framework_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
-    """Whether a framework calls this method in each step of training: of a LightningModule, of a Trainer."""
-    kind = _STEPS.get(function.name)
-    if kind is None or owner is None:
+    """Whether this runs once in each step of a loop out of view: a framework, a base class, or whoever calls it, loops."""
+    return (
+        framework_row(function, owner, file) is not None or _is_step_of_base(function, owner, file) or _is_whole_step(function, owner, file)
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def framework_row(function: p.Function, owner: p.Class | None, file: File) -> StepRow | None:
+    """What the framework says of this method: it calls it in each step. A LightningModule's, a Trainer's."""
+    rows = [row for row in file.models.steps if function.name in row.methods]
+    if not rows or owner is None or owner.methods.get(function.name, [None])[0] is not function:
+        return None
+    for base, at_hand in _bases(owner, file, _DEEPEST):
+        found = next((row for row in rows if row.covers(base, at_hand)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _bases(owner: p.Class, file: File, depth: int) -> Iterator[tuple[str, bool]]:
+    """The names of the classes that one derives from, and whether they are at hand."""
+    for base in owner.bases:
+        held = class_at_hand(base, file)
+        if held is None or held[0] is owner:
+            yield dotted_name(file, base) or _written(base), False
+        else:
+            yield dotted_name(file, base) or _written(base), True
+            if depth:
+                yield from _bases(*held, depth - 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_step_of_base(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether a base class at hand calls this method, which it leaves to those who derive from it, in each round that trains."""
+    if owner is None or function.name.startswith("__") or owner.methods.get(function.name, [None])[0] is not function:
         return False
-    return any(_last(dotted_name(file, base) or _written(base)).endswith(kind) for base in owner.bases)
+    return any(_calls_each_round(base, home, function.name) for base, home in _ancestors(owner, file, _DEEPEST))
 
 
-def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
+def _ancestors(owner: p.Class, file: File, depth: int) -> Iterator[tuple[p.Class, File]]:
+    for base in owner.bases:
+        held = class_at_hand(base, file)
+        if held is not None and held[0] is not owner:
+            yield held
+            if depth:
+                yield from _ancestors(*held, depth - 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def _calls_each_round(owner: p.Class, file: File, name: str) -> bool:
+    for overloads in owner.methods.values():
+        for method in overloads:
+            if framework_row(method, owner, file) is not None and _calls_own(method.body, name):
+                return True
+            loops = (node for statement in method.body for node in p.walk(statement) if isinstance(node, p.Loop))
+            if any(_calls_own(loop.body, name) and is_hot(loop, file) for loop in loops):
+                return True
+    return False
+
+
+def gives_loss(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether whoever calls this method in each step goes backward from what it returns: a framework, or the loop of a base class."""
+    if framework_row(function, owner, file) is not None:
+        return True
+    if owner is None or not _is_step_of_base(function, owner, file):
+        return False
+    return any(
+        _goes_backward_from(loop, function.name)
+        for base, _ in _ancestors(owner, file, _DEEPEST)
+        for overloads in base.methods.values()
+        for method in overloads
+        for loop in p.walk(method)
+        if isinstance(loop, p.Loop)
+    )
+
+
+def _goes_backward_from(loop: p.Loop, name: str) -> bool:
+    results = {
+        part.id
+        for node in _assignments(loop.body)
+        if any(isinstance(c, p.Call) and isinstance(c.function, p.Attr) and c.function.name == name for c in p.walk(node.value))
+        for target in node.targets
+        for part in p.walk(target)
+        if isinstance(part, p.Name)
+    }
+    backward = (c for c in own_calls(loop.body) if isinstance(c.function, p.Attr) and c.function.name in BACKWARD)
+    return any(isinstance(part, p.Name) and part.id in results for call in backward for part in p.walk(call))
+
+
+def _calls_own(body: list[p.Statement], name: str) -> bool:
+    """Whether statements call ``self.name(…)`` outside of inner loops."""
+    return any(
+        isinstance(call.function, p.Attr)
+        and call.function.name == name
+        and isinstance(call.function.value, p.Name)
+        and call.function.value.id == "self"
+        for call in own_calls(body)
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_whole_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether a body that is given its data goes backward and steps an optimizer, in no loop: nobody trains for one step."""
+    if file.is_cuda or "torch" not in file.module.text or function.name in ("__init__", "main"):
+        return False
+    if not [param for param in function.params if param.name not in ("self", "cls")]:
+        return False
+    calls = list(own_calls(function.body))
+    backward = any(isinstance(call.function, p.Attr) and call.function.name in BACKWARD for call in calls)
+    return backward and any(steps_optimizer(call, file) for call in calls)
 
 
 def _written(base: p.Expression) -> str:

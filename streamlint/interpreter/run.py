@@ -79,6 +79,7 @@ class Decision:
     span: Span
     worth: bool = True  # whether its other arm can show anything new
     orders: bool = False  # it is a query's answer: one of the two says that the device is done
+    setup: bool = False  # of a constructor that made what the root was given: looked at last
 
 
 @dataclass(eq=False, slots=True)
@@ -312,7 +313,7 @@ class Run:
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm
-            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span)
+            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span, setup=self.context.setup)
             self.machine.guesses.append(key)
         return self.atoms[key] != negated
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamlint import program as p
 from streamlint.findings import Span
@@ -33,6 +33,7 @@ class Stand:
     body: tuple[p.Statement, ...]
     loop: p.Loop | None
     way: tuple[object, ...]  # from a statement of the body down to the node
+    is_step: bool = False  # the body is a step that is called in a loop out of view: what it returns is for a log
 
     @property
     def node(self) -> object:
@@ -70,6 +71,8 @@ class Test:
 
     test: p.Expression | None  # None: the handler of an exception
     arm: tuple[object, ...]
+    holds: bool = True  # how the test comes out where the node is met
+    skips: bool = False  # whether it leaves the round, before the node
 
 
 def conditions(stand: Stand) -> Iterator[Test]:
@@ -102,7 +105,7 @@ def _skips(statements: list[object], position: int) -> Iterator[Test]:
         if isinstance(earlier, p.If):
             for arm in (earlier.then, earlier.otherwise):
                 if any(isinstance(statement, p.Continue | p.Return) for statement in arm):
-                    yield Test(earlier.test, (*statements[index + 1 : position], *rest))
+                    yield Test(earlier.test, (*statements[index + 1 : position], *rest), arm is earlier.otherwise, skips=True)
 
 
 def _around(way: tuple[object, ...], node: object) -> Iterator[Test]:
@@ -114,9 +117,9 @@ def _around(way: tuple[object, ...], node: object) -> Iterator[Test]:
         if following in node.then:
             yield Test(node.test, tuple(node.then))
         elif following in node.otherwise:
-            yield Test(node.test, tuple(node.otherwise))
+            yield Test(node.test, tuple(node.otherwise), holds=False)
     elif isinstance(node, p.Conditional) and following in (node.then, node.otherwise):
-        yield Test(node.test, ())
+        yield Test(node.test, (following,), following is node.then)
     elif isinstance(node, p.Bool) and following in node.values[1:]:
         yield from (Test(value, ()) for value in node.values[: node.values.index(following)])
     elif isinstance(node, p.Handler):
@@ -142,11 +145,81 @@ def each_round(stand: Stand, loop: p.Loop) -> bool:
 def _lets_pass(stand: Stand, condition: Test, loop: p.Loop) -> bool:
     test = condition.test
     assert test is not None
+    if evaluates(stand, test, condition.holds):
+        return False
     if any(steps_optimizer(call, stand.file) for call in own_calls(condition.arm)):
         return True  # the accumulation test: what stands here runs once a step
     if stand.loop is not None and _guards_a_step(stand, test):
         return True
-    return _is_steady(stand, test)
+    return _is_steady(stand, test) or _is_of_nothing(stand, condition)
+
+
+def evaluates(stand: Stand, test: p.Expression, holds: bool) -> bool:
+    """Whether a condition that comes out so means that a module does not train."""
+    if isinstance(test, p.Unary) and test.op == "not":
+        return evaluates(stand, test.operand, not holds)
+    if isinstance(test, p.Bool):
+        return (test.op == "and") == holds and any(evaluates(stand, value, holds) for value in test.values)
+    if isinstance(test, p.Attr) and test.name == "training":
+        return not holds
+    if isinstance(test, p.Name):
+        made = only_value(stand, test.id)
+        return made is not None and not isinstance(made, p.Name) and evaluates(stand, made, holds)
+    if isinstance(test, p.Compare) and test.op in ("==", "!=") and isinstance(test.left, p.Name) and isinstance(test.right, p.Const):
+        made = only_value(stand, test.left.id)  # mode = "train" if self.training else "eval"
+        if isinstance(made, p.Conditional) and isinstance(made.then, p.Const) and isinstance(made.otherwise, p.Const):
+            equal = holds == (test.op == "==")
+            if test.right.value in (made.then.value, made.otherwise.value):
+                return evaluates(stand, made.test, (test.right.value == made.then.value) == equal)
+    return False
+
+
+def values_given(stand: Stand, name: str) -> list[p.Expression | None]:
+    """What a body assigns to a name; None where a loop, an unpacking or an operator does."""
+    found: list[p.Expression | None] = []
+    for statement in stand.body:
+        for node in p.walk(statement):
+            if isinstance(node, p.Assign) and node.value is not None:
+                for target in node.targets:
+                    if isinstance(target, p.Name) and target.id == name:
+                        found.append(node.value if node.op is None else None)
+                    elif not isinstance(target, p.Name) and isinstance(target, p.Collection) and _names(target, name):
+                        found.append(None)
+            elif (isinstance(node, p.Loop | p.Clause) and node.target is not None and _names(node.target, name)) or (
+                isinstance(node, p.AssignExpr) and _names(node.target, name)
+            ):
+                found.append(None)
+    return found
+
+
+def _names(target: p.Expression, name: str) -> bool:
+    return any(isinstance(node, p.Name) and node.id == name for node in p.walk(target))
+
+
+def only_value(stand: Stand, name: str) -> p.Expression | None:
+    """The one expression that a body gives to a name."""
+    values = values_given(stand, name)
+    return values[0] if len(values) == 1 else None
+
+
+def _is_of_nothing(stand: Stand, condition: Test) -> bool:
+    """A guard for a round without data: ``if count == 0: continue``, ``a / count if count > 0 else 0.0``."""
+    test = condition.test
+    if not isinstance(test, p.Compare) or not isinstance(test.right, p.Const) or test.right.value not in (0, 1):
+        return False
+    empty = test.op in ("==", "<", "<=") and (test.op, test.right.value) not in (("==", 1), ("<", 0), ("<=", 1))
+    filled = test.op in ("!=", ">", ">=") and (test.op, test.right.value) not in (("!=", 1), (">=", 0), (">", 1))
+    if condition.holds if empty else not (filled and condition.holds):
+        return False
+    return condition.skips or divides(stand, condition.arm, test.left)
+
+
+def divides(stand: Stand, arm: Iterable[object], divisor: p.Expression) -> bool:
+    """Whether something is divided in an arm by what was tested."""
+    text = _text(stand.file, divisor)
+    return any(
+        isinstance(node, p.Binary) and node.op == "/" and text in _text(stand.file, node.right) for part in arm for node in p.walk(part)
+    )
 
 
 def _guards_a_step(stand: Stand, test: p.Expression) -> bool:
@@ -185,8 +258,12 @@ def _is_steady(stand: Stand, test: p.Expression) -> bool:
     return _constant(stand, test)
 
 
-def _constant(stand: Stand, test: p.Expression) -> bool:
+def _constant(stand: Stand, test: p.Expression, depth: int = 4) -> bool:
     given = changing(stand)
+    if isinstance(test, p.Name) and test.id in given:
+        return depth > 0 and _same_each_round(stand, test, depth)
+    if isinstance(test, p.Compare | p.Unary | p.Bool):
+        return all(_constant(stand, part, depth) for part in p.children(test) if isinstance(part, p.Expression))
     for node in p.walk(test):
         if isinstance(node, p.Binary) and node.op in ("%", "&"):
             return False
@@ -194,6 +271,22 @@ def _constant(stand: Stand, test: p.Expression) -> bool:
             return False
         place = lvalue(node)
         if place and isinstance(node, p.Name | p.Attr) and (place in given or place.partition(".")[0] in given):
+            return False
+    return True
+
+
+def _same_each_round(stand: Stand, name: p.Name, depth: int) -> bool:
+    """Whether all that a body gives to a name, before it is asked, is the same in each round: what it is given, and whether."""
+    values = values_given(stand, name.id)
+    if not values or any(value is None or value.at[:2] > name.at[:2] for value in values):
+        return False
+    for value in values:
+        assert value is not None
+        there = replace(stand, way=way_to(stand.body, Span("", *value.at)))
+        tests = [condition.test for condition in conditions(there)]
+        if not all(test is not None and test.at != name.at and _is_steady(there, test) for test in tests):
+            return False
+        if not _constant(stand, value, depth - 1):
             return False
     return True
 

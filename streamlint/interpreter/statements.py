@@ -9,7 +9,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
-from streamlint.interpreter.guards import guard_of
+from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
@@ -84,11 +84,11 @@ def _declare(run: Run, node: p.Declare) -> None:
 def _if(run: Run, node: p.If) -> None:
     before = len(run.decisions)
     then_leaves = leaves(node.then)
-    default = not then_leaves or bool(node.otherwise and leaves(node.otherwise))
+    default = not asks_for_another(node.test) and (not then_leaves or bool(node.otherwise and leaves(node.otherwise)))
     if node.otherwise and not leaves(node.otherwise) and _only_other_matters(run, node):
         default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
-    taken = holds(run, node.test, default)
+    taken = holds(run, node.test, default, firm=then_leaves and not node.otherwise and any(isinstance(s, p.Raise) for s in node.then))
     run.asked = asked
     undecided = len(run.decisions) > before
     body = node.then if taken else node.otherwise

@@ -56,4 +56,5 @@ def round_trail(wait: HostWait, loop: LoopFrame) -> tuple[Step, ...]:
     """The loop whose rounds the host waits in, and the call in its body that led to the wait, where it is not the wait itself."""
     place = call_in_loop(wait, loop)
     words = "in every round of this loop, which trains" if wait.trains else "in every round of this loop"
-    return (Step(words, loop.span), *(step for step in call_trail(wait) if step.span == place))
+    calls = [step for step in call_trail(wait) if step.span == place and wait.inner is None]
+    return (Step(words, loop.span), *calls, *([Step("the wait is here", wait.inner)] if wait.inner is not None else []))

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from streamlint import program as p
-from streamlint.interpreter.standing import Stand, changing
+from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.standing import Stand, changing, divides, only_value, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
 _STEERS = re.compile(
@@ -18,18 +19,93 @@ _OF_GROUPS = frozenset({"lr", "momentum", "weight_decay", "eps", "betas", "initi
 _WRAPPERS = frozenset({"float", "int", "round", "str", "abs", "repr", "sum", "dict", "list", "tuple", "format"})
 _DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "max", "min", "any", "all", "enumerate", "zip"})
 _KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "insert"})
+_FACTORIES = frozenset({"full", "tensor", "as_tensor", "new_full", "new_tensor"})
+# What changes a tensor's shape or place, and computes nothing.
+_SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float item clone".split())
 _DEEPEST = 6
 
 
-def is_avoidable(stands: Sequence[Stand], or_stops: bool = False) -> bool:
+def is_avoidable(stands: Sequence[Stand], trains: bool = True, or_stops: bool = False) -> bool:
     """Whether nothing in the round needs the value that the last of ``stands`` fetches. The first of them holds the loop.
 
-    ``or_stops`` takes a test as well: one that ends the loop could be made less often.
+    A round that does not train may read what is known before its loop. ``or_stops`` takes a test as well: one that ends the loop could
+    be made less often.
     """
     way = stands[-1].way
+    if _has_device_form(stands[-1]) or (not trains and len(stands) == 1 and is_known_before(stands[0])):
+        return True
     if or_stops and any(isinstance(node, p.If) and below is node.test for node, below in itertools.pairwise(way)):
         return True
     return _later(stands, len(stands) - 1, stands[-1].way, _DEEPEST, frozenset())
+
+
+def _has_device_form(stand: Stand) -> bool:
+    """A test that only guards a division (``clamp(min=1)`` does), or that only limits the tensor that it asks (``clamp_``)."""
+    for node, below in itertools.pairwise(stand.way):
+        if not isinstance(node, p.If | p.Conditional) or below is not node.test or not isinstance(node.test, p.Compare):
+            continue
+        arm = node.then if isinstance(node, p.If) else [node.then]
+        if isinstance(node.test.right, p.Const) and divides(stand, arm, node.test.left):
+            return True
+        asked = _asked(node.test.left)
+        return bool(asked) and isinstance(node, p.If) and all(_gives(statement, asked) for statement in node.then)
+    return False
+
+
+def _asked(node: p.Expression) -> str:
+    """The tensor whose number is compared: ``x`` of ``x.item()``, ``float(x)``."""
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name == "item":
+        return lvalue(node.function.value) or ""
+    if isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id == "float" and node.args:
+        return lvalue(node.args[0].value) or ""
+    return ""
+
+
+def _gives(statement: p.Statement, asked: str) -> bool:
+    """Whether a statement does nothing but give a tensor a value."""
+    if isinstance(statement, p.Assign):
+        return all((lvalue(target) or "") in (asked, f"{asked}.data") for target in statement.targets)
+    if isinstance(statement, p.ExprStatement) and isinstance(statement.value, p.Call) and isinstance(statement.value.function, p.Attr):
+        return statement.value.function.name.endswith("_") and (lvalue(statement.value.function.value) or "").removesuffix(".data") == asked
+    return False
+
+
+def is_known_before(stand: Stand) -> bool:
+    """Whether the number that is fetched comes from what the loop goes through, and from nothing that it computes."""
+    node, loop = stand.node, stand.loop
+    if loop is None or loop.kind != "for" or loop.iterable is None or not isinstance(node, p.Call):
+        return False
+    given = changing(stand)
+    if any(isinstance(part, p.Name) and part.id in given for part in p.walk(loop.iterable)):
+        return False
+    operand = node.function.value if isinstance(node.function, p.Attr) else node.args[0].value if node.args else node
+    targets = {part.id for part in p.walk(loop.target) if isinstance(part, p.Name)} if loop.target is not None else set()
+    return _comes_from(stand, operand, targets, given, _DEEPEST)
+
+
+def _comes_from(stand: Stand, node: p.Expression, targets: set[str], given: set[str], depth: int) -> bool:
+    if depth <= 0:
+        return False
+    if isinstance(node, p.Name):
+        if node.id in targets or node.id not in given:
+            return True
+        value = only_value(stand, node.id)
+        values = values_given(stand, node.id) if value is None else [value]
+        return bool(values) and all(v is not None and _comes_from(stand, v, targets | {node.id}, given, depth - 1) for v in values)
+    if isinstance(node, p.Attr):
+        return node.name in ("shape", "device", "dtype") or (
+            lvalue(node) not in given and _comes_from(stand, node.value, targets, given, depth)
+        )
+    if isinstance(node, p.Call):
+        return (
+            isinstance(node.function, p.Attr)
+            and node.function.name in _SHAPES
+            and _comes_from(stand, node.function.value, targets, given, depth)
+            and all(_comes_from(stand, arg.value, targets, given, depth) for arg in node.args)
+        )
+    if isinstance(node, p.Slice | p.Lambda | p.Comprehension | p.Conditional):
+        return False
+    return all(_comes_from(stand, part, targets, given, depth) for part in p.children(node) if isinstance(part, p.Expression))
 
 
 def _later(stands: Sequence[Stand], level: int, way: tuple[object, ...], depth: int, seen: frozenset[str]) -> bool:
@@ -78,12 +154,16 @@ def _given(node: object, call: p.Call) -> bool | None:
     if node is call.function:
         return None
     name = _called(call)
+    if name in _FACTORIES and isinstance(node, p.Arg) and (name.startswith("new_") or any(arg.keyword == "device" for arg in call.args)):
+        return True  # it goes straight back to the device
     if name in _DECIDES:
         return False
     if name in _WRAPPERS:
         return None
     if name in _KEEPS:
         return True
+    if isinstance(call.function, p.Attr) and name.endswith("_") and not name.endswith("__"):
+        return None  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
     if _STEERS.search(_full(call)):
         return False
     return None
@@ -160,7 +240,7 @@ def _is_target(way: tuple[object, ...]) -> bool:
 def _returned(stands: Sequence[Stand], level: int, depth: int, seen: frozenset[str]) -> bool:
     """The value goes to the caller, whose use of the call decides; out of the loop's own function it leaves the loop."""
     if level == 0:
-        return False
+        return stands[0].is_step
     return _later(stands, level - 1, stands[level - 1].way, depth - 1, frozenset())
 
 

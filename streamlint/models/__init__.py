@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import json
 import re
@@ -11,16 +12,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from streamlint.models.vocabulary import CONSTANTS, EFFECTS, TYPE_FIELDS, VERSION, ModelError, Row, nearest, parse_field
+from streamlint.models.vocabulary import (
+    CONSTANTS,
+    EFFECTS,
+    STEP_FIELDS,
+    TYPE_FIELDS,
+    VERSION,
+    ModelError,
+    Row,
+    Selector,
+    nearest,
+    parse_field,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["ModelError", "Models", "Row", "TypeRow", "builtin", "load", "load_file"]
+__all__ = ["ModelError", "Models", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
-HEAD = {"library", "triggers", "seams", "version", "type", "call", "attribute", "constant"}
+HEAD = {"library", "triggers", "seams", "version", "type", "call", "attribute", "constant", "step"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,22 @@ class TypeRow:
     raw: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """Methods that a framework calls in each step, of the classes that derive from one of its own."""
+
+    names: tuple[str, ...]
+    methods: tuple[str, ...]
+    unproven: tuple[str, ...] = ()
+    on_device: tuple[Selector, ...] = ()
+
+    def covers(self, base: str, at_hand: bool) -> bool:
+        """Whether a base class, by its dotted name, is the framework's. One out of view may be by the end of its name."""
+        if any(fnmatch.fnmatchcase(base, pattern) for pattern in self.names):
+            return True
+        return not at_hand and base.rpartition(".")[2].endswith(self.unproven)
+
+
 @dataclass(slots=True)
 class Models:
     """All rows of a language, by name."""
@@ -45,6 +73,7 @@ class Models:
     soles: dict[str, str] = field(default_factory=dict)  # an attribute that one type alone has, and that type
     types: dict[str, TypeRow] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
+    steps: list[StepRow] = field(default_factory=list)
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     own_words: tuple[str, ...] = ()  # the last parts of the names in the user's rows: they matter wherever they stand
@@ -159,6 +188,7 @@ class Models:
             if value not in CONSTANTS:
                 raise ModelError(f"{source}: constant {names[0]}: '{value}' is unknown; {nearest(str(value), CONSTANTS)}")
             self.constants.update(dict.fromkeys(names, value))
+        self.steps.extend(_step(table, source) for table in data.get("step", ()))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
 
@@ -210,6 +240,23 @@ def _row(table: dict[str, Any], library: str, source: str) -> Row:
         except ModelError as error:
             raise ModelError(f"{source}: {names[0]}: {key}: {error}") from None
     return Row(names, effect, values, library, source)
+
+
+def _step(table: dict[str, Any], source: str) -> StepRow:
+    names = _names(table, source)
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key == "names":
+            continue
+        if key not in STEP_FIELDS:
+            raise ModelError(f"{source}: step {names[0]}: unknown key '{key}'; {nearest(key, list(STEP_FIELDS))}")
+        try:
+            values[key] = parse_field(STEP_FIELDS[key], value)
+        except ModelError as error:
+            raise ModelError(f"{source}: step {names[0]}: {key}: {error}") from None
+    if "methods" not in values:
+        raise ModelError(f"{source}: step {names[0]}: 'methods' is missing")
+    return StepRow(names, **values)
 
 
 def load_file(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 A model file is TOML. Its head says ``library`` (a short name), ``language`` (``python`` or ``cuda``), ``triggers`` (byte strings, 5
 bytes or more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version``
-(1). Then come tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``.
+(1). Then come tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``, ``[[step]]``.
 
 ``seams`` are words of files that may call such a file's functions from Python: they count only where another file mentions CUDA.
 
@@ -333,6 +333,13 @@ TYPE_FIELDS = {
     "raw": "bool",
 }
 
+# [[step]]: names of base classes (`*` matches any run), their methods that run once in each step, and which parameters are on the device
+STEP_FIELDS = {
+    "methods": "texts",
+    "unproven": "texts",  # how the name of a base that is out of view ends
+    "on_device": "selectors",
+}
+
 # [[constant]]: names, value
 CONSTANTS = (
     *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread", "policy"),
@@ -383,6 +390,8 @@ def parse_field(kind: str, value: object) -> object:
         return replace(parse_selector(text[1:]), negated=True) if text.startswith("!") else parse_selector(text)
     if kind == "text":
         return str(value)
+    if kind == "texts":
+        return tuple(str(item) for item in (value if isinstance(value, list) else [value]))
     if kind == "selector":
         return parse_selector(str(value))
     if kind == "selectors":

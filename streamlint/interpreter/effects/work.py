@@ -38,8 +38,11 @@ def compute(
         result = _on_host(run, operands, writes, span, name, type)
     else:
         result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
-    if not run.file.is_cuda and not writes:
-        run.origins.computed(result, values, name)
+    if not run.file.is_cuda:
+        if writes:
+            run.origins.wrote(writes[0], values)
+        else:
+            run.origins.computed(result, values, name)
     return result
 
 
