@@ -116,6 +116,8 @@ class HiddenSyncInHotLoop(Check):
 
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
+        if wait.what == "upload" and wait.origin in ("a size", "a list of tensors"):
+            return f"{wait.origin} is uploaded in each {wait.round}: the host waits for the copy if the model is on a GPU"
         if wait.what == "upload":
             return f"a constant is uploaded again in each {wait.round}: the host waits for the copy if the model is on a GPU"
         if wait.what == "size" and word in ("indexing", "slicing"):
@@ -125,6 +127,10 @@ class HiddenSyncInHotLoop(Check):
         return f"{word} makes the host wait for {wait.origin} in each {wait.round} if the model is on a GPU"
 
     def _help(self, wait: HostWait) -> str:
+        if wait.what == "upload" and wait.origin == "a size":
+            return "use the number as it is, or torch.full((), n, device=...), which fills on the device"
+        if wait.what == "upload" and wait.origin == "a list of tensors":
+            return "join them where they are: torch.stack, torch.cat, expand"
         if wait.what == "upload":
             return "make the tensor once before the loop"
         if wait.what == "size" and wait.name in ("indexing", "slicing"):

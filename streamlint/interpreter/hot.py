@@ -26,9 +26,29 @@ def is_hot(node: p.Loop, file: File) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _is_hot(node: p.Loop, file: File) -> bool:
     holder, owner = enclosing(file, node)
-    if trains(node.body, file, owner):
+    if trains(node.body, file, owner) or _accumulates(node, file):
         return True
     return holder is not None and _steps_parameters(node, holder, owner, file)
+
+
+def _accumulates(node: p.Loop, file: File) -> bool:
+    """A loop over slices whose inner loop cuts each slice into pieces, which it accumulates: one step of the optimizer for a slice."""
+    stride = _range_argument(node, 2)
+    for inner in node.body:
+        if stride is not None and isinstance(inner, p.Loop) and is_hot(inner, file):
+            extent = lvalue(_range_argument(inner, 1))
+            scopes = (part for statement in inner.body for part in p.walk(statement) if isinstance(part, p.Call))
+            if extent is not None and extent == lvalue(stride):
+                return any(isinstance(call.function, p.Attr) and call.function.name == "accumulate" for call in scopes)
+    return False
+
+
+def _range_argument(node: p.Loop, position: int) -> p.Expression | None:
+    """An argument of ``for i in range(start, stop, step)``."""
+    call = node.iterable
+    if not isinstance(call, p.Call) or not isinstance(call.function, p.Name) or call.function.id != "range" or len(call.args) != 3:
+        return None
+    return call.args[position].value
 
 
 def trains(body: Iterable[object], file: File, owner: p.Class | None, seen: frozenset[int] = frozenset()) -> bool:

@@ -30,6 +30,7 @@ _SOURCES = frozenset(
 )
 _OF_MODULES = {"parameters": "parameters", "named_parameters": "parameters", "clip_grad_norm_": "gradients", "get_total_norm": "gradients"}
 
+A_MODULES_INPUT = "what a module is given"
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
 
 

@@ -14,11 +14,12 @@ from streamlint.findings import Span
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.hot import contains, enclosing, is_hot, is_step
 from streamlint.interpreter.index import File
-from streamlint.interpreter.origins import Origin, Settled
+from streamlint.interpreter.origins import A_MODULES_INPUT, Origin, Settled
+from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.rounds import feeds_back, is_framework_step
 from streamlint.interpreter.standing import Stand, each_round, way_to
-from streamlint.interpreter.uses import is_avoidable, is_constant
-from streamlint.interpreter.values import Buffer, Opaque, Value
+from streamlint.interpreter.uses import is_avoidable, is_constant, is_size
+from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
 from streamlint.operations import Context, Evidence
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     origin: Origin | None = None
     if found.what not in (DEVICE, CACHE):
         origin = settled().origin(found.value) if found.value is not None else None
-        if not _on_device(found, origin):
+        if not _on_device(found, origin, loop[0]):
             return "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
     stands = _stands(found, loop)
     if stands is None:
@@ -90,9 +91,11 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         return "it is not met in each round: a condition, or a way out of the loop, stands before it"
     if found.what in (READ, CAST) and not is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value)):
         return "the round needs the value: a decision, a message or a result depends on it"
-    if found.what == UPLOAD and not _uploads_constant(stands[-1]):
-        return "what is uploaded differs from round to round"
     reason = origin.text if origin is not None else ""
+    if found.what == UPLOAD and not _uploads_constant(stands[-1]):
+        reason = _uploads_needlessly(found, stands[-1], settled) if run.settings.all_loops else ""
+        if not reason:
+            return "what is uploaded differs from round to round"
     operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
     call = found.frames[loop[1] + 1].call if found.what in (DEVICE, CACHE) and len(stands) > 1 else None
     if call is not None and call.file != found.span.file:  # another file's helper is right, calling it in each round is not
@@ -114,11 +117,26 @@ def _uploads_constant(stand: Stand) -> bool:
     return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
 
 
-def _on_device(found: Peek, origin: Origin | None) -> bool:
+def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled]) -> str:
+    """A size, which arithmetic takes as it is, or a list of tensors, which ``torch.stack`` joins where they are."""
+    node = stand.node
+    if isinstance(node, p.Call) and node.args and is_size(node.args[0].value):
+        return "a size"
+    if isinstance(found.value, Series):
+        items = found.value.items or ([found.value.element] if found.value.element is not None else [])
+        held = [v for v in items if not isinstance(v, Const)]
+        tensors = [v for v in held if (isinstance(v, Buffer) and v.type.startswith("torch.")) or settled().origin(v) is not None]
+        return "a list of tensors" if tensors and len(tensors) == len(held) else ""
+    return ""
+
+
+def _on_device(found: Peek, origin: Origin | None, node: p.Loop) -> bool:
     if found.what == UPLOAD:
         return True
     if found.what == SIZE:
         return _is_shown(found.value)
+    if origin is not None and reads_parts(node, found.frames[-1].file) and origin.text == A_MODULES_INPUT:
+        return origin.sure  # computed from the input; lengths that are handed over may be on the host
     return origin is not None and (origin.sure or found.what == READ)
 
 
@@ -150,7 +168,7 @@ def _other_loop(run: Run, found: Peek) -> Round | None:
             inside = [o for o in run.machine.operations if any(f.key == frame.key for f in o.context.loops)]
             if found.api != "torch" and any(isinstance(o, ops.Launch) for o in inside) and not _host_looks(node, inside):
                 return node, number, frame
-        elif feeds_back(node, file):
+        elif feeds_back(node, file) or goes_through_gradients(node, file) or (found.what in (READ, CAST) and reads_parts(node, file)):
             return node, number, frame
     return _called_each_step(found, is_framework_step)
 

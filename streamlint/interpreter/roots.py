@@ -19,6 +19,8 @@ from streamlint.interpreter.holding import left
 from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
+from streamlint.interpreter.origins import A_MODULES_INPUT
+from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
@@ -86,7 +88,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
         return True
     body = function.body if function is not None else file.module.body
     loops = [node for statement in body for node in p.walk(statement) if isinstance(node, p.Loop)]
-    if all_loops and any(feeds_back(loop, file) for loop in loops):
+    if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
         return True
     launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
     return any(launches or is_hot(loop, file) for loop in loops)
@@ -143,6 +145,10 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
     if row is not None:
         _moved_by_framework(run, function, row, names)
+    elif run.settings.all_loops and any(isinstance(node, p.Loop) and reads_parts(node, root.file) for node in p.walk(function)):
+        for held in names.values():
+            if isinstance(held, Opaque | Buffer):
+                run.origins.put(held, A_MODULES_INPUT)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
     run.machine.ambient = not root.file.is_cuda

@@ -249,3 +249,12 @@ def is_constant(stand: Stand, node: p.Expression) -> bool:
     given = changing(stand)
     names = [n for n in p.walk(node) if isinstance(n, p.Name)]
     return not any(isinstance(n, p.Call) for n in p.walk(node)) and not any(n.id in given for n in names)
+
+
+def is_size(node: p.Expression) -> bool:
+    """Whether an expression is a number that a tensor's shape or a container's length gives."""
+    if isinstance(node, p.Call):
+        if isinstance(node.function, p.Attr):
+            return node.function.name in ("numel", "nelement", "dim") or (node.function.name == "size" and bool(node.args))
+        return isinstance(node.function, p.Name) and node.function.id == "len"
+    return isinstance(node, p.Index) and isinstance(node.value, p.Attr) and node.value.name == "shape"
