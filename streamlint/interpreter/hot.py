@@ -91,10 +91,8 @@ def _tries_again(node: p.Loop) -> bool:
         return False
     if not any(isinstance(statement, p.Try) and statement.handlers for statement in node.body):
         return False
-    last = node.body[-1]
-    if isinstance(last, p.Try):
-        last = (last.otherwise or last.body or [last])[-1]
-    return isinstance(last, p.Break | p.Return)
+    tried = [inner for part in node.body if isinstance(part, p.Try) for inner in (part.otherwise or part.body)]
+    return any(isinstance(part, p.Break | p.Return) for part in (*node.body, *tried))
 
 
 def _trains(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int]) -> bool:

@@ -46,7 +46,8 @@ class Peek:
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
     """Remember that the host waits here, if the value is on a device."""
-    if run.context.loops or (run.frames[-1].function is not None and ("." in run.frame.qualname or run.settings.all_loops)):
+    methods = run.settings.all_loops or any("." in frame.qualname for frame in run.frames)
+    if run.context.loops or (run.frames[-1].function is not None and methods):
         run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
 
 

@@ -204,14 +204,24 @@ def only_value(stand: Stand, name: str) -> p.Expression | None:
 
 def _is_of_nothing(stand: Stand, condition: Test) -> bool:
     """A guard for a round without data: ``if count == 0: continue``, ``a / count if count > 0 else 0.0``."""
-    test = condition.test
+    assert condition.test is not None
+    test, straight = unnegated(condition.test)
     if not isinstance(test, p.Compare) or not isinstance(test.right, p.Const) or test.right.value not in (0, 1):
         return False
+    holds = condition.holds == straight
     empty = test.op in ("==", "<", "<=") and (test.op, test.right.value) not in (("==", 1), ("<", 0), ("<=", 1))
     filled = test.op in ("!=", ">", ">=") and (test.op, test.right.value) not in (("!=", 1), (">=", 0), (">", 1))
-    if condition.holds if empty else not (filled and condition.holds):
+    if holds if empty else not (filled and holds):
         return False
     return condition.skips or divides(stand, condition.arm, test.left)
+
+
+def unnegated(test: p.Expression) -> tuple[p.Expression, bool]:
+    """A condition without its ``not``, and whether it holds where the whole does."""
+    holds = True
+    while isinstance(test, p.Unary) and test.op == "not":
+        test, holds = test.operand, not holds
+    return test, holds
 
 
 def divides(stand: Stand, arm: Iterable[object], divisor: p.Expression) -> bool:

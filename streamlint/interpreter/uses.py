@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.guards import lvalue
-from streamlint.interpreter.standing import Stand, changing, divides, only_value, values_given
+from streamlint.interpreter.standing import Stand, changing, divides, only_value, unnegated, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
 _STEERS = re.compile(
@@ -42,14 +42,26 @@ def is_avoidable(stands: Sequence[Stand], trains: bool = True, or_stops: bool = 
 def _has_device_form(stand: Stand) -> bool:
     """A test that only guards a division (``clamp(min=1)`` does), or that only limits the tensor that it asks (``clamp_``)."""
     for node, below in itertools.pairwise(stand.way):
-        if not isinstance(node, p.If | p.Conditional) or below is not node.test or not isinstance(node.test, p.Compare):
+        if not isinstance(node, p.If | p.Conditional) or below is not node.test:
             continue
-        arm = node.then if isinstance(node, p.If) else [node.then]
-        if isinstance(node.test.right, p.Const) and divides(stand, arm, node.test.left):
+        test, holds = unnegated(node.test)
+        if not isinstance(test, p.Compare) or not isinstance(test.right, p.Const):
+            continue
+        arm, other = (node.then, node.otherwise) if holds else (node.otherwise, node.then)
+        statements = arm if isinstance(arm, list) else [arm]
+        if divides(stand, statements, test.left):
             return True
-        asked = _asked(node.test.left)
-        return bool(asked) and isinstance(node, p.If) and all(_gives(statement, asked) for statement in node.then)
+        asked = _asked(test.left)
+        return bool(asked) and isinstance(node, p.If) and _only_limits(statements, asked) and not _only_limits(other, asked)
     return False
+
+
+def _only_limits(arm: Sequence[object] | p.Expression, asked: str) -> bool:
+    """Whether an arm gives the tensor a value, and neither leaves nor calls anything else."""
+    statements = list(arm) if isinstance(arm, list) else []
+    rest = [s for s in statements if not (isinstance(s, p.Statement) and _gives(s, asked))]
+    plain = all(isinstance(s, p.Assign) and not any(isinstance(n, p.Call) for n in p.walk(s)) for s in rest)
+    return len(rest) < len(statements) and plain
 
 
 def _asked(node: p.Expression) -> str:
