@@ -1,6 +1,6 @@
 """How many findings change when code is rewritten without a change of meaning, over any folder of programs.
 
-    python benchmarks/rewrites.py FOLDER… [--verbose] [--only NAME]
+    python benchmarks/rewriting.py FOLDER… [--verbose] [--only NAME]
 
 Each file of a folder, and each folder in it, is a program. Comments at the ends of lines are left out, so that marks say nothing to the
 linter. The rewrites are those of `tests/rewrites`, and other names (`tests/rename.py`).
