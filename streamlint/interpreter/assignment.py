@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter import items
+from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.lifetimes import released
 from streamlint.interpreter.run import Run
@@ -218,7 +219,7 @@ def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Valu
     from streamlint.interpreter.expressions import combine
 
     old = run.evaluate(target)
-    if isinstance(old, Buffer) and not run.file.is_cuda:
+    if isinstance(old, Buffer) and not run.file.is_cuda and not is_address(old):
         in_place(run, old, value, run.node_span(node), f"{op}=")
         return old
     if isinstance(old, Series) and op == "+" and old.items is not None and isinstance(value, Series) and value.items is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamlint.interpreter import items
+from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.declarations import construct
 from streamlint.interpreter.members import parent_view
@@ -203,6 +204,12 @@ def _getattr(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return settle_method(run, get_attribute(run, arguments.positional[0], name, p.Attr(p.Unknown(), name)))
 
 
+def _int(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    """``int(address)`` is the address."""
+    value = arguments.positional[0] if arguments.positional else None
+    return value if value is not None and is_address(value) else None
+
+
 def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     if not arguments.positional:
         return None
@@ -276,6 +283,7 @@ BUILTINS: dict[str, Builtin] = {
     "super": _super,
     "isinstance": _isinstance,
     "getattr": _getattr,
+    "int": _int,
     "functools.partial": _partial,
     "dataclasses.fields": _fields,
     "dataclasses.replace": _replace,

@@ -8,6 +8,7 @@ from typing import Any
 
 from streamlint import program as p
 from streamlint.interpreter import items
+from streamlint.interpreter.addresses import array_type, is_address, moved_address
 from streamlint.interpreter.attributes import get_attribute, settle_method
 from streamlint.interpreter.calls import call
 from streamlint.interpreter.conditions import compare, holds
@@ -122,6 +123,8 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
         return _fold(run, op, left, right)
     if run.file.is_cuda:
         return _cpp_arithmetic(run, node, op, left, right)
+    if is_address(left) or is_address(right):
+        return moved_address(run, _term(op, left, right), op, left, right)
     if isinstance(left, Buffer) or isinstance(right, Buffer):
         return _tensor_arithmetic(run, node, left, right)
     if op == "+" and isinstance(left, Series) and isinstance(right, Series) and left.items is not None and right.items is not None:
@@ -130,6 +133,8 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
         return items.repeated(left, right)
     if op == "|" and isinstance(left, Table) and isinstance(right, Table):
         return Table({**left.items, **right.items}, {**left.keys, **right.keys}, left.complete and right.complete)
+    if op == "*" and (repeated := array_type(run, node, left, right)) is not None:
+        return repeated
     return run.opaque(_term(op, left, right), left, right)
 
 
@@ -190,7 +195,8 @@ def _compare(run: Run, node: p.Compare) -> Value:
     known = compare(node.op, left, right)
     if known is not None:
         return Const(known)
-    if node.op not in ("is", "is not", "in", "not in") and any(isinstance(v, Buffer) for v in (left, right)) and not run.file.is_cuda:
+    touched = any(isinstance(v, Buffer) for v in (left, right)) and not any(map(is_address, (left, right)))
+    if node.op not in ("is", "is not", "in", "not in") and touched and not run.file.is_cuda:
         return _tensor_arithmetic(run, node, left, right, name="comparison")
     return run.opaque(f"{left.term} {node.op} {right.term}", left, right)
 

@@ -5,6 +5,8 @@ Such a value has the work that made it as ``made``. It counts once the value tur
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint import operations as ops
 from streamlint.findings import Span
 from streamlint.interpreter.effects import buffer_of
@@ -42,14 +44,28 @@ def on_side_stream(run: Run) -> bool:
     return run.stream_of("torch").kind == "created"
 
 
+def from_outside(values: Iterable[Value], depth: int = 2) -> bool:
+    """Whether any of the values was handed over by code out of view, or is computed from such."""
+    for value in values:
+        if isinstance(value, Buffer) and (value.storage.made is not None or value.storage.handed):
+            return True
+        if isinstance(value, Opaque) and value.made is not None and not value.type:
+            return True
+        if isinstance(value, Series) and depth and from_outside(contents(value), depth - 1):
+            return True
+    return False
+
+
 def presumed(run: Run, value: Value) -> Buffer | None:
-    """A value from out of view that is worked on in an explicit stream's scope: taken as memory of a device."""
+    """A value from out of view, or computed from such, that is worked on in an explicit stream's scope: taken as memory of a device."""
     if not on_side_stream(run) or not isinstance(value, Opaque | Buffer):
         return None
     if isinstance(value, Opaque) and (value.made is None or value.type):
         return None
     buffer = buffer_of(run, value)
-    if buffer is None or buffer.storage.made is None or buffer.storage.host or not buffer.type.startswith("torch."):
+    if buffer is None or buffer.storage.host or not buffer.type.startswith("torch."):
+        return None
+    if buffer.storage.made is None and not buffer.storage.handed:
         return None
     if buffer.storage.memory is Memory.UNKNOWN:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.SCOPE

@@ -123,6 +123,7 @@ class Storage(Numbered):
     inputs: tuple[Storage, ...] = ()  # what its graph holds for the backward pass
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
     made: Access | None = None  # work out of view that wrote it, if it is on a device
+    handed: bool = False  # computed from what came from out of view, wherever that is
 
     @property
     def on_device(self) -> bool:

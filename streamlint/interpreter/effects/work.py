@@ -10,6 +10,7 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, read_values
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.handed import from_outside
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.peeks import CAST, SIZE, peek
@@ -36,6 +37,8 @@ def compute(
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
         result = _on_host(run, operands, writes, span, name, type)
+        if isinstance(result, Buffer) and not writes and from_outside(values):
+            result.storage.handed = True
     else:
         result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
     if not run.file.is_cuda:
