@@ -45,11 +45,11 @@ def _has_device_form(stand: Stand) -> bool:
         if not isinstance(node, p.If | p.Conditional) or below is not node.test:
             continue
         test, holds = unnegated(node.test)
-        if not isinstance(test, p.Compare) or not isinstance(test.right, p.Const):
+        if not isinstance(test, p.Compare):
             continue
         arm, other = (node.then, node.otherwise) if holds else (node.otherwise, node.then)
         statements = arm if isinstance(arm, list) else [arm]
-        if divides(stand, statements, test.left):
+        if isinstance(test.right, p.Const) and divides(stand, statements, test.left):
             return True
         asked = _asked(test.left)
         return bool(asked) and isinstance(node, p.If) and _only_limits(statements, asked) and not _only_limits(other, asked)
