@@ -48,7 +48,7 @@ class LoopFrame:
     span: Span
     length: int | None = None
     key: int = 0
-    head: str = ""  # for, while, do, c-for; empty in a comprehension
+    head: str = ""  # for, while, do, c-for; called: a method that a loop out of view calls; empty in a comprehension
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,14 @@ class HostWait(Operation):
 
     @property
     def round(self) -> str:
+        if self.called:
+            return "step"
         return "training step" if self.trains else "round of a loop"
+
+    @property
+    def called(self) -> bool:
+        """Whether the round is a call of this method: the loop is a framework's, out of view."""
+        return self.loop is not None and self.loop.head == "called"
 
 
 @dataclass(eq=False, slots=True)

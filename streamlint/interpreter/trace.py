@@ -56,5 +56,7 @@ def round_trail(wait: HostWait, loop: LoopFrame) -> tuple[Step, ...]:
     """The loop whose rounds the host waits in, and the call in its body that led to the wait, where it is not the wait itself."""
     place = call_in_loop(wait, loop)
     words = "in every round of this loop, which trains" if wait.trains else "in every round of this loop"
+    if wait.called:
+        words = "this method is called in each step, by a loop that is out of view"
     calls = [step for step in call_trail(wait) if step.span == place and wait.inner is None]
     return (Step(words, loop.span), *calls, *([Step("the wait is here", wait.inner)] if wait.inner is not None else []))
