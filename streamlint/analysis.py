@@ -36,6 +36,8 @@ class Analysis:
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
         lifetimes = any(check.on_lifetimes for check in self.checks)
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
+        self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
+        self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.coverage = Coverage()
 
     def check(self, name: str) -> Part:
@@ -85,7 +87,7 @@ class Analysis:
         pinned = explorer.pinned_places()
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned)
-            for check in self.checks:
+            for check in self._on_operations:
                 if root.binding is not None and not check.from_python:
                     continue
                 for operation in trace.operations:
@@ -93,14 +95,14 @@ class Analysis:
             for conflict in list(trace.conflicts) if root.binding is None else ():
                 settled = explorer.settled(run, conflict)
                 if settled is not None:
-                    for check in self.checks:
+                    for check in self._on_conflicts:
                         yield from check.on_conflict(settled, trace)
 
 
 def _wanted(root: Root, needs: Needs) -> bool:
     """Whether what a check needs stands in a root's text or in what it calls."""
     if root.function is None:
-        return satisfies_text(root.file.module.text, needs)
+        return satisfies_text("\n".join(root.file.code), needs)
     return root.file.relevance.satisfies(root.function, needs)
 
 

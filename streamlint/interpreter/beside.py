@@ -78,7 +78,11 @@ def wake(run: Run, channel: str) -> None:
 
 def channels_in(run: Run, values: list[Value]) -> tuple[str, ...]:
     """The queues and pipes between processes that can be reached from values."""
-    return tuple(value.key for value in reachable(values, limit=60) if isinstance(value, Handle) and is_channel(run, value.type))
+    return channels_among(run, list(reachable(values, limit=60)))
+
+
+def channels_among(run: Run, values: list[Value]) -> tuple[str, ...]:
+    return tuple(value.key for value in values if isinstance(value, Handle) and is_channel(run, value.type))
 
 
 def is_channel(run: Run, type_name: str) -> bool:

@@ -12,7 +12,6 @@ from streamlint.interpreter.values import (
     Environment,
     Instance,
     LibraryName,
-    Series,
 )
 
 
@@ -37,15 +36,15 @@ def bases_of(run: Run, definition: p.Class, file: File) -> list[tuple[p.Class | 
 def lineage(run: Run, definition: p.Class, file: File) -> list[tuple[p.Class, File]]:
     """A class at hand and its bases at hand, nearest first."""
     key = f"lineage:{file.path}:{definition.qualname}"
-    cached = run.memo.get(key)
-    if isinstance(cached, Series):
-        return [(c.definition, c.file) for c in cached.items or [] if isinstance(c, ClassValue)]
+    cached = run.lines.get(key)
+    if cached is not None:
+        return cached
     found: list[tuple[p.Class, File]] = [(definition, file)]
-    run.memo[key] = Series([ClassValue(definition, file)])
+    run.lines[key] = found[:]
     for base, owner, _ in bases_of(run, definition, file):
         if base is not None and base is not definition:
             found.extend(pair for pair in lineage(run, base, owner) if pair not in found)
-    run.memo[key] = Series([ClassValue(c, f) for c, f in found])
+    run.lines[key] = found
     return found
 
 

@@ -13,8 +13,9 @@ from streamlint.findings import Span
 from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_lifetimes
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.peeks import settle
+from streamlint.interpreter.prelude import can_notice
 from streamlint.interpreter.roots import Root, run_root
-from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
+from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
 
 MOST_RUNS = 12
@@ -52,11 +53,18 @@ class Explorer:
             if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if len(forced) < MOST_FLIPS:
-                worth = [decision for atom, decision in run.decisions.items() if atom not in forced and decision.worth]
+                worth = [decision for atom, decision in run.decisions.items() if atom not in forced and self._is_worth(run, decision)]
                 worth.sort(key=lambda decision: decision.setup)
                 waiting.extend({**forced, decision.atom: not decision.arm} for decision in worth)
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
+
+    def _is_worth(self, run: Run, decision: Decision) -> bool:
+        """Whether the other arm of a decision can show anything new, in the body that this root is run for."""
+        if not decision.worth or not decision.way or decision.atom in run.asked:
+            return decision.worth
+        touched = self.program.preludes.touched(decision.way, decision.span)
+        return can_notice(touched, run.read, self.root.file.is_cuda)
 
     def run(self, forced: dict[str, bool], rounds: int, again: bool = False) -> Run:
         """The run with these decisions; each is run once. ``again``: the root is called more than once."""

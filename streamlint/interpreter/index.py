@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -18,6 +19,7 @@ from streamlint.program import (
     Const,
     Declare,
     Expression,
+    ExprStatement,
     Function,
     FunctionDef,
     If,
@@ -35,6 +37,7 @@ from streamlint.program import (
 if TYPE_CHECKING:
     from streamlint.interpreter.handles import Handles
     from streamlint.interpreter.linking import Linker
+    from streamlint.interpreter.prelude import Preludes
     from streamlint.interpreter.relevance import Relevance
     from streamlint.interpreter.values import FunctionValue
 
@@ -46,6 +49,23 @@ def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
             if row is not None and row.effect == "setting" and row.get("what") == "allocator":
                 first = node.args[0].value if node.args else None
                 yield row.library, (isinstance(first, Const) and first.value is None) or dotted_name(file, first).endswith("malloc_managed")
+
+
+# A string, which is kept, or a comment, which is not.
+_COMMENTS = re.compile(r"""(?s)(\"{3}.*?\"{3}|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\#[^\n]*""")
+
+
+def _without_prose(file: File) -> list[str]:
+    lines = _COMMENTS.sub(lambda match: match[1] or "", file.module.text).splitlines()
+    bodies = [file.module.body, *(function.body for function, _ in functions_of(file.module))]
+    bodies += [definition.body for definition in file.module.classes.values()]
+    for body in bodies:
+        first = body[0] if body else None
+        if isinstance(first, ExprStatement) and isinstance(first.value, Const) and isinstance(first.value.value, str):
+            row, column, end, end_column = first.at
+            if not lines[row - 1][: column - 1].strip() and not lines[end - 1][end_column - 1 :].strip():
+                lines[row - 1 : end] = [""] * (end - row + 1)
+    return lines
 
 
 def dotted_name(file: File, node: object) -> str:
@@ -96,9 +116,25 @@ class File:
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
     _settings: dict[str, bool] | None = None
+    _lines: list[str] | None = None
+    _code: list[str] | None = None
     _relevance: Relevance | None = None
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The text, line by line."""
+        if self._lines is None:
+            self._lines = self.module.text.splitlines()
+        return self._lines
+
+    @property
+    def code(self) -> list[str]:
+        """The text, line by line, without what does not run: comments and docstrings (Python)."""
+        if self._code is None:
+            self._code = self.lines if self.is_cuda else _without_prose(self)
+        return self._code
 
     @property
     def called_by_python(self) -> frozenset[str]:
@@ -228,6 +264,16 @@ class Program:
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
+    _preludes: Preludes | None = None
+
+    @property
+    def preludes(self) -> Preludes:
+        """What the decisions of constructors touch."""
+        if self._preludes is None:
+            from streamlint.interpreter.prelude import Preludes
+
+            self._preludes = Preludes()
+        return self._preludes
 
     def with_body(self, value: FunctionValue) -> FunctionValue:
         """A function that is only declared where it was found: with its body, if one file at hand defines it."""

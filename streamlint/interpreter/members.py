@@ -28,6 +28,7 @@ from streamlint.interpreter.values import (
 
 def member(run: Run, value: Instance, name: str) -> Value | None:
     """An attribute or a bound method of an object at hand."""
+    run.read.add(name)
     if name in value.attrs:
         held = value.attrs[name]
         if value.foreign and not value.file.is_cuda and isinstance(held, Const) and held.value in (None, 0, False):
@@ -91,6 +92,8 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
     key = f"sweep:{value.term}.{name}"
     if key in run.memo:
         return run.memo[key]
+    if key in run.absent:
+        return None
     found = []
     for owner, file in lineage(run, value.definition, value.file):
         for overloads in owner.methods.values():
@@ -98,7 +101,10 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
                 for expression in assigned_attributes(function).get(name, ()):
                     if not (isinstance(expression, p.Const) and expression.value is None):
                         found.append((function, expression, file))
-    if len(found) != 1 or len(run.frames) > 5 or id(found[0][0]) in run.stack:
+    if len(found) != 1:
+        run.absent.add(key)
+        return None
+    if len(run.frames) > 5 or id(found[0][0]) in run.stack:
         return None
     function, expression, file = found[0]
     run.memo[key] = run.opaque(f"{value.term}.{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.beside import channels_in
+from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
@@ -33,10 +33,11 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
-    on_device = _device_argument(values) or _captured_argument(run, values)
-    tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in reachable(values, limit=40))
+    near = list(reachable(values, limit=60))
+    on_device = _device_argument(near) or _captured_argument(run, near)
+    tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in near[:40])
     works = _module_work(run, receiver, on_device, name)
-    channels = channels_in(run, values)
+    channels = channels_among(run, near)
     operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
     run.machine.opaque(operation, values)
     for value in arguments.positional:
@@ -86,6 +87,7 @@ def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: s
         return Evidence.SCOPE  # an unknown value that is called with a device tensor: nearly always a module
     if run.file.is_cuda or not isinstance(receiver, Handle | Instance):
         return Evidence.NONE
+    run.read.add("(device)")
     home = receiver.attrs.get("(device)")
     if isinstance(home, Device):
         return Evidence(max(home.evidence, Evidence.DERIVED)) if home.space == "device" else Evidence.NONE
@@ -96,6 +98,7 @@ def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: s
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:
     """What a module makes is where its parameters are, as far as it was moved in view."""
     name = f"result{run.visit_key(site.node)}"
+    run.read.add("(device)")
     home = receiver.attrs.get("(device)") if isinstance(receiver, Handle | Instance) else None
     if isinstance(home, Device) and home.space == "device":
         return Buffer(run.storage(Memory.DEVICE, name, evidence=max(home.evidence, Evidence.DERIVED), library="torch"), type="torch.Tensor")
@@ -128,18 +131,18 @@ def _type_name(scope: Environment, name: str) -> str:
     return kind.name if kind is not None else ""
 
 
-def _captured_argument(run: Run, values: list[Value]) -> Buffer | None:
+def _captured_argument(run: Run, near: list[Value]) -> Buffer | None:
     """What is computed from tensors while PyTorch captures a graph is on the device: nothing else can be captured."""
     step = run.machine.captures.step
     if step is None or run.file.is_cuda or run.machine.captures.active[-1].library != "torch":
         return None
-    tensors = (v for v in reachable(values, limit=60) if isinstance(v, Buffer) and v.type.startswith("torch."))
+    tensors = (v for v in near if isinstance(v, Buffer) and v.type.startswith("torch."))
     tensor = next((v for v in tensors if v.storage.memory is Memory.UNKNOWN and not v.storage.host), None)
     return Buffer(Storage(Memory.DEVICE, "captured", evidence=Evidence.SCOPE, library="torch"), type=tensor.type) if tensor else None
 
 
-def _device_argument(values: list[Value]) -> Buffer | None:
-    for value in reachable(values, limit=60):
+def _device_argument(near: list[Value]) -> Buffer | None:
+    for value in near:
         if isinstance(value, Buffer) and value.storage.on_device:
             return value
     return None

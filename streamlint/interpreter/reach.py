@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.index import names_in
 from streamlint.interpreter.values import (
     Buffer,
@@ -20,43 +22,49 @@ from streamlint.interpreter.values import (
 )
 
 
-def contents(value: Value) -> Iterator[Value]:
-    """The values directly inside ``value``, whatever holds them."""
-    if isinstance(value, Series):
-        yield from value.all()
-    elif isinstance(value, Table):
-        yield from value.items.values()
-    elif isinstance(value, Instance):
-        yield from value.attrs.values()
-    elif isinstance(value, Opaque):
-        yield from value.reach
-        yield from value.attrs.values()
-        if value.buffer is not None:
-            yield value.buffer
-    elif isinstance(value, FunctionValue):
-        yield from value.bound
-        yield from value.keywords.values()
-        if value.receiver is not None:
-            yield value.receiver
-        if value.closure is not None:
-            yield from _closure(value)
-    elif isinstance(value, Buffer):
-        yield from (value.leaves or {}).values()
-        yield from value.attrs.values()
-    elif isinstance(value, Handle):
-        yield from value.args.values()
-        yield from value.attrs.values()
-        if value.stream is not None:
-            yield value.stream
-    elif isinstance(value, Method):
-        yield value.receiver
-    elif isinstance(value, ScopeValue):
-        for inner in (value.stream, value.buffer, value.value):
-            if inner is not None:
-                yield inner
-    elif isinstance(value, GeneratorCall):
-        yield from value.environment.names.values()
-        yield value.function
+def _of_series(value: Series) -> Iterable[Value]:
+    if not value.made:
+        return value.items or ()
+    return [*(value.items or ()), *value.made.values()]
+
+
+def _of_opaque(value: Opaque) -> Iterable[Value]:
+    if not value.attrs and value.buffer is None:
+        return value.reach
+    found = [*value.reach, *value.attrs.values()]
+    if value.buffer is not None:
+        found.append(value.buffer)
+    return found
+
+
+def _of_function(value: FunctionValue) -> Iterable[Value]:
+    found = [*value.bound, *value.keywords.values()]
+    if value.receiver is not None:
+        found.append(value.receiver)
+    if value.closure is not None:
+        found.extend(_closure(value))
+    return found
+
+
+def _of_buffer(value: Buffer) -> Iterable[Value]:
+    if not value.leaves:
+        return value.attrs.values()
+    return [*value.leaves.values(), *value.attrs.values()]
+
+
+def _of_handle(value: Handle) -> Iterable[Value]:
+    found = [*value.args.values(), *value.attrs.values()]
+    if value.stream is not None:
+        found.append(value.stream)
+    return found
+
+
+def _of_scope(value: ScopeValue) -> Iterable[Value]:
+    return [inner for inner in (value.stream, value.buffer, value.value) if inner is not None]
+
+
+def _of_generator(value: GeneratorCall) -> Iterable[Value]:
+    return [*value.environment.names.values(), value.function]
 
 
 def _closure(value: FunctionValue) -> Iterator[Value]:
@@ -67,14 +75,33 @@ def _closure(value: FunctionValue) -> Iterator[Value]:
             yield scope.names[name]
 
 
-def reachable(values: Iterator[Value] | tuple[Value, ...] | list[Value], limit: int = 400) -> Iterator[Value]:
+# By exact type: everything that is not listed holds nothing.
+_INSIDE: dict[type, Callable[[Any], Iterable[Value]]] = {
+    Series: _of_series,
+    Table: lambda value: value.items.values(),
+    Instance: lambda value: value.attrs.values(),
+    Opaque: _of_opaque,
+    FunctionValue: _of_function,
+    Buffer: _of_buffer,
+    Handle: _of_handle,
+    Method: lambda value: (value.receiver,),
+    ScopeValue: _of_scope,
+    CaptureScope: _of_scope,
+    GeneratorCall: _of_generator,
+}
+
+
+def reachable(values: Iterable[Value], limit: int = 400) -> Iterator[Value]:
     """Everything that can be reached from ``values``, themselves included, at most ``limit`` values."""
     seen: set[int] = set()
     stack = list(values)
     while stack and len(seen) < limit:
         value = stack.pop()
-        if id(value) in seen:
+        key = id(value)
+        if key in seen:
             continue
-        seen.add(id(value))
+        seen.add(key)
         yield value
-        stack.extend(contents(value))
+        inside = _INSIDE.get(type(value))
+        if inside is not None:
+            stack.extend(inside(value))

@@ -123,7 +123,6 @@ class Relevance:
     """Words of the bodies of one file, with those of what they call."""
 
     file: File
-    lines: list[str] = field(default_factory=list)
     _text: dict[int, str] = field(default_factory=dict)
     _callees: dict[int, list[p.Function]] = field(default_factory=dict)
     _matters: dict[int, bool] = field(default_factory=dict)
@@ -136,12 +135,10 @@ class Relevance:
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
-        """The source lines of a node."""
+        """The source lines of a node, as far as they are code."""
         key = id(node)
         if key not in self._text:
-            if not self.lines:
-                self.lines = self.file.module.text.splitlines()
-            self._text[key] = "\n".join(self.lines[max(node.at[0] - 1, 0) : node.at[2]])
+            self._text[key] = "\n".join(self.file.code[max(node.at[0] - 1, 0) : node.at[2]])
         return self._text[key]
 
     def callees(self, function: p.Function) -> list[p.Function]:
@@ -156,7 +153,7 @@ class Relevance:
             }
             found: list[p.Function] = []
             for name in sorted(self._meant(names)):
-                found.extend(self._defined(f) for f in self._named(name) if f is not function)
+                found.extend(self._defined(f) for f in self.named(name) if f is not function)
             self._callees[key] = found
         return self._callees[key]
 
@@ -168,7 +165,8 @@ class Relevance:
         found = self.file.program.definition(function, home)
         return found[0] if found is not None else function
 
-    def _named(self, name: str) -> Iterable[p.Function]:
+    def named(self, name: str) -> Sequence[p.Function]:
+        """The functions of the file, and of those that it names, that may be called by a name."""
         if self._methods is None:
             self._methods = {}
             for file in self._reach():
@@ -222,9 +220,7 @@ class Relevance:
             return False
         key = id(body)
         if key not in self._bodies:
-            if not self.lines:
-                self.lines = self.file.module.text.splitlines()
-            text = "\n".join(self.lines[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
+            text = "\n".join(self.file.code[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
             self._bodies[key] = self._decisive(text) or any(self.decides(f) for s in body for f in self._called_in(s))
         return self._bodies[key]
 
@@ -261,7 +257,7 @@ class Relevance:
     def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}
         for name in self._meant(names):
-            yield from map(self._defined, self._named(name))
+            yield from map(self._defined, self.named(name))
 
     def _meant(self, names: set[str]) -> set[str]:
         """Names, and what those that were imported under another name are called at home."""
@@ -277,7 +273,7 @@ class Relevance:
         if not self.file.is_cuda and function.class_name:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition(".")[2]
-            waiting += [(made, 0) for made in self._named(name) if made.name == "__init__" and made is not function]
+            waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
         while waiting and len(seen) < _MOST_CALLEES:
             callee, depth = waiting.pop()
             if id(callee) in seen:

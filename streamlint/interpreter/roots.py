@@ -131,6 +131,7 @@ def _is_main_guard(test: p.Expression) -> bool:
 
 
 def _run_function(run: Run, root: Root, function: p.Function) -> None:
+    run.in_prelude = True
     receiver: Value | None = None
     if root.definition is not None and not (function.static and root.file.is_cuda):
         receiver = _receiver(run, root, function)
@@ -151,6 +152,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
                 run.origins.put(held, A_MODULES_INPUT)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
+    run.begin_body()
     run.machine.ambient = not root.file.is_cuda
     if not root.file.is_cuda:
         enter(run, function.name, Span(root.file.path, *function.at), [value for value in names.values() if value is not receiver])

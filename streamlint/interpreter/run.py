@@ -26,7 +26,7 @@ from streamlint.interpreter.values import (
     restart_serials,
 )
 from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
-from streamlint.program import NOWHERE, Expression, Function, Loop, Node, Position
+from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
 
 if TYPE_CHECKING:
     from streamlint.interpreter.peeks import Peek
@@ -69,6 +69,15 @@ class OutOfBudget(Exception):
     """The path was longer than its budget; what it found so far stands."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A body in progress, and the call in its caller that entered it."""
+
+    function: Function | None
+    file: File
+    call: Span | None
+
+
 @dataclass(slots=True)
 class Decision:
     """An atom that was decided without evidence: which arm was taken, and after how many operations."""
@@ -80,6 +89,7 @@ class Decision:
     worth: bool = True  # whether its other arm can show anything new
     orders: bool = False  # it is a query's answer: one of the two says that the device is done
     setup: bool = False  # of a constructor that made what the root was given: looked at last
+    way: tuple[Place, ...] = ()  # the bodies in progress, where it was made before the root's own body began
 
 
 @dataclass(eq=False, slots=True)
@@ -167,9 +177,15 @@ class Run:
         self.current: dict[str, Stream] = {}
         self.globals: dict[tuple[str, str], Value] = {}
         self.memo: dict[str, Value] = {}
+        self.absent: set[str] = set()  # attributes that no method is known to set
+        self.lines: dict[str, list[tuple[Class, File]]] = {}  # classes with their bases
         self.visits: Counter[int] = Counter()
         self.steps = 0
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
+        self.in_prelude = False  # what runs now only makes the root's receiver and parameters
+        # What the root's own body asked for: attributes of objects, and conditions.
+        self.read: set[str] = set()
+        self.asked: set[str] = set()
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
@@ -304,16 +320,24 @@ class Run:
         if self.context.loops:
             self.heated.add(self.context.loops[-1].key)
 
+    def begin_body(self) -> None:
+        """What the root's body needs is made: it begins now."""
+        self.in_prelude = False
+        self.read.clear()
+        self.asked.clear()
+
     # --- decisions -------------------------------------------------------------------------------------------------------------------
 
     def decide(self, atom: str, default: bool, span: Span) -> bool:
         """An atom's truth on this path: as before, as forced, or by default. Its second test gives the same answer."""
         negated = atom.startswith("not ")
         key = atom[4:] if negated else atom
+        self.asked.add(key)
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm
-            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span, setup=self.context.setup)
+            way = tuple(Place(frame.function, frame.file, frame.call) for frame in self.frames) if self.in_prelude else ()
+            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span, setup=self.context.setup, way=way)
             self.machine.guesses.append(key)
         return self.atoms[key] != negated
 

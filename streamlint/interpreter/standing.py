@@ -244,7 +244,7 @@ def _guards_a_step(stand: Stand, test: p.Expression) -> bool:
 
 
 def _text(file: File, node: p.Node) -> str:
-    lines = file.module.text.splitlines()[node.at[0] - 1 : node.at[2]]
+    lines = file.lines[node.at[0] - 1 : node.at[2]]
     if not lines:
         return ""
     lines[-1] = lines[-1][: node.at[3] - 1]
