@@ -134,15 +134,14 @@ class Preludes:
         function = call.function
         name = function.name if isinstance(function, p.Attr) else function.id if isinstance(function, p.Name) else ""
         if isinstance(function, p.Attr):
-            yield from _mentioned(function.value, receiver)
+            yield from _place(function.value, receiver, file)
             if name in _MOVES:
                 yield ".(device)"
         for called in self._bases_of(holder, file) if name == "__init__" else (name,):
             for body in file.relevance.named(called):
                 yield from self._changed_in(body, file.program.owner(body, file))
         for arg in call.args:
-            if isinstance(arg.value, p.Name | p.Attr | p.Index | p.AddressOf):
-                yield from _mentioned(arg.value, receiver)
+            yield from _place(arg.value.value if isinstance(arg.value, p.AddressOf) else arg.value, receiver, file)
 
     def _bases_of(self, function: p.Function, file: File) -> list[str]:
         """The classes whose constructors ``super().__init__`` may mean, by the last parts of their names."""
@@ -186,6 +185,15 @@ def _targets(statement: p.Statement) -> Iterator[p.Expression]:
         yield statement.target
     elif isinstance(statement, p.With):
         yield from (target for _, target in statement.items if target is not None)
+
+
+def _place(node: p.Expression, receiver: str, file: File) -> Iterator[str]:
+    """The names of a place (``self.plan.buffers[i]``) whose value a call may change; libraries stay what they are."""
+    head = node
+    while isinstance(head, p.Attr | p.Index | p.Deref):
+        head = head.value
+    if isinstance(head, p.Name) and head.id not in file.module.imports:
+        yield from _mentioned(node, receiver)
 
 
 def _mentioned(node: object, receiver: str) -> Iterator[str]:
