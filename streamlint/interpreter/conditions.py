@@ -99,7 +99,7 @@ def _probe_joined(run: Run, node: p.Bool, default: bool, firm: bool) -> bool | A
     for part in node.values:
         found = probe(run, part, default, firm)
         if isinstance(found, Atom):
-            run.asked.add(found.key)
+            run.questions.add(found.key)
         if isinstance(found, Atom) and found.key in run.atoms:
             found = _settle(run, found)
         if isinstance(found, bool):

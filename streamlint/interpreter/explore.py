@@ -61,7 +61,7 @@ class Explorer:
 
     def _is_worth(self, run: Run, decision: Decision) -> bool:
         """Whether the other arm of a decision can show anything new, in the body that this root is run for."""
-        if not decision.worth or not decision.way or decision.atom in run.asked:
+        if not decision.worth or not decision.way or decision.atom in run.questions:
             return decision.worth
         touched = self.program.preludes.touched(decision.way, decision.span)
         return can_notice(touched, run.read, self.root.file.is_cuda)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -19,7 +18,6 @@ from streamlint.program import (
     Const,
     Declare,
     Expression,
-    ExprStatement,
     Function,
     FunctionDef,
     If,
@@ -49,23 +47,6 @@ def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
             if row is not None and row.effect == "setting" and row.get("what") == "allocator":
                 first = node.args[0].value if node.args else None
                 yield row.library, (isinstance(first, Const) and first.value is None) or dotted_name(file, first).endswith("malloc_managed")
-
-
-# A string, which is kept, or a comment, which is not.
-_COMMENTS = re.compile(r"""(?s)(\"{3}.*?\"{3}|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\#[^\n]*""")
-
-
-def _without_prose(file: File) -> list[str]:
-    lines = _COMMENTS.sub(lambda match: match[1] or "", file.module.text).splitlines()
-    bodies = [file.module.body, *(function.body for function, _ in functions_of(file.module))]
-    bodies += [definition.body for definition in file.module.classes.values()]
-    for body in bodies:
-        first = body[0] if body else None
-        if isinstance(first, ExprStatement) and isinstance(first.value, Const) and isinstance(first.value.value, str):
-            row, column, end, end_column = first.at
-            if not lines[row - 1][: column - 1].strip() and not lines[end - 1][end_column - 1 :].strip():
-                lines[row - 1 : end] = [""] * (end - row + 1)
-    return lines
 
 
 def dotted_name(file: File, node: object) -> str:
@@ -133,7 +114,9 @@ class File:
     def code(self) -> list[str]:
         """The text, line by line, without what does not run: comments and docstrings (Python)."""
         if self._code is None:
-            self._code = self.lines if self.is_cuda else _without_prose(self)
+            from streamlint.interpreter.prose import without_prose
+
+            self._code = self.lines if self.is_cuda else without_prose(self.module)
         return self._code
 
     @property

@@ -91,6 +91,12 @@ _INSIDE: dict[type, Callable[[Any], Iterable[Value]]] = {
 }
 
 
+def contents(value: Value) -> Iterable[Value]:
+    """The values directly inside ``value``, whatever holds them."""
+    inside = _INSIDE.get(type(value))
+    return inside(value) if inside is not None else ()
+
+
 def reachable(values: Iterable[Value], limit: int = 400) -> Iterator[Value]:
     """Everything that can be reached from ``values``, themselves included, at most ``limit`` values."""
     seen: set[int] = set()

@@ -185,7 +185,7 @@ class Run:
         self.in_prelude = False  # what runs now only makes the root's receiver and parameters
         # What the root's own body asked for: attributes of objects, and conditions.
         self.read: set[str] = set()
-        self.asked: set[str] = set()
+        self.questions: set[str] = set()
         self.statics: dict[int, Value] = {}
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
@@ -324,7 +324,7 @@ class Run:
         """What the root's body needs is made: it begins now."""
         self.in_prelude = False
         self.read.clear()
-        self.asked.clear()
+        self.questions.clear()
 
     # --- decisions -------------------------------------------------------------------------------------------------------------------
 
@@ -332,7 +332,7 @@ class Run:
         """An atom's truth on this path: as before, as forced, or by default. Its second test gives the same answer."""
         negated = atom.startswith("not ")
         key = atom[4:] if negated else atom
-        self.asked.add(key)
+        self.questions.add(key)
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm
