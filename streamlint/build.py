@@ -12,6 +12,11 @@ _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
 
 
+def asks_for_per_thread(text: str) -> bool:
+    """Whether a text (Python that compiles) names the option or the macro."""
+    return _PER_THREAD.search(_without_comments(text.encode("utf-8", "replace"))) is not None
+
+
 def per_thread_default_stream(path: str) -> bool:
     """Whether a build file in the folder of ``path`` or above it, up to the root of the repository, asks for per-thread default streams."""
     folder = Path(path).parent
@@ -32,6 +37,32 @@ def build_root(path: str) -> str:
         if any((candidate / name).is_file() for name in _BUILD_FILES):
             return str(candidate)
     return str(folder)
+
+
+def language_of_source(path: str) -> str:
+    """The language that CMake is told to compile a source as (``CUDA``, ``CXX``); empty where nothing is said."""
+    folder = Path(path).parent
+    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
+        for sources, language in _told_languages(candidate):
+            if Path(path).name in sources:
+                return language
+        if (candidate / ".git").exists():
+            break
+    return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
+    """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)`` in a folder's CMakeLists.txt: names and language."""
+    try:
+        with (folder / "CMakeLists.txt").open("rb") as file:
+            text = _without_comments(file.read(_MOST_BYTES)).decode("latin-1")
+    except OSError:
+        return ()
+    return tuple(
+        (frozenset(re.split(r"[\s/\"]+", match[1])), match[2])
+        for match in re.finditer(r"set_source_files_properties\s*\(([^()]*?)PROPERTIES[^()]*?\bLANGUAGE\s+\"?(CUDA|CXX)\b", text)
+    )
 
 
 @functools.lru_cache(maxsize=4096)

@@ -516,6 +516,15 @@ class Class(Node):
     template: tuple[str, ...] = ()  # C++: names of template parameters
 
 
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A C++ macro's definition: the offset of its name, and how many includes stand above it."""
+
+    name: str
+    offset: int
+    includes_above: int
+
+
 @dataclass(eq=False, slots=True)
 class Module:
     """One file. ``body`` holds everything in order, FunctionDef and ClassDef included (C++: namespaces are dissolved into qualnames)."""
@@ -530,6 +539,8 @@ class Module:
         default_factory=dict
     )  # Python: local name -> dotted name ("np" -> "numpy", "DataLoader" -> "torch.utils.data.DataLoader")
     includes: tuple[str, ...] = ()  # C++: as written, without <> or ""
+    included_at: tuple[tuple[int, int], ...] = ()  # C++: the offsets of each of them
+    defined: tuple[Defined, ...] = ()  # C++: macros in the branches that are compiled, in order
     aliases: dict[str, Type] = field(default_factory=dict)  # C++: typedef and using
     namespaces: dict[str, str] = field(default_factory=dict)  # C++: namespace aliases ("py" -> "pybind11")
     using: tuple[str, ...] = ()  # C++: using namespace X
@@ -539,6 +550,11 @@ class Module:
     inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
     dialect: str = ""  # "cython" where it was translated from it
     c_names: dict[str, str] = field(default_factory=dict)  # Cython: names that `cdef extern` brings from C++, as they are spelled there
+
+    def position(self, start: int, end: int) -> Position:
+        """Rows and columns of a stretch of one line, by its offsets."""
+        row, line = self.text.count("\n", 0, start) + 1, self.text.rfind("\n", 0, start) + 1
+        return row, start - line + 1, row, end - line + 1
 
 
 _NODES = (Node, Arg, Clause, Handler, Param, Field)

@@ -14,7 +14,7 @@ from streamlint.frontends.cuda_macros import Expander
 from streamlint.frontends.cuda_pieces import Piece, Pieces
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_preprocess import Preprocessed, preprocess, without_annotations
-from streamlint.program import Module
+from streamlint.program import Defined, Module
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -34,6 +34,8 @@ def lower(path: str, text: str) -> Module:
     encoded = code.encode("ascii", "replace")
     macros = {name: macro.body for _, name, macro in source.definitions if macro is not None}
     module = Module(path, "cuda", [], text, includes=tuple(source.includes), macros=macros)
+    module.included_at = tuple(source.included_at)
+    module.defined = tuple(Defined(name, at, above) for at, name, above in source.defined)
     tree = _parser().parse(encoded)
     with _deep_recursion():
         DefinitionReader(code, Places(text, pieces), module, device_lambdas).read(tree.root_node)

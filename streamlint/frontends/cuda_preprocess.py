@@ -45,6 +45,8 @@ class Preprocessed:
     includes: list[str] = field(default_factory=list)
     definitions: list[tuple[int, str, Macro | None]] = field(default_factory=list)  # None where a name is undefined
     insertions: dict[int, str] = field(default_factory=dict)
+    included_at: list[tuple[int, int]] = field(default_factory=list)  # the offsets of each include's argument
+    defined: list[tuple[int, str, int]] = field(default_factory=list)  # offset, name, number of includes above
 
 
 def blank(text: str) -> str:
@@ -174,11 +176,13 @@ class _Directives:
     def keep(self, word: str, rest: str, match: re.Match[str]) -> None:
         if word == "include":
             self.found.includes.append(rest.strip().strip('<>"'))
+            self.found.included_at.append(_stripped(rest, match.start(2)))
             return
         macro = _macro(rest) if word == "define" else None
         name = macro.name if macro else rest.strip()
         self.found.definitions.append((match.end(), name, macro))
         if macro:
+            self.found.defined.append((self.code.index(name, match.start(2)), name, len(self.found.includes)))
             self.values[name] = macro.body
         else:
             self.values.pop(name, None)
@@ -190,6 +194,12 @@ class _Directives:
         self.found.text = text
         self.found.mask = masked(text)
         return self.found
+
+
+def _stripped(text: str, start: int) -> tuple[int, int]:
+    """Where ``text``, which begins at ``start``, begins and ends without the blanks around it."""
+    begin = start + len(text) - len(text.lstrip())
+    return begin, begin + len(text.strip())
 
 
 def _macro(rest: str) -> Macro | None:

@@ -7,12 +7,13 @@ import re
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.build import build_root, per_thread_default_stream
+from streamlint.build import asks_for_per_thread, build_root, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.per_thread import MACRO, IdleMacro, idle_macros
 
 _EXTENSION_HEADERS = (
     "torch/extension.h",
@@ -85,6 +86,11 @@ class FileFacts:
         other = self.file.program.files.get(path)
         return unrecorded_events(other) if other is not None else []
 
+    @functools.cached_property
+    def idle_macros(self) -> list[IdleMacro]:
+        """Definitions of the macro for per-thread default streams that have no effect."""
+        return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
+
     @property
     def lives_on_null(self) -> bool:
         """Whether the project works on the null stream by design: most of its launches are there."""
@@ -95,7 +101,9 @@ class FileFacts:
 def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     """Collect the facts of a file."""
     facts = FileFacts(file)
-    facts.per_thread = default_stream == "per-thread" or (default_stream == "auto" and per_thread_default_stream(file.path))
+    facts.per_thread = default_stream == "per-thread" or (
+        default_stream == "auto" and (per_thread_default_stream(file.path) or _built_per_thread(file))
+    )
     facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
     _threads(facts)
     if not file.is_cuda:
@@ -110,6 +118,24 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     for function, _ in p.functions_of(file.module):
         _scan(facts, function)
     return facts
+
+
+def _built_per_thread(file: File) -> bool:
+    """Whether Python at hand that names a CUDA source (it may hold it, too) asks for per-thread default streams."""
+    name = file.path.rpartition("/")[2]
+    return file.is_cuda and any(
+        (name in other.module.text or other.path == file.path) and asks_for_per_thread(_code(other))
+        for other in file.program.files.values()
+        if not other.is_cuda and "per-thread" in other.module.text
+    )
+
+
+def _code(file: File) -> str:
+    """A Python file without the C++ that its strings hold."""
+    text = file.module.text
+    for inner in file.module.inline:
+        text = text.replace(inner.text.strip(), "")
+    return text
 
 
 def launches_of_project(file: File) -> tuple[int, int]:

@@ -342,6 +342,10 @@ class Program:
                 found.extend(other for other in self.included(target) if other not in found and other is not file)
         return found
 
+    def header(self, include: str, file: File) -> File | None:
+        """The file at hand that an include of ``file`` names."""
+        return self._include(include, file)
+
     def _include(self, include: str, file: File) -> File | None:
         tail = include.replace("\\", "/").lstrip("./")
         candidates = [f for f in self._basenames.get(tail.rpartition("/")[2], ()) if f"/{f.path}".endswith(f"/{tail}")]

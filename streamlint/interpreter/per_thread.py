@@ -1,0 +1,134 @@
+"""``CUDA_API_PER_THREAD_DEFAULT_STREAM`` in the text: which files it is defined in, and whether it does anything there.
+
+The macro is read once, by ``cuda_runtime_api.h`` (``cuda.h`` for the driver API). nvcc reads that header before the first line of a CUDA
+source, so the macro does nothing there; in a C++ source it works if it is defined above the first header that brings the runtime's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamlint import program as p
+from streamlint.build import language_of_source
+from streamlint.findings import Span
+from streamlint.interpreter.index import File, is_declaration, walk_module
+
+MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
+# Headers that read the runtime's header, whoever includes them, by the beginning of their names.
+_RUNTIME = (
+    "cuda_runtime.h",
+    "cuda_runtime_api.h",
+    "cudnn.h",
+    "nccl.h",
+    "cuda_gl_interop.h",
+    "thrust/",
+    "cub/",
+    "c10/cuda/CUDA",
+    "ATen/cuda/CUDA",
+)
+_DRIVER = "cuda.h"
+_CUDA_SOURCES = (".cu",)
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++")
+
+
+@dataclass(frozen=True, slots=True)
+class IdleMacro:
+    """A definition of the macro that nothing reads. ``why``: compiled (as CUDA), or late (below a header that has read it)."""
+
+    at: Span
+    why: str
+    because: Span | None
+    header: str = ""
+
+
+def idle_macros(file: File) -> Iterator[IdleMacro]:
+    """The definitions of the macro in a file that have no effect, whoever compiles it."""
+    for defined in _definitions(file):
+        at = Span(file.path, *file.module.position(defined.offset, defined.offset + len(MACRO)))
+        late = _read_above(file, defined.includes_above)
+        if compiled_as_cuda(file):
+            yield IdleMacro(at, "compiled", _shows_cuda(file, late))
+        elif late is not None:
+            yield IdleMacro(at, "late", _include(file, late), file.module.includes[late])
+
+
+def working_macro(file: File) -> Span | None:
+    """The definition of the macro that gives a C++ source per-thread default streams."""
+    if compiled_as_cuda(file) is not False:
+        return None
+    for defined in _definitions(file):
+        if _read_above(file, defined.includes_above) is None:
+            return Span(file.path, *file.module.position(defined.offset, defined.offset + len(MACRO)))
+    return None
+
+
+def compiled_as_cuda(file: File) -> bool | None:
+    """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
+    sources = [file] if file.path.endswith((*_CUDA_SOURCES, *_SOURCES)) else []
+    sources += [
+        f for f in file.program.files.values() if f is not file and f.path.endswith(_SOURCES + _CUDA_SOURCES) and file in f.neighbours()
+    ]
+    answers = {_is_cuda_source(source) for source in sources}
+    if not sources and file.path.endswith(".py"):
+        return True if _launches(file) else None  # C++ in a string: only nvcc takes a launch
+    if not sources and file.path.endswith(".cuh"):
+        return True if any(function.space != "host" for function, _ in p.functions_of(file.module)) else None
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _is_cuda_source(file: File) -> bool:
+    said = language_of_source(file.path)
+    return said == "CUDA" if said else file.path.endswith(_CUDA_SOURCES) or _launches(file) is not None
+
+
+def _launches(file: File) -> Span | None:
+    for node in walk_module(file.module):
+        if isinstance(node, p.Launch):
+            return Span(file.path, *node.at)
+    return None
+
+
+def _definitions(file: File) -> Iterator[p.Defined]:
+    for defined in file.module.defined:
+        if defined.name == MACRO and file.module.macros.get(MACRO, "") not in ("0", "false"):
+            yield defined
+
+
+def _read_above(file: File, count: int) -> int | None:
+    """Which of the first includes has brought the header that reads the macro."""
+    includes = file.module.includes
+    for number, include in enumerate(includes[:count]):
+        if include.startswith(_RUNTIME) or _brings_runtime(file, include):
+            return number
+    if _DRIVER in includes[:count] and not any(i.startswith(_RUNTIME) or _brings_runtime(file, i) for i in includes[count:]):
+        return includes.index(_DRIVER)
+    return None
+
+
+def _brings_runtime(file: File, include: str) -> bool:
+    """Whether a header at hand includes the runtime's, and does not define the macro itself."""
+    target = file.program.header(include, file)
+    if target is None:
+        return False
+    headers = [target, *target.neighbours()]
+    if any(MACRO in other.module.text for other in headers):
+        return False
+    return any(i.startswith(_RUNTIME) for other in headers for i in other.module.includes)
+
+
+def _include(file: File, number: int) -> Span | None:
+    places = file.module.included_at
+    return Span(file.path, *file.module.position(*places[number])) if number < len(places) else None
+
+
+def _shows_cuda(file: File, late: int | None) -> Span | None:
+    """What stands in the file and shows that it is CUDA: the runtime's header (read before already), a launch, a function."""
+    runtime = late if late is not None else next((n for n, i in enumerate(file.module.includes) if i.startswith(_RUNTIME)), None)
+    if runtime is not None and (found := _include(file, runtime)) is not None:
+        return found
+    launch = _launches(file)
+    if launch is not None:
+        return launch
+    first = next((f for f, _ in p.functions_of(file.module) if not is_declaration(f)), None)
+    return Span(file.path, *first.at[:2], first.at[0], first.at[1] + 1) if first is not None else None
