@@ -138,6 +138,7 @@ class Copy(Operation):
     evidence: Evidence = Evidence.NONE
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
+    between_devices: bool = False  # from one device to another, for sure
     host_made_in: tuple[Span, ...] | None = None  # the calls in progress when the host memory was made
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end

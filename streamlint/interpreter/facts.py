@@ -13,6 +13,7 @@ from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, idle_macros
 
 _EXTENSION_HEADERS = (
@@ -90,6 +91,11 @@ class FileFacts:
     def idle_macros(self) -> list[IdleMacro]:
         """Definitions of the macro for per-thread default streams that have no effect."""
         return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
+
+    @functools.cached_property
+    def program_without_peers(self) -> Span | None:
+        """Where the program begins, if all of it is at hand and none of it lets devices reach each other's memory."""
+        return program_without_peers(self.file)
 
     @property
     def lives_on_null(self) -> bool:

@@ -192,6 +192,7 @@ class Run:
         # Arguments and results of calls that the statements in progress still hold.
         self.held: list[Value] = []
         self.asleep: list[Frame] = []  # generators that wait for their consumer
+        self.device: int | None = None  # C++: the current one, where it was set in view
         self.calls = 1  # of the root, one after the other
         self.looks = 0  # at what is still referred to
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on

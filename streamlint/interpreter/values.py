@@ -112,6 +112,7 @@ class Storage(Numbered):
     raw: bool = False  # allocated by the driver, not by a pool
     allocated: Operation | None = None
     freed: bool = False
+    device: int | None = None  # that was current at the allocation
     stream: Stream | None = None  # allocating stream
     writes: list[Access] = field(default_factory=list)
     reads: list[Access] = field(default_factory=list)

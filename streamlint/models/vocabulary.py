@@ -155,6 +155,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "src": "selector",
             "bytes": "selector",
             "direction": "words or selector h2d|d2h|d2d|h2h|peer|infer",
+            "to_device": "selector",
+            "from_device": "selector",
             "asynchronous": "switch",  # asked to be asynchronous; false: host-synchronous as CUDA documents for the direction
             "stream": STREAM,
         },
@@ -285,7 +287,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "the allocator waits for this stream before it gives the buffer's memory out again (Tensor.record_stream); it touches no data",
         {"of": "selector", "stream": STREAM},
     ),
-    "setting": ("changes how later calls behave", {"what": "word allocator|start-method|ptds|no-cache|peer-access", "value": "selector"}),
+    "setting": (
+        "changes how later calls behave",
+        {"what": "word allocator|start-method|ptds|no-cache|peer-access|device", "value": "selector"},
+    ),
     "block": (
         "the host blocks until another thread lets it go",
         {"what": "word join|result|condition|queue|lock", "of": "selector"},

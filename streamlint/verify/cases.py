@@ -56,6 +56,7 @@ class Case:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # beside the API itself: nvcc, ninja, python-headers
     builds: bool = False  # importing the snippet compiles it
+    devices: int = 1  # GPUs that the child is shown
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -71,9 +71,12 @@ class Device:
             environment["TORCH_CUDA_ARCH_LIST"] = self.arch
         return environment
 
-    def _child(self, request: dict[str, Any], api: str = "cupy") -> Child:
+    def _child(self, request: dict[str, Any], api: str = "cupy", devices: int = 1) -> Child:
+        beside = [number for number in range(devices) if number != self.number][: devices - 1]
         # torch has thousands of kernels: it loads them lazily, and the warm-up run loads those in use.
-        return Child([sys.executable, "-m", "streamlint.verify.child", json.dumps(request)], self.environment(lazy=api == "torch"))
+        return Child(
+            [sys.executable, "-m", "streamlint.verify.child", json.dumps(request)], self.environment(lazy=api == "torch", beside=beside)
+        )
 
     def probe(self) -> dict[str, Any]:
         """The platform's facts, or ``{"reason": …}`` where no GPU answers."""
@@ -92,7 +95,7 @@ class Device:
 
     def spawn(self, jobs: Sequence[Job]) -> Child:
         """A child that runs these jobs in sequence."""
-        return self._child({"do": "run", "jobs": [job.request() for job in jobs]}, jobs[0].case.api)
+        return self._child({"do": "run", "jobs": [job.request() for job in jobs]}, jobs[0].case.api, jobs[0].case.devices)
 
     def missing(self, case: Case) -> str | None:
         """What the case needs and this machine lacks, in a sentence; ``None`` if it can run."""

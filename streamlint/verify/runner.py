@@ -146,10 +146,10 @@ def _lost(answers: list[Answer], jobs: Sequence[Job], reason: str, started: floa
 
 
 def batches(cases: Sequence[Case]) -> list[list[Case]]:
-    """Cases that share a child: those of one API, since a start costs more than a case. One that hangs by design is alone."""
+    """Cases that share a child: those of one API and number of GPUs, since a start costs more than a case. One that hangs is alone."""
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
-        group = case.key if case.experiment is Experiment.DEADLOCK else (case.api,)
+        group = case.key if case.experiment is Experiment.DEADLOCK else (case.api, str(case.devices))
         groups.setdefault(group, []).append(case)
     return list(groups.values())
 

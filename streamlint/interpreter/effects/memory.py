@@ -42,6 +42,7 @@ def _alloc(call: Call) -> Value:
         memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library
     )
     storage.small = is_small(nbytes)
+    storage.device = run.device if memory is Memory.DEVICE else None
     storage.raw = not ordered and memory is not Memory.PAGEABLE
     storage.trail = (made_here(call, memory),)
     buffer = Buffer(storage)
@@ -132,7 +133,10 @@ def _record_use(call: Call) -> Value:
 
 
 def _setting(call: Call) -> Value:
-    """Nothing happens where a setting stands: what it changes is read off the whole file (``File.settings``)."""
+    """What a setting changes is read off the whole file (``File.settings``); but the current device changes here."""
+    if call.text("what") == "device":
+        number = call.value("value")
+        call.run.device = number.value if isinstance(number, Const) and isinstance(number.value, int) else None
     return call.status()
 
 
