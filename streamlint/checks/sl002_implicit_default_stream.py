@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Direction, Launch, Operation, Synchronize, Wait
+from streamlint.operations import Conflict, Copy, Direction, Launch, Operation, Synchronize, Wait
 
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
 
@@ -105,6 +105,15 @@ class ImplicitDefaultStream(Check):
             help=self._help(operation, path),
             facts={"stream": "null", "api": operation.api, "direction": operation.direction.value if isinstance(operation, Copy) else None},
         )
+
+    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        """A race of which one side is on the default stream by a caller's choice: the choice is its cause."""
+        if not path.facts.file.is_cuda or conflict.missing != "stream-wait":
+            return
+        for operation in (conflict.first, conflict.second):
+            if isinstance(operation, Launch | Copy) and operation.stream is not None and operation.stream.chosen != operation.span:
+                for finding in self.on_operation(operation, path):
+                    yield replace(finding, pairs=((conflict.first.span, conflict.second.span),))
 
     # --- where it fires ------------------------------------------------------------------------------------------------------------------
 

@@ -109,6 +109,12 @@ def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return Series(None, name=f"list({value.term})", element=None) if isinstance(value, Opaque) else as_series(run, value)
 
 
+def _sorted(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    """Of a dictionary the keys; anything else is for the row, which looks at the values."""
+    value = arguments.positional[0] if arguments.positional else None
+    return as_series(run, value) if isinstance(value, Table) else None
+
+
 def _same_series(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return arguments.positional[0] if arguments.positional else None
 
@@ -274,6 +280,7 @@ BUILTINS: dict[str, Builtin] = {
     "tuple": _list,
     "iter": _same_series,
     "reversed": _reversed,
+    "sorted": _sorted,
     "dict": _dict,
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _empty_table,

@@ -207,7 +207,13 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "stream_of": (
         "a stream that exists already",
-        {"which": "word current|default|null|ptds|external|attribute|pool", "from": "selector", "library": "text", "into": "selector"},
+        {
+            "which": "word current|default|null|ptds|external|attribute|pool",
+            "from": "selector",
+            "library": "text",
+            "into": "selector",
+            "no_wait": "bool",  # a policy under which algorithms leave the host alone where they can (thrust)
+        },
     ),
     "set_stream": ("makes it the current stream of the thread", {"stream": STREAM, "library": "text"}),
     "scope": (

@@ -88,7 +88,7 @@ def _device_tensors(value: Value) -> Iterator[Buffer]:
 
 def _received_from(value: Value) -> Iterator[str]:
     """The channels that device memory in a value came from, and that an unknown value as a whole came from."""
-    if isinstance(value, Opaque) and value.name.startswith(_FROM):
+    if isinstance(value, Opaque) and value.name.startswith(_FROM) and "[" not in value.name:
         yield value.name.removeprefix(_FROM).partition("@")[0]
     for buffer in _device_tensors(value):
         if buffer.storage.owner.startswith(_FROM):

@@ -11,7 +11,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in
-from streamlint.interpreter.effects.streams import as_stream, stream_argument
+from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Opaque, Stream, Value
@@ -162,7 +162,7 @@ def _launch(call: Call) -> Value:
         reads=reads,
         writes=writes,
         kind="graph" if call.flag("graph") else "library",
-        host_waits=call.flag("waits"),
+        host_waits=call.flag("waits") and (stream is None or stream.how != NO_WAIT or fields[1] == ()),
         assumed=fields == (None, None),
     )
     run.machine.launch(operation)

@@ -28,6 +28,8 @@ from streamlint.interpreter.values import (
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
+NO_WAIT = "no-wait"  # how a stream was chosen: by a policy that leaves the host alone
+
 
 def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream | None:
     """A value used as a stream: 0 and None are the null stream, chosen here or where the value came from."""
@@ -192,6 +194,8 @@ def _stream_of(call: Call) -> Value:
     if isinstance(found, Stream) and call.text("which") == "external" and found.library != call.library and not call.run.file.is_cuda:
         # One stream as another library's object: its methods and its scope are that library's.
         found = replace(found, library=call.library, type=_stream_type(call.library))
+    if call.flag("no_wait") and isinstance(found, Stream):
+        found = replace(found, how=NO_WAIT)
     return call.store(found) if call.row.get("into") is not None else found
 
 
