@@ -43,6 +43,7 @@ def test_every_snippet_is_used() -> None:
         ("SL013", {"torch", "cupy", "cuda"}),
         ("SL022", {"torch"}),
         ("SL014", {"torch", "cupy", "cuda-python", "cuda"}),
+        ("SL015", {"cupy", "cuda"}),
         ("SL016", {"cuda"}),
         ("SL018", {"torch", "cupy", "cuda-python", "cuda"}),
         ("SL019", {"cuda"}),
