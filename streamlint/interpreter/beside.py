@@ -13,8 +13,8 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import STREAM_TYPES, RaiseSignal, Run
-from streamlint.interpreter.values import Handle, Stream, Value
-from streamlint.operations import Beside
+from streamlint.interpreter.values import Buffer, Handle, Storage, Stream, Value
+from streamlint.operations import Beside, Memory
 
 _CHANNELS = ("multiprocessing.Queue", "multiprocessing.queues.SimpleQueue", "multiprocessing.connection.Connection")
 _STARTED = {
@@ -47,13 +47,14 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value |
     around = run.context.beside
     if around is not None and around.kind != "process":
         return None  # threads that start threads
+    handed = _under_way(run, run.passing[1]) if run.passing is not None else []
     current = run.current
     run.current = {"torch": Stream("null", "ambient", None, "torch", STREAM_TYPES["torch"])}
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
-        with run.machine.aside(), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
+        with run.machine.aside(handed), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
             result = body()
-            spawn.leaves_work = bool(run.machine.clocks.in_flight(["null"]))
+            spawn.leaves_work = not handed and bool(run.machine.clocks.in_flight(["null"]))
             return result
     except RaiseSignal:
         return None
@@ -74,6 +75,35 @@ def wake(run: Run, channel: str) -> None:
     for key in run.waiting.pop(channel, ()):
         if key in run.beside and (who is None or who.key != key):
             run.beside.pop(key)()
+
+
+def taken(run: Run, channel: str) -> Value | None:
+    """The code in progress takes from a channel: what it is being given, if it runs once more for that."""
+    who = run.context.beside
+    if who is None:
+        return None
+    if who.kind == "thread":
+        run.takers.setdefault(channel, who.key)
+    if run.passing is None or run.passing[0] != channel:
+        return None
+    value, run.passing = run.passing[1], None
+    return value
+
+
+def hand_over(run: Run, channel: str, value: Value) -> None:
+    """A pinned buffer with copies under way goes into a channel that a thread in view takes from: the thread goes on with it as it is."""
+    key = run.takers.get(channel)
+    if key is None or key not in run.beside or run.context.beside is not None or not _under_way(run, value):
+        return
+    run.takers[channel] = None
+    run.passing = (channel, value)
+    run.beside.pop(key)()
+    run.passing = None
+
+
+def _under_way(run: Run, value: Value) -> list[Storage]:
+    held = [v.storage for v in reachable([value], limit=40) if isinstance(v, Buffer)]
+    return [storage for storage in held if storage.memory is Memory.PINNED and run.machine.is_busy(storage)]
 
 
 def channels_in(run: Run, values: list[Value]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from streamlint import cuda_model
@@ -195,6 +195,10 @@ class Machine:
         self.note(operation)
         return operation.buffer is not None and self._conflict_with_host(operation, operation.buffer)
 
+    def is_busy(self, storage: Storage) -> bool:
+        """Whether the host has not seen all work on a storage end."""
+        return any(not self.clocks.host_sees(access.stamp) for access in (*storage.writes, *storage.reads))
+
     def in_flight(self, buffer: Buffer) -> Access | None:
         """A device-side write to the buffer that the host has not seen end."""
         for access in reversed(buffer.storage.writes):
@@ -340,12 +344,20 @@ class Machine:
         self.captures.judge_callback(operation)
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Inside, operations are another thread's, with nothing in flight; outside, nothing of theirs is left: no order lies between."""
+    def aside(self, handed: Collection[Storage] = ()) -> Iterator[None]:
+        """Inside, operations are another thread's, with nothing in flight; outside, nothing of theirs is left: no order lies between.
+
+        What is ``handed`` over keeps the work on it: the thread has seen no more of it end than the one that hands it over.
+        """
         first, clocks, on_null, captures = len(self.operations), self.clocks, self._on_null, self.captures
         pending = [(storage, list(storage.writes), list(storage.reads)) for storage in self.pending.values()]
         self.clocks, self._on_null, self.captures = clocks.copy(), [], Captures()
-        self.clocks.synchronize_device()
+        if handed:
+            for storage, _, _ in pending:
+                if storage not in handed:
+                    storage.writes, storage.reads = [], []
+        else:
+            self.clocks.synchronize_device()
         try:
             yield
         finally:

@@ -198,6 +198,8 @@ class Run:
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
+        self.takers: dict[str, int | None] = {}  # by channel: the thread that takes from it; None once it was shown what comes back
+        self.passing: tuple[str, Value] | None = None  # what such a thread is given, with the work on it still under way
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from streamlint import operations as ops
 from streamlint.cuda_model import NULL
 from streamlint.findings import Step
-from streamlint.interpreter.beside import found_empty, wake
+from streamlint.interpreter.beside import found_empty, hand_over, taken, wake
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import STREAM_TYPES, Run
-from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Storage, Stream, Table, Value
+from streamlint.interpreter.values import Buffer, Const, Event, Handle, Opaque, Series, Storage, Stream, Table, Value
 from streamlint.operations import Evidence, Memory
 
 _FROM = "received:"  # in the name of a value, and as the owner of a storage: the channel that it came from
@@ -23,6 +23,8 @@ def _put(call: Call) -> Value:
     """The receiver will wait for the work of one stream: that of the thread which pickles (PyTorch records an event there)."""
     run, value = call.run, call.value("of")
     if not isinstance(call.receiver, Handle) or value is None or call.flag("local"):
+        if isinstance(call.receiver, Handle) and value is not None:
+            hand_over(run, call.receiver.key, value)
         result = opaque_call(run, call.name, call.receiver, call.arguments, call.site)
         if isinstance(call.receiver, Handle) and value is not None:
             _keep(run, call.receiver.key, value)
@@ -80,6 +82,12 @@ def _device_memory(value: Value) -> Iterator[Buffer]:
             yield inner
 
 
+def _pinned_memory(value: Value) -> Iterator[Buffer]:
+    for inner in reachable([value], limit=40):
+        if isinstance(inner, Buffer) and inner.storage.memory is Memory.PINNED:
+            yield inner
+
+
 def _device_tensors(value: Value) -> Iterator[Buffer]:
     for buffer in _device_memory(value):
         if buffer.type.startswith("torch"):
@@ -102,9 +110,14 @@ def _get(call: Call) -> Value:
     local = call.flag("local")
     channel = _end(call.receiver, "receives")
     key = run.visit_key(call.site.node)
+    given = taken(run, channel) if local else None
+    if given is not None:
+        return given
     held = run.memo.get(f"channel:{channel}")
     sent = list(held.items or ()) if isinstance(held, Series) else []
     shown = next((value for value in sent if any(True for _ in _device_memory(value))), None)
+    if shown is None and local:
+        shown = next((value for value in sent if any(True for _ in _pinned_memory(value))), None)
     if shown is None:
         found_empty(run, channel)
     if local:
@@ -123,6 +136,11 @@ def _arrived(run: Run, value: Value, channel: str, key: str, step: Step) -> Valu
         storage = Storage(Memory.DEVICE, f"received{key}", evidence=evidence, trail=(step,), library=value.storage.library)
         storage.owner = f"{_FROM}{channel}" if channel else ""
         return Buffer(storage, type=value.type)
+    if isinstance(value, Buffer) and value.storage.memory is Memory.PINNED and not channel:
+        pinned = Storage(Memory.PINNED, f"received{key}", nbytes=value.storage.nbytes, trail=value.storage.trail, library=value.storage.library)
+        return Buffer(pinned, type=value.type)
+    if isinstance(value, Event) and not channel:
+        return run.new_event(value.type, True, step)
     if isinstance(value, Series) and value.items is not None:
         return Series([_arrived(run, v, channel, f"{key}[{n}]", step) for n, v in enumerate(value.items)], kind=value.kind)
     if isinstance(value, Table):
