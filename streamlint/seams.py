@@ -1,4 +1,5 @@
-"""Files that name no CUDA and yet belong to a run: bindings and Cython beside CUDA files, and the headers that they include."""
+"""Files that name no CUDA and yet belong to a run: bindings and Cython beside CUDA files, and the headers that they include; Python that
+makes tensors for those who import it."""
 
 from __future__ import annotations
 
@@ -12,6 +13,13 @@ from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes
 
 _INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+# Memory of the host that is kept or given away: what other files may copy from.
+_KEPT = re.compile(
+    r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*"
+    r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)"
+)
+_NAME = re.compile(r"\w+")
 _MOST_HEADERS = 400  # for one run
 
 
@@ -32,10 +40,11 @@ class Seams:
         self.joining.setdefault(options, []).append(source)
 
     def completed(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
-        """What joins these sources: nothing where none of them is C++ or Cython."""
+        """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it."""
+        yield from _imported([s for s in self.joining.get(options, []) if s.language == "python"], sources)
         if all(source.language == "python" for source in sources):
             return
-        joining = self.joining.get(options, [])
+        joining = [source for source in self.joining.get(options, []) if source.language != "python"]
         yield from joining
         waiting = [*joining, *(source for source in sources if is_seam(source))]
         while waiting and len(self.taken) < _MOST_HEADERS:
@@ -57,3 +66,33 @@ class Seams:
         tail = include.replace("\\", "/").lstrip("./")
         held = self.skipped.get(tail.rpartition("/")[2], ())
         return [f for f in held if f.path not in self.taken and f"/{f.path}".replace("\\", "/").endswith(f"/{tail}")]
+
+
+def _imported(candidates: list[Source], sources: list[Source]) -> Iterator[Source]:
+    """The Python files among the candidates that sources import."""
+    by_module: dict[str, list[Source]] = defaultdict(list)
+    for source in filter(lambda candidate: _KEPT.search(candidate.text), candidates):
+        by_module[_module_of(source.path)[-1]].append(source)
+    if not by_module:
+        return
+    for importing in sources:
+        for tail in _modules_in(importing.text) if importing.language == "python" else ():
+            for source in list(by_module.get(tail[-1], ())):
+                if _module_of(source.path)[-len(tail) :] == tail:
+                    by_module[tail[-1]].remove(source)
+                    yield source
+
+
+def _module_of(path: str) -> tuple[str, ...]:
+    parts = path.replace("\\", "/").removesuffix(".py").split("/")
+    return tuple(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def _modules_in(text: str) -> Iterator[tuple[str, ...]]:
+    """What import statements may mean: the module itself, and its members."""
+    for module, members, plain in _IMPORT.findall(text):
+        home = tuple(filter(None, module.split(".")))
+        yield from ((*home, name) for name in _NAME.findall(members))
+        yield from (tuple(_NAME.findall(part.partition(" as ")[0])) for part in plain.split(",") if _NAME.search(part))
+        if home:
+            yield home

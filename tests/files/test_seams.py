@@ -1,8 +1,10 @@
-"""Bindings and headers that name no CUDA are read where a CUDA file stands beside them, and only there."""
+"""Files that name no CUDA are read where one that does stands beside them, and only there: bindings, headers, Python that is imported."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import pytest
 
 from streamlint.config import Resolver
 from streamlint.linter import run
@@ -34,3 +36,56 @@ def test_a_binding_joins_the_body_through_a_header(tmp_path: Path) -> None:
 
 def test_bindings_alone_are_not_read(tmp_path: Path) -> None:
     assert lint(tmp_path, engine_dot_h=HEADER, bindings_dot_cpp=BINDINGS) == (0, [])
+
+
+KEEPER = """import torch
+
+
+class Keeper:
+    def __init__(self, sizes):
+        self.parts = []
+        for size in sizes:
+            self.parts.append(torch.zeros(size))
+"""
+USER = """import torch
+from {module} import {member}
+
+
+class Upload:
+    def __init__(self, sizes):
+        self.keeper = {made}(sizes)
+
+    def run(self, index):
+        return self.keeper.parts[index].to("cuda", non_blocking=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "module", "member", "made"),
+    [
+        ("keeper.py", "keeper", "Keeper", "Keeper"),
+        ("keeper.py", ".keeper", "(Keeper)", "Keeper"),
+        ("keeper.py", ".", "keeper", "keeper.Keeper"),
+        ("parts/keeper.py", "parts.keeper", "Keeper as Held", "Held"),
+        ("parts/__init__.py", "parts", "Keeper", "Keeper"),
+    ],
+)
+def test_python_that_keeps_tensors_is_read_for_who_imports_it(tmp_path: Path, place: str, module: str, member: str, made: str) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / place).write_text(KEEPER)
+    (tmp_path / "other.py").write_text(KEEPER)
+    relevant, findings = lint(tmp_path, user_dot_py=USER.format(module=module, member=member, made=made))
+    assert (relevant, findings) == (2, [("user.py", 10, "SL001")])
+
+
+def test_python_that_keeps_nothing_is_not_read(tmp_path: Path) -> None:
+    where = KEEPER.replace("torch.zeros(size)", "torch.zeros(size, device=place())")
+    user = USER.format(module="keeper", member="Keeper", made="Keeper") + "\nimport where\n"
+    local = "import torch\n\n\ndef make():\n    made = torch.zeros(3)\n    return made.sum()\n"
+    relevant, _ = lint(tmp_path, user_dot_py=user, keeper_dot_py=local, where_dot_py=where)
+    assert relevant == 1
+
+
+def test_a_string_that_names_the_device_makes_a_file_count(tmp_path: Path) -> None:
+    relevant, _ = lint(tmp_path, one_dot_py='x = y.to("cuda")\n', two_dot_py="x = y.to('cuda:0')\n", three_dot_py='x = y.to("cpu")\n')
+    assert relevant == 2
