@@ -111,6 +111,7 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
     indices = [items._index_value(run, index) for index in target.indices]
     key = indices[0]
     if isinstance(holder, Table):
+        key = items.key_of(indices)
         holder.items[key.term] = value
         holder.keys[key.term] = key
     elif isinstance(holder, Series):

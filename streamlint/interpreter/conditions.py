@@ -228,9 +228,9 @@ def compare(op: str, left: Value, right: Value) -> bool | None:
 def _contains(op: str, left: Value, right: Value) -> bool | None:
     from streamlint.interpreter.values import Series, Table
 
-    if isinstance(right, Table) and (right.complete or left.term in right.items) and isinstance(left, Const | Opaque):
-        if left.term in right.items:
-            return op == "in"
+    if isinstance(right, Table) and left.term in right.items:
+        return op == "in"
+    if isinstance(right, Table) and right.complete and isinstance(left, Const | Opaque):
         if not right.items or (all(k.startswith(("'", '"')) or k.isdigit() for k in right.items) and isinstance(left, Const)):
             return op == "not in"
         return None

@@ -41,7 +41,7 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     if isinstance(value, Series):
         return _of_series(run, value, indices[0], node.indices[0])
     if isinstance(value, Table):
-        return _of_table(run, value, indices[0])
+        return _of_table(run, value, key_of(indices))
     if isinstance(value, Instance):
         return _of_instance(run, value, indices, node)
     if isinstance(value, Opaque):
@@ -55,6 +55,11 @@ def _index_value(run: Run, index: p.Expression) -> Value:
         high = run.evaluate(index.upper) if index.upper is not None else Const(None)
         return run.opaque(f"{low.term}:{high.term}")
     return run.evaluate(index)
+
+
+def key_of(indices: list[Value]) -> Value:
+    """``table[a, b]``: the key is the pair."""
+    return indices[0] if len(indices) == 1 else Series(indices, kind="tuple")
 
 
 def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) -> Value:

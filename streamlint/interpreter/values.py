@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Part = tuple[Any, ...]  # () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("?", n)
 
 
+_LONGEST_KEY = 4
 _serials = itertools.count(1)
 
 
@@ -246,6 +247,12 @@ class Series(Value):
     name: str = ""
     kind: str = "list"
     holds: Type | None = None  # C++: the type of its elements
+
+    @property
+    def term(self) -> str:
+        if self.kind == "tuple" and self.items and len(self.items) <= _LONGEST_KEY:
+            return f"({', '.join(item.term for item in self.items)})"  # equal tuples are one key
+        return f"Series#{self.serial}"
 
     def all(self) -> Iterator[Value]:
         yield from self.items or ()

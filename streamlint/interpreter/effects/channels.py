@@ -137,7 +137,9 @@ def _arrived(run: Run, value: Value, channel: str, key: str, step: Step) -> Valu
         storage.owner = f"{_FROM}{channel}" if channel else ""
         return Buffer(storage, type=value.type)
     if isinstance(value, Buffer) and value.storage.memory is Memory.PINNED and not channel:
-        pinned = Storage(Memory.PINNED, f"received{key}", nbytes=value.storage.nbytes, trail=value.storage.trail, library=value.storage.library)
+        pinned = Storage(
+            Memory.PINNED, f"received{key}", nbytes=value.storage.nbytes, trail=value.storage.trail, library=value.storage.library
+        )
         return Buffer(pinned, type=value.type)
     if isinstance(value, Event) and not channel:
         return run.new_event(value.type, True, step)

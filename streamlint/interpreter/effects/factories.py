@@ -16,7 +16,7 @@ from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Series, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Evidence, Memory
 
 
@@ -40,6 +40,8 @@ def _made(call: Call) -> Value:
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
+    if isinstance(kind := call.value("dtype"), LibraryName):
+        result.attrs["dtype"] = kind
     data = call.value("data")
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
     if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
