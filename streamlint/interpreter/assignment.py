@@ -6,6 +6,7 @@ from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
+from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.lifetimes import released
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -210,8 +211,25 @@ def unpack(run: Run, targets: tuple[p.Expression, ...], value: Value, statement:
         position = index - len(targets) if from_end else index
         if items_known is not None and -len(items_known) <= position < len(items_known):
             assign(run, target, items_known[position], statement)
+        elif (same := _wrapped(run, targets, index, statement)) is not None:
+            assign(run, target, same, statement)
         else:
             assign(run, target, items.element_of(run, value, str(position)), statement)
+
+
+_WRAPPED = ("torch.nn.Module", "torch.optim.Optimizer")
+
+
+def _wrapped(run: Run, targets: tuple[p.Expression, ...], index: int, statement: p.Node) -> Value | None:
+    """``model, optimizer = engine.prepare(model, optimizer)``: a module stays a module, an optimizer an optimizer, in whatever wrapper."""
+    if not isinstance(statement, p.Assign) or not isinstance(statement.value, p.Call):
+        return None
+    given = [arg.value for arg in statement.value.args if arg.keyword is None and not arg.stars]
+    if [lvalue(target) for target in targets] != [lvalue(value) for value in given] or None in map(lvalue, given):
+        return None
+    held = run.evaluate(given[index])
+    known = isinstance(held, Handle) and any(kind in _WRAPPED for kind in run.file.models.lineage(held.type))
+    return held if known else None
 
 
 def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,6 +35,7 @@ from streamlint.interpreter.values import (
     KernelConfig,
     Loader,
     Opaque,
+    Series,
     Stream,
     Value,
 )
@@ -205,10 +207,16 @@ def _called_from_python(run: Run, callee: FunctionValue) -> contextlib.AbstractC
 
 def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:
     """Run a generator's body; every ``yield`` runs the consumer."""
+    numbers = itertools.count(made.counted or 0)
+
+    def counting(value: Value) -> Value:
+        return consumer(Series([Const(next(numbers)), value], kind="tuple"))
+
+    taker = consumer if made.counted is None else counting
     if not run.can_enter(made.function.function):
-        consumer(run.opaque("yielded"))
+        taker(run.opaque("yielded"))
         return
-    run_body(run, made.function, made.environment, None, consumer)
+    run_body(run, made.function, made.environment, None, taker)
 
 
 def _copy_out(run: Run, function: p.Function, environment: Environment, arguments: Arguments, site: CallSite) -> None:

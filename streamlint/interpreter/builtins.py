@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
@@ -69,10 +70,12 @@ def as_series(run: Run, value: Value) -> Series:
 
 
 def _enumerate(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    if not arguments.positional or isinstance(arguments.positional[0], GeneratorCall):
+    if not arguments.positional:
         return None
-    series = as_series(run, arguments.positional[0])
     start = _integer(arguments.positional[1] if len(arguments.positional) > 1 else arguments.keywords.get("start")) or 0
+    if isinstance(arguments.positional[0], GeneratorCall):
+        return replace(arguments.positional[0], counted=start)
+    series = as_series(run, arguments.positional[0])
     return Series([Series([Const(start + n), v], kind="tuple") for n, v in enumerate(series.items or [])], name=series.name)
 
 

@@ -50,6 +50,8 @@ class Explorer:
             run = self.run(forced, 2)
             count += 1
             yield run
+            if run.ring >= run.rounds:
+                yield self.run(forced, run.ring + 1)
             if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if len(forced) < MOST_FLIPS:
@@ -103,7 +105,7 @@ class Explorer:
                 guesses += 1
         if guesses > 1:
             return None
-        longer = None if again else self.run(run.forced, 3)
+        longer = None if again else self.run(run.forced, run.rounds + 1)
         if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
             return None  # (a run that never met what it was to decide went another way, and tells nothing)
         return replace(conflict, guesses=guesses)

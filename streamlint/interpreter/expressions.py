@@ -141,6 +141,7 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
     if op == "%" and isinstance(right.value, int) and right.value > _LONGEST_RING:
         return run.opaque(_term(op, left, right))  # a few rounds say nothing of an interval
+    run.ring = max(run.ring, _ring(op, left, right))
     action = _ARITHMETIC.get(op)
     small = all(not isinstance(v.value, int) or abs(v.value) < _LARGEST for v in (left, right))
     if action is not None and small and not (op in ("**", "<<") and not _modest(right.value)):
@@ -151,6 +152,14 @@ def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
         except Exception:
             return run.opaque(_term(op, left, right))
     return run.opaque(_term(op, left, right))
+
+
+def _ring(op: str, left: Const, right: Const) -> int:
+    """How many places a counter goes round through: ``i % n``, ``turn ^ 1``, ``1 - turn``; 0 where it is none."""
+    if op == "%" and isinstance(right.value, int) and 2 <= right.value <= _LONGEST_RING:
+        return right.value
+    flips = (op == "^" and right.value == 1) or (op == "-" and left.value == 1 and right.value in (0, 1))
+    return 2 if flips else 0
 
 
 def _modest(value: object) -> bool:

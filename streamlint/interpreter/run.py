@@ -200,6 +200,7 @@ class Run:
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
         self.takers: dict[str, int | None] = {}  # by channel: the thread that takes from it; None once it was shown what comes back
         self.passing: tuple[str, Value] | None = None  # what such a thread is given, with the work on it still under way
+        self.ring = 0  # places that a counter goes round through: a loop meets the first again in the round behind them
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}

@@ -348,10 +348,11 @@ class KernelConfig(Value):
 
 @dataclass(eq=False, slots=True)
 class GeneratorCall(Value):
-    """A call of a generator function whose body has not run yet: it runs with its consumer."""
+    """A call of a generator function whose body has not run yet: it runs with its consumer. ``counted``: where ``enumerate`` begins."""
 
     function: FunctionValue
     environment: Environment
+    counted: int | None = None
 
 
 @dataclass(eq=False, slots=True)
