@@ -350,7 +350,7 @@ class Machine:
         What is ``handed`` over keeps the work on it: the thread has seen no more of it end than the one that hands it over.
         """
         first, clocks, on_null, captures = len(self.operations), self.clocks, self._on_null, self.captures
-        pending = [(storage, list(storage.writes), list(storage.reads)) for storage in self.pending.values()]
+        pending = self._under_way()
         self.clocks, self._on_null, self.captures = clocks.copy(), [], Captures()
         if handed:
             for storage, _, _ in pending:
@@ -364,12 +364,27 @@ class Machine:
             for operation in self.operations[first:]:
                 if isinstance(operation, Record) and operation.event is not None:
                     operation.event.unknown = True
-            for touched in self.pending.values():
-                touched.writes, touched.reads = [], []
-            for storage, writes, reads in pending:
-                storage.writes, storage.reads = writes, reads
-            self.pending = {id(storage): storage for storage, _, _ in pending}
+            self._put_back(pending)
             self.clocks, self._on_null, self.captures = clocks, on_null, captures
+
+    @contextlib.contextmanager
+    def long_ago(self) -> Iterator[None]:
+        """Inside, operations were done before all that is known of: outside, nothing of theirs is under way."""
+        pending = self._under_way()
+        try:
+            yield
+        finally:
+            self._put_back(pending)
+
+    def _under_way(self) -> list[tuple[Storage, list[Access], list[Access]]]:
+        return [(storage, list(storage.writes), list(storage.reads)) for storage in self.pending.values()]
+
+    def _put_back(self, pending: list[tuple[Storage, list[Access], list[Access]]]) -> None:
+        for touched in self.pending.values():
+            touched.writes, touched.reads = [], []
+        for storage, writes, reads in pending:
+            storage.writes, storage.reads = writes, reads
+        self.pending = {id(storage): storage for storage, _, _ in pending}
 
     def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
         """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""

@@ -113,6 +113,7 @@ def _assigned_elsewhere(run: Run, value: Instance, name: str) -> Value | None:
     with (
         run.entered(Frame(function, file, Environment(names), qualname=function.qualname), None),
         run.within(setup=True, loops=(), guards=(), callback=None),
+        run.machine.long_ago(),
     ):
         made = run.evaluate(expression) if not _uses_locals(function, expression) else None
     if made is None:

@@ -45,7 +45,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if run.file.is_cuda:
         return run.opaque(f"result{run.visit_key(site.node)}", *values)
     made = _result_of_module(run, receiver, site) if receiver is not None else None
-    if made is None and on_device is not None:
+    if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
     run.origins.called(result, name, site.name, receiver, values)
@@ -77,6 +77,12 @@ def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: A
     for value in (result, receiver):
         if isinstance(value, Opaque | Buffer):
             run.origins.put(value, "a value that was made for the device")
+
+
+def _names_class(name: str) -> bool:
+    """``DraftInput(hidden)``: an object that holds what it is given, and no memory by itself."""
+    last = name.rpartition(".")[2]
+    return last[:1].isupper() and not last.isupper()
 
 
 def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: str) -> Evidence:
