@@ -51,6 +51,39 @@ def language_of_source(path: str) -> str:
     return ""
 
 
+_TARGET = re.compile(r"\b(?:cuda_)?add_(?:library|executable)\s*\(([^()]*)\)|\b(?:pybind11_add_module|target_sources)\s*\(([^()]*)\)")
+_VARIABLE = re.compile(r"\bset\s*\(\s*(\w+)\s([^()]*)\)")
+
+
+def sources_built_with(path: str) -> frozenset[str]:
+    """The sources of the CMake targets that a source is in, where they are written out."""
+    folder = Path(path).parent
+    found: set[str] = set()
+    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
+        for sources in _targets(candidate):
+            if path in sources:
+                found |= sources
+        if (candidate / ".git").exists():
+            break
+    return frozenset(found - {path})
+
+
+@functools.lru_cache(maxsize=4096)
+def _targets(folder: Path) -> tuple[frozenset[str], ...]:
+    try:
+        with (folder / "CMakeLists.txt").open("rb") as file:
+            text = _without_comments(file.read(_MOST_BYTES)).decode("latin-1")
+    except OSError:
+        return ()
+    for name, value in _VARIABLE.findall(text):
+        text = text.replace(f"${{{name}}}", value)
+    targets: dict[str, set[str]] = {}
+    for match in _TARGET.finditer(text):
+        name, *words = (match[1] or match[2] or "").replace('"', " ").split() or [""]
+        targets.setdefault(name, set()).update(str(folder / word.replace("${CMAKE_CURRENT_SOURCE_DIR}/", "")) for word in words)
+    return tuple(frozenset(sources) for sources in targets.values())
+
+
 @functools.lru_cache(maxsize=4096)
 def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
     """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)`` in a folder's CMakeLists.txt: names and language."""

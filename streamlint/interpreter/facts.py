@@ -13,6 +13,7 @@ from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, idle_macros
 
@@ -91,6 +92,13 @@ class FileFacts:
     def idle_macros(self) -> list[IdleMacro]:
         """Definitions of the macro for per-thread default streams that have no effect."""
         return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
+
+    @functools.cached_property
+    def mixed_streams(self) -> list[Mix]:
+        """Where a part of the program gets per-thread default streams that the other does not have."""
+        text = self.file.module.text
+        asked = MACRO in text or "default-stream" in text
+        return list(mixes(self.file)) if asked and not (self.file.is_cuda and self.per_thread) else []
 
     @functools.cached_property
     def program_without_peers(self) -> Span | None:

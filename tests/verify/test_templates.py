@@ -45,6 +45,7 @@ def test_every_snippet_is_used() -> None:
         ("SL014", {"torch", "cupy", "cuda-python", "cuda"}),
         ("SL015", {"cupy", "cuda"}),
         ("SL016", {"cuda"}),
+        ("SL017", {"torch"}),
         ("SL018", {"torch", "cupy", "cuda-python", "cuda"}),
         ("SL019", {"cuda"}),
         ("SL021", {"torch", "cupy", "cuda"}),
