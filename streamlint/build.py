@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import os
 import re
 from pathlib import Path
 
@@ -21,6 +23,9 @@ def per_thread_default_stream(path: str) -> bool:
     """Whether a build file in the folder of ``path`` or above it, up to the root of the repository, asks for per-thread default streams."""
     folder = Path(path).parent
     for _ in range(_MOST_FOLDERS):
+        for commands in (_commands(folder), _commands(folder / "build")):
+            if (compiled := commands.get(os.path.abspath(path))) is not None:
+                return compiled
         if _says_per_thread(folder):
             return True
         if (folder / ".git").exists() or folder.parent == folder:
@@ -49,6 +54,21 @@ def language_of_source(path: str) -> str:
         if (candidate / ".git").exists():
             break
     return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _commands(folder: Path) -> dict[str, bool]:
+    """By source: whether the command in a folder's compile_commands.json asks for per-thread default streams."""
+    found: dict[str, bool] = {}
+    try:
+        entries = json.loads((folder / "compile_commands.json").read_bytes())
+        for entry in entries:
+            command = entry.get("command") or " ".join(entry.get("arguments", ()))
+            source = os.path.abspath(folder / entry.get("directory", "") / entry["file"])
+            found[source] = _PER_THREAD.search(command.encode()) is not None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return found
 
 
 _TARGET = re.compile(r"\b(?:cuda_)?add_(?:library|executable)\s*\(([^()]*)\)|\b(?:pybind11_add_module|target_sources)\s*\(([^()]*)\)")
