@@ -87,6 +87,7 @@ class Finding:
     qualname: str = ""  # the function that holds the place; part of the fingerprint
     related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
+    covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
 
     @property
     def severity(self) -> Severity:

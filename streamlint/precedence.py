@@ -18,18 +18,29 @@ _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL
 
 
 def best(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One finding a place and code: the one with the shortest trail. It speaks for the conflicts of all."""
+    """One finding a place and code: one that tells of other places too, else that with the shortest trail.
+
+    It speaks for the conflicts of all.
+    """
+    findings = list(findings)
+    covered = {(span, finding.code) for finding in findings for span in finding.covers}
     best: dict[tuple[Any, ...], Finding] = {}
     pairs: dict[tuple[Any, ...], dict[tuple[Span, Span], None]] = {}
     for finding in findings:
         key = (finding.span, finding.code)
         pairs.setdefault(key, {}).update(dict.fromkeys(finding.pairs))
         held = best.get(key)
-        if held is None or (len(finding.trail), finding.message) < (len(held.trail), held.message):
+        if key in covered and not finding.covers:
+            continue
+        if held is None or _weight(finding) < _weight(held):
             best[key] = finding
     return [
         finding if set(finding.pairs) == set(pairs[key]) else replace(finding, pairs=tuple(pairs[key])) for key, finding in best.items()
     ]
+
+
+def _weight(finding: Finding) -> tuple[int, int, str]:
+    return -len(finding.covers), len(finding.trail), finding.message
 
 
 def winners(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -115,6 +115,19 @@ class ImplicitDefaultStream(Check):
                 for finding in self.on_operation(operation, path):
                     yield replace(finding, pairs=((conflict.first.span, conflict.second.span),))
 
+    def on_map(self, facts: FileFacts) -> Iterator[Finding]:
+        """A current stream that was asked for once: as stale as none."""
+        for kept in facts.kept_streams:
+            what = f"the stream that is current now is kept in `{kept.name}`: later calls use it whatever stream is current then"
+            finding = self.finding_at(
+                kept.read,
+                what,
+                trail=[Step("work that is put on it later", use) for use in kept.uses[:4]],
+                help="ask for the current stream where the work is launched",
+                qualname=kept.function,
+            )
+            yield replace(finding, category=Category.RACE)
+
     # --- where it fires ------------------------------------------------------------------------------------------------------------------
 
     def _reason_cpp(self, operation: Launch | Copy, path: Trace) -> str | None:
@@ -248,7 +261,12 @@ class ImplicitDefaultStream(Check):
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
         if len(findings) < 2 or not facts.is_torch_extension or facts.functions_with_streams:
             return findings
+        return [self._folded([f for f in findings if f.span.file == path]) for path in dict.fromkeys(f.span.file for f in findings)]
+
+    def _folded(self, findings: list[Finding]) -> Finding:
         first, *others = findings
+        if not others:
+            return first
         steps = tuple(Step("the default stream here too", finding.span) for finding in others)
         message = first.message + f"; no work of this file uses a stream ({len(findings)} places)"
-        return [replace(first, trail=(*first.trail, *steps), message=message)]
+        return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))

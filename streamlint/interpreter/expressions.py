@@ -183,14 +183,22 @@ def _cpp_arithmetic(run: Run, node: p.Node, op: str, left: Value, right: Value) 
     for base, offset in ((left, right), (right, left)):
         if isinstance(base, Buffer) and op in ("+", "-"):
             return Buffer(base.storage, (*base.part, ("s", offset.term, "?")), base.type, attrs=base.attrs, element=base.element)
-        if isinstance(base, Opaque) and base.buffer is not None and op in ("+", "-"):
-            return Buffer(base.buffer.storage, (("s", offset.term, "?"),), base.buffer.type)
+        if isinstance(base, Opaque) and op in ("+", "-") and (memory := _pointed_to(run, base)) is not None:
+            return Buffer(memory.storage, (*memory.part, ("s", offset.term, "?")), memory.type)
     if op == "<<" and isinstance(left, LibraryName | Opaque) and left.term.startswith(("std::cout", "std::cerr", "cout")):
         from streamlint.interpreter.effects.host import read_values
 
         read_values(run, (right,), run.node_span(node), "std::cout")
         return left
     return run.opaque(_term(op, left, right), left, right)
+
+
+def _pointed_to(run: Run, value: Opaque) -> Buffer | None:
+    """What an unknown value points to, where it is a plain pointer: arithmetic on it stays in that memory."""
+    from streamlint.interpreter.effects import buffer_of
+
+    kind = value.cpp_type
+    return buffer_of(run, value) if value.buffer is not None or (kind is not None and kind.pointers == 1) else None
 
 
 def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value, name: str = "arithmetic") -> Value:

@@ -10,24 +10,15 @@ from streamlint import program as p
 from streamlint.build import asks_for_per_thread, build_root, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
+from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, idle_macros
+from streamlint.interpreter.stale import Kept, kept_streams
 
-_EXTENSION_HEADERS = (
-    "torch/extension.h",
-    "torch/torch.h",
-    "torch/script.h",
-    "torch/all.h",
-    "torch/library.h",
-    "torch/types.h",
-    "ATen/",
-    "c10/cuda",
-    "torch/serialize",
-)
 _STREAM_TYPES = frozenset(
     {
         "cudaStream_t",
@@ -81,6 +72,11 @@ class FileFacts:
         text = self.file.module.text
         return unrecorded_events(self.file) if "vent" in text and ("wait" in text or "Wait" in text or "sync" in text) else []
 
+    @property
+    def kept_streams(self) -> list[Kept]:
+        """C++: current streams that are asked for once and used by later calls."""
+        return kept_streams(self.file) if self.file.is_cuda else []
+
     def unrecorded_in(self, path: str) -> list[Unrecorded]:
         """The same of another file of the program."""
         if path == self.file.path:
@@ -122,10 +118,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     _threads(facts)
     if not file.is_cuda:
         return facts
-    includes = file.module.includes
-    facts.is_torch_extension = any(i.startswith(_EXTENSION_HEADERS) for i in includes) or any(
-        i.startswith(_EXTENSION_HEADERS) for other in file.neighbours() for i in other.module.includes
-    )
+    facts.is_torch_extension = is_torch_extension(file)
     for definition in dict.fromkeys(file.module.classes.values()):
         if any(f.type is not None and _is_stream(f.type) for f in definition.fields):
             facts.classes_with_streams.add(definition.qualname)

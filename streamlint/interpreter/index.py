@@ -245,6 +245,7 @@ class Program:
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
+    declared_by_extensions: frozenset[str] | None = None  # C++ functions that files which work on PyTorch's tensors declare
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _preludes: Preludes | None = None

@@ -105,6 +105,8 @@ def _for(run: Run, node: p.Loop) -> None:
     if length is not None:
         run.known_loops.add(id(node))
     with run.within_loop(_frame(run, node, length)):
+        if run.file.is_cuda and isinstance(iterable, Buffer):
+            _look_at_elements(run, iterable, node)
         for value in rounds_of(run, iterable, node):
             try:
                 _declare_target(run, target)
@@ -116,6 +118,20 @@ def _for(run: Run, node: p.Loop) -> None:
             except BreakSignal:
                 return
     execute(run, node.otherwise)
+
+
+def _look_at_elements(run: Run, memory: Buffer, node: p.Loop) -> None:
+    """C++: ``for (int n : counts)`` reads the elements, unless the body only fills them or takes their addresses."""
+    from streamlint.interpreter.effects.host import host_read
+
+    assert node.target is not None
+    names = {n.id for n in p.walk(node.target) if isinstance(n, p.Name)}
+    inside = [n for statement in node.body for n in p.walk(statement)]
+    filled = [n.target if isinstance(n, p.AssignExpr) else n.value for n in inside if isinstance(n, p.AssignExpr | p.AddressOf)]
+    if any(isinstance(n, p.Name) and n.id in names for target in filled for n in p.walk(target)):
+        return
+    if memory.storage.on_host and any(isinstance(n, p.Name) and n.id in names for n in inside):
+        host_read(run, memory, run.node_span(node), "range-based for")
 
 
 def _declare_target(run: Run, target: p.Expression) -> None:

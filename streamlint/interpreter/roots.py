@@ -58,6 +58,7 @@ class Root:
     function: p.Function | None = None
     definition: p.Class | None = None
     binding: Binding | None = None  # what is run is the function that Python calls through it; ``function`` stands for the binding
+    home: File | None = None  # C++: the header that defines the class, where the method's body stands in another file
 
     @property
     def qualname(self) -> str:
@@ -70,9 +71,11 @@ def roots_of(file: File) -> Iterator[Root]:
     for function, definition in p.functions_of(file.module):
         if id(function) not in seen and _has_body(function):
             seen.add(id(function))
+            home = None
             if definition is None and function.class_name:
-                definition = file.class_named(function.class_name)
-            yield Root(file, function, definition)
+                home = next((f for f in (file, *file.neighbours()) if f.class_named(function.class_name) is not None), None)
+                definition = home.class_named(function.class_name) if home is not None else None
+            yield Root(file, function, definition, home=home)
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
 
@@ -235,9 +238,10 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     from streamlint.interpreter.foreign import foreign_object
 
     assert root.definition is not None
-    made = ClassValue(root.definition, root.file)
+    home = root.home or root.file
+    made = ClassValue(root.definition, home)
     if function.name == "__init__" or function.kind == "constructor":
-        value = Instance(root.definition, root.file)
+        value = Instance(root.definition, home)
         if root.file.is_cuda:
             site = CallSite(function, Span(root.file.path, *function.at), function.name)
             initialise_fields(run, value, Arguments(open=True), site)

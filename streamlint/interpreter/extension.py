@@ -1,0 +1,60 @@
+"""Which C++ files are part of a PyTorch extension: by what they include, by the tensors that they take, by who links them."""
+
+from __future__ import annotations
+
+from streamlint import program as p
+from streamlint.interpreter.index import File, is_declaration
+
+_HEADERS = (
+    "torch/extension.h",
+    "torch/torch.h",
+    "torch/script.h",
+    "torch/all.h",
+    "torch/library.h",
+    "torch/types.h",
+    "ATen/",
+    "c10/cuda",
+    "torch/serialize",
+)
+_TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList"})
+
+
+def is_torch_extension(file: File) -> bool:
+    """Whether the work of a C++ file is done for PyTorch."""
+    return _works_on_tensors(file) or _is_linked(file)
+
+
+def _works_on_tensors(file: File) -> bool:
+    files = (file, *file.neighbours())
+    return any(i.startswith(_HEADERS) for other in files for i in other.module.includes) or _takes_tensors(file)
+
+
+def _takes_tensors(file: File) -> bool:
+    """Host functions take or give tensors: so an extension shows whose headers are not at hand."""
+    if "Tensor" not in file.module.text:
+        return False
+    kinds = (
+        kind
+        for function, _ in p.functions_of(file.module)
+        if function.space == "host"
+        for kind in (function.returns, *(param.type for param in function.params))
+    )
+    return any(kind is not None and file.resolve_type(kind).name in _TENSORS for kind in kinds)
+
+
+def _is_linked(file: File) -> bool:
+    """Whether an extension declares one of the functions that stand here: kernels and their launchers in a file of plain pointers."""
+    declared = file.program.declared_by_extensions
+    if declared is None:
+        declared = frozenset(
+            function.qualname
+            for other in file.program.files.values()
+            if other.is_cuda and _works_on_tensors(other)
+            for function, _ in p.functions_of(other.module)
+            if function.space == "host" and is_declaration(function) and not function.class_name
+        )
+        file.program.declared_by_extensions = declared
+    return bool(declared) and any(
+        function.qualname in declared and not function.static and not function.class_name and not is_declaration(function)
+        for function, _ in p.functions_of(file.module)
+    )
