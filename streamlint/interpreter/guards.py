@@ -77,7 +77,9 @@ def places_assigned(body: Iterable[object]) -> set[str]:
 
 
 def _targets(node: object) -> Iterator[object]:
-    if isinstance(node, p.Assign):
+    if isinstance(node, p.AssignExpr) and isinstance(node.target, p.Call) and isinstance(node.target.function, p.Attr):
+        yield node.target.function.value  # C++: ``sizes.at(i) = n``
+    elif isinstance(node, p.Assign):
         for target in node.targets:
             yield from target.items if isinstance(target, p.Collection) else (target,)
     elif isinstance(node, p.AssignExpr):

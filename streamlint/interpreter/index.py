@@ -236,6 +236,9 @@ def accepts(function: Function, arity: int) -> bool:
     return required <= arity and (arity <= len(plain) or any(p.kind == "star" for p in function.params))
 
 
+_BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
+
+
 @dataclass(eq=False, slots=True)
 class Program:
     """All files of a run."""
@@ -246,6 +249,7 @@ class Program:
     _owners: dict[int, File] = field(default_factory=dict)
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     declared_by_extensions: frozenset[str] | None = None  # C++ functions that files which work on PyTorch's tensors declare
+    _includers: dict[int, list[File]] | None = None
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _preludes: Preludes | None = None
@@ -341,11 +345,24 @@ class Program:
             if target is not None and target is not file and target not in found:
                 found.append(target)
                 found.extend(other for other in self.included(target) if other not in found and other is not file)
+        if file.module.path.endswith(_BODIES) and (home := self.includer(file)) is not None:
+            found.extend(other for other in (home, *self.included(home)) if other not in found and other is not file)
         return found
 
     def header(self, include: str, file: File) -> File | None:
         """The file at hand that an include of ``file`` names."""
         return self._include(include, file)
+
+    def includer(self, file: File) -> File | None:
+        """The one file that includes a file of bodies, as a part of itself; of a CUDA and a HIP build the former."""
+        if self._includers is None:
+            self._includers = {}
+            for other in self.files.values():
+                for include in other.module.includes if other.is_cuda else ():
+                    if include.endswith(_BODIES) and (target := self._include(include, other)) is not None and target is not other:
+                        self._includers.setdefault(id(target), []).append(other)
+        found = [f for f in self._includers.get(id(file), ()) if not any(i.startswith("hip") for i in f.module.includes)]
+        return found[0] if len(found) == 1 else None
 
     def _include(self, include: str, file: File) -> File | None:
         tail = include.replace("\\", "/").lstrip("./")

@@ -31,10 +31,17 @@ class Linker:
         return self._found[id(declared)]
 
     def _link(self, declared: Function, file: File) -> Body | None:
-        held = self._bodies.get((declared.class_name, declared.qualname), [])
+        held = self._bodies.get((declared.class_name, declared.qualname)) or self._in_parts(declared)
         fitting = [(f, home) for f, home in held if _is_linked(f) and _takes_the_same(f, declared)]
         including = [(f, home) for f, home in fitting if file in self.program.included(home)] or fitting
         return including[0] if len({home.path for _, home in including}) == 1 else None
+
+    def _in_parts(self, declared: Function) -> list[Body]:
+        """Bodies in a file that another one includes within its namespace, and that names none itself."""
+        key = (declared.class_name.rpartition("::")[2], "::".join(declared.qualname.split("::")[-2:]))
+        if not declared.class_name or key == (declared.class_name, declared.qualname):
+            return []
+        return [(f, home) for f, home in self._bodies.get(key, ()) if self.program.includer(home) is not None]
 
 
 def _takes_the_same(one: Function, other: Function) -> bool:

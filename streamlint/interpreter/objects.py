@@ -101,8 +101,10 @@ def initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Cal
             for declared in owner.fields:
                 if declared.static:
                     continue
-                if declared.name in initialised:
-                    given = evaluate_arguments(run, initialised[declared.name])
+                if declared.name in initialised and found is not None:
+                    # The constructor may stand in another file than the class, with names of its own.
+                    with run.entered(replace(frame, file=found[2]), site.span):
+                        given = evaluate_arguments(run, initialised[declared.name])
                 elif aggregate:
                     given = Arguments([aggregate.pop(0)])
                 else:

@@ -203,7 +203,7 @@ class Relevance:
         self._matters[key] = False
         holder = self._holder(function)
         own = holder._has_word(holder.text(function))
-        result = own or (depth > 0 and any(self.matters(callee, depth - 1) for callee in self.callees(function)))
+        result = own or (depth > 0 and any(holder.matters(callee, depth - 1) for callee in holder.callees(function)))
         self._matters[key] = result
         return result
 
