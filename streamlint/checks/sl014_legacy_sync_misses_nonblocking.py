@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, HostRead, HostWrite, Launch, Operation, Record, Synchronize, Wait
+from streamlint.operations import Conflict, Copy, Direction, HostRead, HostWrite, Launch, Operation, Record, Synchronize, Wait
 
 
 class LegacySyncMissesNonblocking(Check):
@@ -63,6 +63,33 @@ class LegacySyncMissesNonblocking(Check):
     category = Category.RACE
     default = "on"
     needs = ((("tream",),),)
+
+    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        """A function that works on the stream it is given fetches, on the default stream, what its caller hands it."""
+        if not isinstance(operation, Copy) or not path.facts.makes_only_non_blocking or not self._fetches_argument(operation, path):
+            return
+        work = next(
+            (o for o in path.after(operation) if isinstance(o, Launch) and o.stream is not None and o.stream.kind == "parameter"), None
+        )
+        if work is None:
+            return
+        yield self.finding(
+            operation,
+            "a synchronous copy on the default stream does not wait for the stream that this function is given: every stream made here is "
+            "non-blocking, and what is fetched may not be computed yet",
+            trail=(Step("the function's work is on the stream that it is given", work.span), *call_trail(operation)),
+            help="copy on that stream, and wait for it before the value is used",
+            facts={"api": operation.api, "stream": "null"},
+        )
+
+    def _fetches_argument(self, copy: Copy, path: Trace) -> bool:
+        """A synchronous copy to the host, on the default stream, of a caller's memory, with nothing waited for before."""
+        if copy.asked_async or copy.direction is not Direction.D2H or not _on_null(copy) or copy.src is None or copy.context.setup:
+            return False
+        function = copy.context.functions[-1] if copy.context.functions else ""
+        if copy.src.storage.owner != "caller" or function not in path.facts.functions_given_streams:
+            return False
+        return not any(isinstance(o, Synchronize) for o in path.before(copy))
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second

@@ -361,7 +361,7 @@ class Program:
                 for include in other.module.includes if other.is_cuda else ():
                     if include.endswith(_BODIES) and (target := self._include(include, other)) is not None and target is not other:
                         self._includers.setdefault(id(target), []).append(other)
-        found = [f for f in self._includers.get(id(file), ()) if not any(i.startswith("hip") for i in f.module.includes)]
+        found = [f for f in self._includers.get(id(file), ()) if not _is_hip(f)]
         return found[0] if len(found) == 1 else None
 
     def _include(self, include: str, file: File) -> File | None:
@@ -370,6 +370,11 @@ class Program:
         folder = str(PurePosixPath(file.path).parent)
         candidates.sort(key=lambda f: -len(_common(f.path, folder)))
         return candidates[0] if candidates else None
+
+
+def _is_hip(file: File) -> bool:
+    text = file.module.text
+    return "hipStream" in text and "cudaStream" not in text
 
 
 def _common(one: str, two: str) -> str:
