@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from streamlint.findings import Span
 from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_lifetimes
 from streamlint.interpreter.index import Program
+from streamlint.interpreter.novelty import shown
 from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.prelude import can_notice
 from streamlint.interpreter.roots import Root, run_root
@@ -54,7 +55,10 @@ class Explorer:
                 yield self.run(forced, run.ring + 1)
             if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
-            if len(forced) < MOST_FLIPS:
+            if not forced:
+                likely = shown(run)
+            # Two guesses are for what one of them made possible.
+            if not forced or (len(forced) < MOST_FLIPS and shown(run) != likely):
                 worth = [decision for atom, decision in run.decisions.items() if atom not in forced and self._is_worth(run, decision)]
                 worth.sort(key=lambda decision: decision.setup)
                 waiting.extend({**forced, decision.atom: not decision.arm} for decision in worth)

@@ -399,3 +399,5 @@ _EVALUATORS: dict[type, Callable[[Run, Any], Value]] = {
     p.Unknown: _unknown,
     p.Slice: _slice,
 }
+
+Run.evaluator = evaluate

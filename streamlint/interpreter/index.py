@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from streamlint.findings import Span
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -24,6 +25,7 @@ from streamlint.program import (
     Import,
     Module,
     Name,
+    Position,
     Statement,
     Try,
     Type,
@@ -96,12 +98,19 @@ class File:
     functions: dict[str, list[Function]] = field(default_factory=dict)  # by last name (C++), by qualname (both)
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
+    path: str = field(init=False)
+    is_cuda: bool = field(init=False)
+    spans: dict[Position, Span] = field(default_factory=dict)  # each place once
     _settings: dict[str, bool] | None = None
     _lines: list[str] | None = None
     _code: list[str] | None = None
     _relevance: Relevance | None = None
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.path = self.module.path
+        self.is_cuda = self.module.language == "cuda"
 
     @property
     def lines(self) -> list[str]:
@@ -161,14 +170,6 @@ class File:
         if self._settings is None:
             self._settings = dict(_allocator_settings(self))
         return self._settings
-
-    @property
-    def path(self) -> str:
-        return self.module.path
-
-    @property
-    def is_cuda(self) -> bool:
-        return self.module.language == "cuda"
 
     @property
     def is_cython(self) -> bool:

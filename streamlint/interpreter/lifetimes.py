@@ -21,6 +21,7 @@ from streamlint.interpreter.values import (
     Series,
     Table,
     Value,
+    holds_raw_memory,
 )
 from streamlint.operations import Memory
 
@@ -109,6 +110,8 @@ def _emit_free(run: Run, value: Buffer, span: Span | None) -> None:
 
 def released(run: Run, dropped: Value, span: Span | None) -> None:
     """Python: a name lost this value. Driver memory whose last reference it was is freed."""
+    if not holds_raw_memory():
+        return
     raw = [v for v in reachable([dropped], limit=40) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed]
     if not raw:
         return
@@ -120,6 +123,8 @@ def released(run: Run, dropped: Value, span: Span | None) -> None:
 
 def drop_locals(run: Run, environment: Environment, result: Value, receiver: Value | None) -> None:
     """Python: a function's names are gone; what only they held is freed."""
+    if not holds_raw_memory():
+        return
     raw = [
         v for v in reachable(list(environment.names.values()), limit=80) if isinstance(v, Buffer) and v.storage.raw and not v.storage.freed
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -80,6 +81,11 @@ def roots_of(file: File) -> Iterator[Root]:
         yield Root(file)
 
 
+@functools.lru_cache(maxsize=8192)
+def _loops(function: p.Function) -> tuple[p.Loop, ...]:
+    return tuple(node for statement in function.body for node in p.walk(statement) if isinstance(node, p.Loop))
+
+
 def is_training(root: Root, all_loops: bool = False) -> bool:
     """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
     function, file = root.function, root.file
@@ -90,7 +96,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
         return True
     body = function.body if function is not None else file.module.body
-    loops = [node for statement in body for node in p.walk(statement) if isinstance(node, p.Loop)]
+    loops = _loops(function) if function is not None else [n for s in body for n in p.walk(s) if isinstance(n, p.Loop)]
     if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
         return True
     launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
@@ -106,6 +112,8 @@ def _has_body(function: p.Function) -> bool:
 
 def run_root(run: Run, root: Root) -> None:
     """Run a root once, on the path that the run's forced decisions choose."""
+    import streamlint.interpreter.expressions  # noqa: F401  (a run evaluates by it)
+
     with run.entered(Frame(None, root.file, Environment(), qualname="<module>"), None), contextlib.suppress(Signal):
         if root.binding is not None:
             from streamlint.interpreter.bindings import run_binding
@@ -149,7 +157,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
     if row is not None:
         _moved_by_framework(run, function, row, names)
-    elif run.settings.all_loops and any(isinstance(node, p.Loop) and reads_parts(node, root.file) for node in p.walk(function)):
+    elif run.settings.all_loops and any(reads_parts(loop, root.file) for loop in _loops(function)):
         for held in names.values():
             if isinstance(held, Opaque | Buffer):
                 run.origins.put(held, A_MODULES_INPUT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File, Program
@@ -31,6 +31,7 @@ from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node,
 if TYPE_CHECKING:
     from streamlint.interpreter.peeks import Peek
 
+_AROUND = tuple(item.name for item in fields(Context))
 MAX_DEPTH = 6
 MAX_STEPS = 40_000
 
@@ -161,6 +162,8 @@ class Settings:
 class Run:
     """State of one path through a root."""
 
+    evaluator: ClassVar[Callable[[Run, Any], Value]]
+
     def __init__(self, program: Program, forced: dict[str, bool], rounds: int, coverage: Coverage, settings: Settings) -> None:
         restart_serials()
         self.program = program
@@ -224,10 +227,14 @@ class Run:
         return self.frames[-1].file
 
     def span(self, at: Position) -> Span:
-        return Span(self.file.path, *at)
+        spans = self.frames[-1].file.spans
+        found = spans.get(at)
+        if found is None:
+            found = spans[at] = Span(self.file.path, *at)
+        return found
 
     def node_span(self, node: Node) -> Span:
-        return Span(self.file.path, *node.at)
+        return self.span(node.at)
 
     def step(self) -> None:
         self.steps += 1
@@ -253,7 +260,7 @@ class Run:
     def within(self, **changes: Any) -> Iterator[None]:
         """Run with changed surroundings (see ``Context``)."""
         before = self.context
-        self._set(replace(before, **changes))
+        self._set(Context(*[changes[name] if name in changes else getattr(before, name) for name in _AROUND]))
         try:
             yield
         finally:
@@ -367,6 +374,5 @@ class Run:
         return Event(self.machine.fresh("event"), unknown=unknown, type=type, trail=trail)
 
     def evaluate(self, node: Expression) -> Value:
-        from streamlint.interpreter.expressions import evaluate
-
-        return evaluate(self, node)
+        """The value of an expression: done by ``expressions``, which names itself here when it is imported."""
+        return Run.evaluator(self, node)

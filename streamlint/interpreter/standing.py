@@ -5,6 +5,7 @@ Static, for a path shows one round only: what holds it back must be read from th
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -309,7 +310,8 @@ def _same_answer(stand: Stand, call: p.Call) -> bool:
     return not call.args and bool(dotted) and not dotted.startswith(("time.", "random.", "datetime."))
 
 
-def changing(stand: Stand) -> set[str]:
+@functools.lru_cache(maxsize=1024)
+def changing(stand: Stand) -> frozenset[str]:
     """The places that are given values in the loop, or by methods other than the constructor; a called function's parameters."""
     found: set[str] = set()
     if stand.loop is not None:
@@ -326,5 +328,10 @@ def changing(stand: Stand) -> set[str]:
     if stand.owner is not None:
         for name, overloads in stand.owner.methods.items():
             if name != "__init__":
-                found |= {place for f in overloads for place in places_assigned(f.body) if place.startswith("self.")}
-    return found
+                found |= {place for f in overloads for place in _assigned_by(f) if place.startswith("self.")}
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _assigned_by(function: p.Function) -> frozenset[str]:
+    return frozenset(places_assigned(function.body))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -114,8 +115,12 @@ def _only_other_matters(run: Run, node: p.If) -> bool:
 
 
 def _either_matters(run: Run, node: p.If) -> bool:
-    calls = any(isinstance(n, p.Call) for n in p.walk(node.test))
-    return calls and (run.file.relevance.body_matters(node.then) or run.file.relevance.body_matters(node.otherwise))
+    return _calls(node.test) and (run.file.relevance.body_matters(node.then) or run.file.relevance.body_matters(node.otherwise))
+
+
+@functools.lru_cache(maxsize=16384)
+def _calls(test: p.Expression) -> bool:
+    return any(isinstance(node, p.Call) for node in p.walk(test))
 
 
 def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:

@@ -95,7 +95,7 @@ def is_known_before(stand: Stand) -> bool:
     return _comes_from(stand, operand, targets, given, _DEEPEST)
 
 
-def _comes_from(stand: Stand, node: p.Expression, targets: set[str], given: set[str], depth: int) -> bool:
+def _comes_from(stand: Stand, node: p.Expression, targets: set[str], given: frozenset[str], depth: int) -> bool:
     if depth <= 0:
         return False
     if isinstance(node, p.Name):

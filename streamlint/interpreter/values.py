@@ -25,12 +25,18 @@ Part = tuple[Any, ...]  # () is the whole; else one entry an axis or step: ("i",
 
 _LONGEST_KEY = 4
 _serials = itertools.count(1)
+_raw_memory = False
+
+
+def holds_raw_memory() -> bool:
+    """Whether this run has met memory that the driver allocated: without any, nothing is freed by its last reference."""
+    return _raw_memory
 
 
 def restart_serials() -> None:
     """A new run numbers its values from 1: two runs that went the same way so far have the same terms."""
-    global _serials
-    _serials = itertools.count(1)
+    global _serials, _raw_memory
+    _serials, _raw_memory = itertools.count(1), False
 
 
 class Numbered:
@@ -110,7 +116,7 @@ class Storage(Numbered):
     evidence: Evidence = Evidence.NONE
     trail: tuple[Step, ...] = ()
     library: str = ""
-    raw: bool = False  # allocated by the driver, not by a pool
+    _raw: bool = False
     allocated: Operation | None = None
     freed: bool = False
     device: int | None = None  # that was current at the allocation
@@ -126,6 +132,17 @@ class Storage(Numbered):
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
     made: Access | None = None  # work out of view that wrote it, if it is on a device
     handed: bool = False  # computed from what came from out of view, wherever that is
+
+    @property
+    def raw(self) -> bool:
+        """Allocated by the driver, not by a pool."""
+        return self._raw
+
+    @raw.setter
+    def raw(self, value: bool) -> None:
+        global _raw_memory
+        self._raw = value
+        _raw_memory = _raw_memory or value
 
     @property
     def on_device(self) -> bool:
