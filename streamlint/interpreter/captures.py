@@ -62,6 +62,11 @@ class Captures:
         self._numbers = itertools.count(1)
 
     @property
+    def idle(self) -> bool:
+        """Whether no capture was begun so far."""
+        return not self.active and not self._dead
+
+    @property
     def step(self) -> Step | None:
         return self.active[-1].step if self.active else None
 

@@ -14,7 +14,7 @@ from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import shown
 from streamlint.interpreter.peeks import settle
-from streamlint.interpreter.prelude import can_notice
+from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
@@ -69,7 +69,7 @@ class Explorer:
         """Whether the other arm of a decision can show anything new, in the body that this root is run for."""
         if not decision.worth or not decision.way or decision.atom in run.questions:
             return decision.worth
-        touched = self.program.preludes.touched(decision.way, decision.span)
+        touched = preludes_of(self.program).touched(decision.way, decision.span)
         return can_notice(touched, run.read, self.root.file.is_cuda)
 
     def run(self, forced: dict[str, bool], rounds: int, again: bool = False) -> Run:

@@ -37,7 +37,6 @@ from streamlint.program import (
 if TYPE_CHECKING:
     from streamlint.interpreter.handles import Handles
     from streamlint.interpreter.linking import Linker
-    from streamlint.interpreter.prelude import Preludes
     from streamlint.interpreter.relevance import Relevance
     from streamlint.interpreter.values import FunctionValue
 
@@ -253,16 +252,6 @@ class Program:
     _includers: dict[int, list[File]] | None = None
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
-    _preludes: Preludes | None = None
-
-    @property
-    def preludes(self) -> Preludes:
-        """What the decisions of constructors touch."""
-        if self._preludes is None:
-            from streamlint.interpreter.prelude import Preludes
-
-            self._preludes = Preludes()
-        return self._preludes
 
     def with_body(self, value: FunctionValue) -> FunctionValue:
         """A function that is only declared where it was found: with its body, if one file at hand defines it."""

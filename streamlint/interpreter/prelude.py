@@ -6,13 +6,14 @@ under it, or computed from what is, or the same question asked again. Static, by
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.hot import contains
-from streamlint.interpreter.index import File
+from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.run import Place
 
 ANYTHING = frozenset({"*"})
@@ -207,3 +208,9 @@ def _mentioned(node: object, receiver: str) -> Iterator[str]:
 def can_notice(touched: frozenset[str], read: set[str], in_cuda: bool) -> bool:
     """Whether a body that read these attributes can tell."""
     return "*" in touched or any(f".{name}" in touched or (in_cuda and name in touched) for name in read)
+
+
+@functools.lru_cache(maxsize=1)
+def preludes_of(program: Program) -> Preludes:
+    """The answers for a program."""
+    return Preludes()

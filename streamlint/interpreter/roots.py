@@ -244,6 +244,7 @@ def _is_static(function: p.Function) -> bool:
 
 def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     from streamlint.interpreter.foreign import foreign_object
+    from streamlint.interpreter.snapshots import snapshots_of
 
     assert root.definition is not None
     home = root.home or root.file
@@ -257,7 +258,7 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     if any(isinstance(d, p.Name) and d.id == "classmethod" for d in function.decorators):
         return made
     with run.within(setup=True):
-        return foreign_object(run, made, "self")
+        return snapshots_of(run.program).made(run, made, lambda: foreign_object(run, made, "self"))
 
 
 def parameters(run: Run, function: p.Function, file: File) -> dict[str, Value]:

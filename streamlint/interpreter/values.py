@@ -39,6 +39,16 @@ def restart_serials() -> None:
     _serials, _raw_memory = itertools.count(1), False
 
 
+def numbering() -> tuple[itertools.count[int], bool]:
+    """Where the numbers of this run stand, for another that goes on from here."""
+    return _serials, _raw_memory
+
+
+def resume_numbering(numbers: tuple[itertools.count[int], bool]) -> None:
+    global _serials, _raw_memory
+    _serials, _raw_memory = numbers
+
+
 class Numbered:
     """Has a number within its run, given when it is first asked for."""
 

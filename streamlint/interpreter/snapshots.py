@@ -1,0 +1,157 @@
+"""Constructors that are run once: the methods of a class begin with the same object, so what made it is kept, and copied for each run.
+
+A copy is made by pickling: values, memory and the machine with all their aliases; code, models and places are shared. What cannot be
+copied, such as a body that waits to be run beside the path, is run again each time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamlint import models, operations, program
+from streamlint.cuda_model.memory import Direction, Memory
+from streamlint.findings import Span, Step
+from streamlint.interpreter import index
+from streamlint.interpreter.run import Place, Run
+from streamlint.interpreter.values import ClassValue, Value, numbering, resume_numbering
+from streamlint.models import vocabulary
+
+FEWEST_STEPS = 150  # a constructor that is over sooner is run again
+_MOST_KEPT = 16  # of a class: its constructor on different ways
+_DEEP = 20_000  # objects that hold one another
+# Of the run that is going on, not of what it has done.
+_OWN = frozenset({"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "stack", "context"})
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A run up to the object, with the decisions that it met, and those of them that were forced."""
+
+    met: frozenset[str]
+    forced: dict[str, bool]
+    data: bytes
+    shared: list[Any]
+    steps: int
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The objects that are kept for the methods of one file."""
+
+    _kept: dict[tuple[int, int, int], list[_Kept]] = field(default_factory=dict)
+    _hopeless: set[tuple[int, int, int]] = field(default_factory=set)
+
+    def made(self, run: Run, of: ClassValue, make: Callable[[], Value]) -> Value:
+        """The object of a class that ``make`` makes in a run that has done nothing else yet."""
+        key = (id(of.definition), id(of.file), run.rounds)
+        kept = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None)
+        if kept is not None:
+            return _restored(run, kept)
+        value = make()
+        if run.steps >= FEWEST_STEPS and key not in self._hopeless and len(self._kept.get(key, ())) < _MOST_KEPT:
+            kept = _keep(run, value)
+            if kept is None:
+                self._hopeless.add(key)
+            else:
+                self._kept.setdefault(key, []).append(kept)
+        return value
+
+
+@functools.lru_cache(maxsize=1)
+def snapshots_of(program: index.Program) -> Snapshots:
+    """What is kept for a program."""
+    return Snapshots()
+
+
+def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
+    return {atom: arm for atom, arm in forced.items() if atom in met}
+
+
+def _keep(run: Run, value: Value) -> _Kept | None:
+    """The run as it is now; None where it cannot be copied."""
+    if run.beside or run.reached is not None or not run.machine.captures.idle:
+        return None
+    state = {name: held for name, held in vars(run).items() if name not in _OWN}
+    writer = _Writer()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        data = writer.written((state, value, numbering()))
+    except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
+        return None
+    finally:
+        sys.setrecursionlimit(limit)
+    met = frozenset(run.decisions)
+    return _Kept(met, _met(run.forced, met), data, writer.shared, run.steps)
+
+
+def _restored(run: Run, kept: _Kept) -> Value:
+    """Bring a run that has done nothing yet to where another one was."""
+    _reading.append(kept.shared)
+    try:
+        state, value, numbers = pickle.loads(kept.data)
+    finally:
+        _reading.pop()
+    vars(run).update(state)
+    resume_numbering(numbers)
+    run.machine.context = run.context
+    # What goes by identity.
+    run.machine.pending = {id(storage): storage for storage in run.machine.pending.values()}
+    run.origins.known = {id(link.result) for link in run.origins.links}
+    assert isinstance(value, Value)
+    return value
+
+
+# --- what is shared ------------------------------------------------------------------------------------------------------------------
+
+
+def _types_of(*modules: Any) -> set[type]:
+    found = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+    return {kind for kind in found if kind.__module__ in {module.__name__ for module in modules}}
+
+
+_SHARED = frozenset(
+    {
+        *_types_of(program, models, vocabulary, index),
+        *(Span, Step, Place, operations.Guard, operations.LoopFrame),
+        *(Memory, Direction, operations.Evidence),
+    }
+)
+_reading: list[list[Any]] = []
+
+
+def _shared(number: int) -> Any:
+    return _reading[-1][number]
+
+
+class _Writer:
+    """Pickles what is not shared."""
+
+    def __init__(self) -> None:
+        self.shared: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def written(self, held: object) -> bytes:
+        file = io.BytesIO()
+        pickler = pickle.Pickler(file, protocol=5)
+        pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
+        pickler.dispatch_table[operations.Context] = self._surroundings
+        pickler.dump(held)
+        return file.getvalue()
+
+    def _by_number(self, held: object) -> tuple[Any, ...]:
+        number = self._numbers.get(id(held))
+        if number is None:
+            number = self._numbers[id(held)] = len(self.shared)
+            self.shared.append(held)
+        return _shared, (number,)
+
+    def _surroundings(self, held: operations.Context) -> Any:
+        return self._by_number(held) if held.beside is None else held.__reduce_ex__(5)
