@@ -31,11 +31,18 @@ def program_without_peers(file: File) -> Span | None:
 
 
 def _linked(file: File) -> list[File]:
-    """What may be in one program with a file: all that is at hand, but for other programs if the file has a ``main`` of its own."""
-    files = list(file.program.files.values())
+    """What may be in one program with a file: what is at hand under its build root, but for other programs if it has a ``main``."""
+    near = file.neighbours()
+    files = [f for f in file.program.files.values() if f in near or _built_together(f, file)]
     if _main(file) is None:
         return files
     return [f for f in files if f is file or _main(f) is None or f in file.neighbours()]
+
+
+def _built_together(one: File, other: File) -> bool:
+    """Whether two files stand under one build root, or one's root is above the other's."""
+    roots = sorted((build_root(one.path), build_root(other.path)), key=len)
+    return roots[0] == roots[1] or roots[1].startswith(roots[0].rstrip("/") + "/")
 
 
 def _main(file: File) -> p.Function | None:
