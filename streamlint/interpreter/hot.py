@@ -170,7 +170,7 @@ def _steps_its_groups(owner: p.Class, file: File) -> bool:
     if all(class_at_hand(base, file) is not None or dotted_name(file, base).startswith("torch.") for base in owner.bases):
         return False
     return any(
-        isinstance(node, p.Loop) and isinstance(node.iterable, p.Attr) and lvalue(node.iterable) == "self.param_groups"
+        isinstance(node, p.Loop) and any(isinstance(part, p.Attr) and lvalue(part) == "self.param_groups" for part in p.walk(node.iterable))
         for step in owner.methods.get("step", ())
         for node in p.walk(step)
     )
