@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, satisfies_text
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import Coverage, Settings
+from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.trace import Trace
 from streamlint.options import Options
 from streamlint.precedence import best
@@ -52,6 +54,9 @@ class Analysis:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
             except Exception as error:
                 _tell_fault(part, file, root, error)
+        if part.coverage.roots:
+            snapshots_of(self.program).clear()
+            gc.collect()
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part

@@ -14,11 +14,13 @@ from streamlint.precedence import winners
 
 def analyse(sources: Sequence[Source], options: Options, jobs: int = 1) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same."""
-    collecting = gc.isenabled()
+    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()  # syntax trees are many small objects that live until the end
     try:
         return _analyse(sources, options, jobs)
     finally:
+        if not frozen:
+            gc.unfreeze()
         if collecting:
             gc.enable()
 
@@ -32,6 +34,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
     program = Program()
     for source in sources:
         lower(source, options, program, report)
+    gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     analysis = Analysis(program, options)
     found: list[Finding] = []
     for part in shared(analysis.check, list(program.files), jobs):

@@ -6,6 +6,7 @@ touched is as it was before, for no order is known between it and the path.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -43,7 +44,7 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value |
     """Note the start, and run the body in surroundings of its own. Returns what it returned; None where it raised or is too deep."""
     run.machine.note(spawn)
     if spawn.beside is not None:
-        run.beside.setdefault(spawn.beside.key, lambda: run_beside(run, replace(spawn), body))
+        run.beside.setdefault(spawn.beside.key, functools.partial(_once_more, run, spawn, body))
     around = run.context.beside
     if around is not None and around.kind != "process":
         return None  # threads that start threads
@@ -60,6 +61,10 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value |
         return None
     finally:
         run.current = current
+
+
+def _once_more(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
+    return run_beside(run, replace(spawn), body)
 
 
 def found_empty(run: Run, channel: str) -> None:

@@ -334,6 +334,7 @@ class Run:
     def begin_body(self) -> None:
         """What the root's body needs is made: it begins now."""
         self.in_prelude = False
+        self.handed.clear()  # by a constructor: they are run with it, where it is the root
         self.read.clear()
         self.questions.clear()
 

@@ -1,7 +1,7 @@
 """Constructors that are run once: the methods of a class begin with the same object, so what made it is kept, and copied for each run.
 
 A copy is made by pickling: values, memory and the machine with all their aliases; code, models and places are shared. What cannot be
-copied, such as a body that waits to be run beside the path, is run again each time.
+copied (a generator whose consumer is a closure) is run again each time.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ class Snapshots:
     _kept: dict[tuple[int, int, int], list[_Kept]] = field(default_factory=dict)
     _hopeless: set[tuple[int, int, int]] = field(default_factory=set)
 
+    def clear(self) -> None:
+        """The file is done."""
+        self._kept.clear()
+        self._hopeless.clear()
+
     def made(self, run: Run, of: ClassValue, make: Callable[[], Value]) -> Value:
         """The object of a class that ``make`` makes in a run that has done nothing else yet."""
         key = (id(of.definition), id(of.file), run.rounds)
@@ -76,7 +81,7 @@ def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
 
 def _keep(run: Run, value: Value) -> _Kept | None:
     """The run as it is now; None where it cannot be copied."""
-    if run.beside or run.reached is not None or not run.machine.captures.idle:
+    if run.reached is not None or not run.machine.captures.idle:
         return None
     state = {name: held for name, held in vars(run).items() if name not in _OWN}
     writer = _Writer()
@@ -94,7 +99,7 @@ def _keep(run: Run, value: Value) -> _Kept | None:
 
 def _restored(run: Run, kept: _Kept) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
-    _reading.append(kept.shared)
+    _reading.append((run, kept.shared))
     try:
         state, value, numbers = pickle.loads(kept.data)
     finally:
@@ -124,11 +129,15 @@ _SHARED = frozenset(
         *(Memory, Direction, operations.Evidence),
     }
 )
-_reading: list[list[Any]] = []
+_reading: list[tuple[Run, list[Any]]] = []
 
 
 def _shared(number: int) -> Any:
-    return _reading[-1][number]
+    return _reading[-1][1][number]
+
+
+def _the_run() -> Run:
+    return _reading[-1][0]
 
 
 class _Writer:
@@ -143,6 +152,7 @@ class _Writer:
         pickler = pickle.Pickler(file, protocol=5)
         pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
         pickler.dispatch_table[operations.Context] = self._surroundings
+        pickler.dispatch_table[Run] = lambda run: (_the_run, ())
         pickler.dump(held)
         return file.getvalue()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -169,14 +169,24 @@ def _run(
         spawn.beside = replace(beside, started=replace(beside.started, span=place))
         spawn.span = place
     site = CallSite(call.site.node, call.span, "target")
-    first = maker.args.get("initializer") if maker is not None else None
+    return run_beside(run, spawn, _Target(run, function, given, site, maker))
 
-    def body() -> Value:
-        if maker is not None and isinstance(first, _CALLABLE):
-            invoke(run, first, _packed(maker.args.get("initargs")), site)
-        return invoke(run, function, given, site)
 
-    return run_beside(run, spawn, body)
+@dataclass(slots=True)
+class _Target:
+    """What a thread or a process runs: its pool's initialiser, then what it was given."""
+
+    run: Run
+    function: Value
+    given: Arguments
+    site: CallSite
+    maker: Handle | None
+
+    def __call__(self) -> Value:
+        first = self.maker.args.get("initializer") if self.maker is not None else None
+        if self.maker is not None and isinstance(first, _CALLABLE):
+            invoke(self.run, first, _packed(self.maker.args.get("initargs")), self.site)
+        return invoke(self.run, self.function, self.given, self.site)
 
 
 def _made_at(run: Run, call: Call, maker: Handle | None) -> tuple[Span, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from streamlint import operations as ops
 from streamlint.findings import Step
@@ -78,9 +78,19 @@ def _work(call: Call, collate: Value | None) -> None:
     spawn = ops.Spawn(
         call.span, call.library, call.name, beside=begun(run, "worker", call.span, several=True, method=method), body_known=True
     )
-    site = CallSite(call.site.node, call.span, "worker")
+    run_beside(run, spawn, _Worker(call, collate, CallSite(call.site.node, call.span, "worker")))
 
-    def body() -> Value:
+
+@dataclass(slots=True)
+class _Worker:
+    """What a worker of a loader runs."""
+
+    call: Call
+    collate: Value | None
+    site: CallSite
+
+    def __call__(self) -> Value:
+        call, run, collate, site = self.call, self.call.run, self.collate, self.site
         first = call.value("worker_init")
         if isinstance(first, (*_COLLATES, Handle)):
             invoke(run, first, Arguments([run.opaque("worker")]), site)
@@ -92,8 +102,6 @@ def _work(call: Call, collate: Value | None) -> None:
         elif collate is None or (isinstance(collate, Const) and collate.value is None):
             _default_collate(call, items)
         return Const(None)
-
-    run_beside(run, spawn, body)
 
 
 def _datasets(value: Value | None) -> Iterator[Instance]:
