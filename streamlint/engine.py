@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,9 +32,10 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
     from streamlint.workers import shared
 
     report = Report(files=len(sources))
-    program = Program()
+    program, start = Program(), time.perf_counter()
     for source in sources:
         lower(source, options, program, report)
+    report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     analysis = Analysis(program, options)
     found: list[Finding] = []
@@ -41,6 +43,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
         found.extend(part.findings)
         report.problems.extend(part.problems)
         analysis.coverage.merge(part.coverage)
+    report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.findings = sorted(winners(found), key=Finding.sort_key)
     if options.coverage:
         report.coverage = analysis.coverage.summary()

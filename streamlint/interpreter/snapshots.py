@@ -89,6 +89,7 @@ def _keep(run: Run, value: Value) -> _Kept | None:
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         data = writer.written((state, value, numbering()))
+        _read(run, data, writer.shared)  # what can be written cannot always be read
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
         return None
     finally:
@@ -99,11 +100,7 @@ def _keep(run: Run, value: Value) -> _Kept | None:
 
 def _restored(run: Run, kept: _Kept) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
-    _reading.append((run, kept.shared))
-    try:
-        state, value, numbers = pickle.loads(kept.data)
-    finally:
-        _reading.pop()
+    state, value, numbers = _read(run, kept.data, kept.shared)
     vars(run).update(state)
     resume_numbering(numbers)
     run.machine.context = run.context
@@ -112,6 +109,15 @@ def _restored(run: Run, kept: _Kept) -> Value:
     run.origins.known = {id(link.result) for link in run.origins.links}
     assert isinstance(value, Value)
     return value
+
+
+def _read(run: Run, data: bytes, shared: list[Any]) -> tuple[dict[str, Any], Value, tuple[Any, bool]]:
+    _reading.append((run, shared))
+    try:
+        state, value, numbers = pickle.loads(data)
+    finally:
+        _reading.pop()
+    return state, value, numbers
 
 
 # --- what is shared ------------------------------------------------------------------------------------------------------------------
