@@ -15,7 +15,7 @@ from streamlint.selection import Selectors, expand, is_widest, selected
 if TYPE_CHECKING:
     from streamlint.options import Options
 
-FORMATS = ("full", "concise", "json", "json-lines", "github")
+FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
 WORDS = {
     "default-stream": ("auto", "legacy", "per-thread"),
     "target-device": ("maybe", "cuda"),

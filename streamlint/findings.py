@@ -87,6 +87,7 @@ class Finding:
     qualname: str = ""  # the function that holds the place; part of the fingerprint
     related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
+    fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
 
     @property
@@ -118,3 +119,5 @@ class Report:
     coverage: dict[str, object] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)  # source of files that findings show
+    baseline: str = ""  # the baseline that was held against the findings
+    baselined: list[Finding] = field(default_factory=list)  # what it hides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import hashlib
 import os
@@ -32,6 +33,14 @@ def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[
     return result
 
 
+def with_fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
+    """The findings, each with its fingerprint; one that has it keeps it."""
+    if all(finding.fingerprint for finding in findings):
+        return list(findings)
+    marks = fingerprints(findings, texts)
+    return [f if f.fingerprint else dataclasses.replace(f, fingerprint=mark) for f, mark in zip(findings, marks, strict=True)]
+
+
 def _digest(key: tuple[str, ...], ordinal: int) -> str:
     return hashlib.sha256("\0".join((*key, str(ordinal))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
@@ -39,12 +48,13 @@ def _digest(key: tuple[str, ...], ordinal: int) -> str:
 def _stable_path(path: str) -> str:
     """The path from the root of its repository, so that the folder a run starts in does not count; without a repository, as shown."""
     absolute = Path(os.path.abspath(path))
-    root = _repository(absolute.parent)
+    root = repository(absolute.parent)
     return absolute.relative_to(root).as_posix() if root else path
 
 
 @functools.cache
-def _repository(folder: Path) -> Path | None:
+def repository(folder: Path) -> Path | None:
+    """The root of the repository that holds an absolute folder."""
     if (folder / ".git").exists():
         return folder
-    return _repository(folder.parent) if folder.parent != folder else None
+    return repository(folder.parent) if folder.parent != folder else None

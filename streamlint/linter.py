@@ -15,6 +15,7 @@ from streamlint import engine, suppress
 from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
+from streamlint.fingerprint import with_fingerprints
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.rules import UNUSED
@@ -124,8 +125,9 @@ class _Run:
             for options, sources in self._sources.items():
                 self._merge(engine.analyse(sources, options, self.jobs))
         with self.timed("suppress"):
-            self.report.findings = self._kept(_without_copies(self._in_view(), self.report.texts))
-        self.report.findings.sort(key=Finding.sort_key)
+            found = _without_copies(self._in_view(), self.report.texts)
+            kept = self._kept(with_fingerprints(found, self.report.texts))
+            self.report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), self.report.texts)
         self.report.problems.sort(key=lambda problem: (problem.file, problem.row, problem.column, problem.message))
         self._forget_texts()
         return self.report

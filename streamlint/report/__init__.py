@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamlint.config import FORMATS
-from streamlint.findings import Report
+from streamlint.findings import Finding, Report
 
 __all__ = ["FORMATS", "View", "render"]
 
@@ -21,6 +21,11 @@ class View:
     width: int = 80
     links: bool = False  # whether rule names may be terminal hyperlinks
     evidence: Mapping[str, Mapping[str, object]] | None = None  # by code
+    unsafe_fixes: bool = False  # whether a fix that is not safe counts as one
+
+    def fix_mark(self, finding: Finding) -> str:
+        """``[*] `` for a finding that ``--fix`` would mend."""
+        return "[*] " if finding.fix and (self.unsafe_fixes or finding.fix.applicability == "safe") else ""
 
 
 def render(format: str, view: View) -> str:

@@ -13,5 +13,7 @@ def render(view: View) -> str:
     for finding in view.report.findings:
         span = finding.span
         rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"
-        lines.append(f"{paint(plain(span.file), 'strong')}:{span.row}:{span.column}: {rule} {plain(finding.message)}\n")
+        lines.append(
+            f"{paint(plain(span.file), 'strong')}:{span.row}:{span.column}: {rule} {view.fix_mark(finding)}{plain(finding.message)}\n"
+        )
     return "".join(lines)

@@ -6,18 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamlint.findings import Finding, Fix, Problem, Report, Span
-from streamlint.fingerprint import fingerprints
+from streamlint.fingerprint import with_fingerprints
 from streamlint.report import View
 
 PAGES = "https://streamlint.readthedocs.io/rules/"
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
 
 
-def entries(view: View) -> list[dict[str, Any]]:
-    """Findings and unreadable files in the shape of the JSON format, in order."""
+def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
+    """Findings and unreadable files in the shape of the JSON format, in order.
+
+    With ``baselined`` the findings that a baseline hides are among them, and each row of a run with a baseline says so.
+    """
     report = view.report
-    marks = fingerprints(report.findings, report.texts)
-    rows = [_finding(finding, mark, view) for finding, mark in zip(report.findings, marks, strict=True)]
+    rows = [_finding(finding, view) for finding in with_fingerprints(report.findings, report.texts)]
+    if baselined and report.baseline:
+        why = f"in the baseline {report.baseline}"
+        rows = [row | {"baselined": ""} for row in rows]
+        rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, report.texts)]
     rows += [_problem(problem) for problem in report.problems]
     return sorted(rows, key=lambda row: (row["filename"], row["location"]["row"], row["location"]["column"], row["code"]))
 
@@ -33,7 +39,7 @@ def evidence_of(finding: Finding, evidence: Mapping[str, Mapping[str, object]] |
     return {key: record.get(key) for key in EVIDENCE_KEYS} if record else None
 
 
-def _finding(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
+def _finding(finding: Finding, view: View) -> dict[str, Any]:
     return {
         "code": finding.code,
         "name": finding.name,
@@ -49,7 +55,7 @@ def _finding(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
         "related": list(finding.related),
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),
-        "fingerprint": fingerprint,
+        "fingerprint": finding.fingerprint,
     }
 
 
@@ -58,8 +64,8 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
     finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)
-    (mark,) = fingerprints([finding], {})
-    return {**_finding(finding, mark, View(Report())), "severity": "warning"}
+    (finding,) = with_fingerprints([finding], {})
+    return {**_finding(finding, View(Report())), "severity": "warning"}
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -142,6 +142,8 @@ class _Block:
     def _notes(self) -> Iterator[str]:
         if self._finding.help:
             yield from self._note("help", self._finding.help)
+        if fix := self._finding.fix:
+            yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
         if evidence := evidence_of(self._finding, self._view.evidence):
             yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}: {evidence['summary']}")
         if self._finding.related:
