@@ -227,7 +227,7 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 class Resolver:
     """Finds the settings of each file: the nearest configuration up from it, or one for all, changed by the command line."""
 
-    def __init__(self, fixed: Settings | None = None, overrides: Iterable[tuple[str, Mapping[str, Any]]] = (), **attributes: bool) -> None:
+    def __init__(self, fixed: Settings | None = None, overrides: Iterable[tuple[str, Mapping[str, Any]]] = (), **attributes: Any) -> None:
         self._fixed = fixed
         self._overrides = tuple(overrides)  # (what to name in an error, keys and values)
         self._attributes = attributes
@@ -259,4 +259,4 @@ class Resolver:
         self._used |= {settings.source} if settings.source else set()
         for where, table in self._overrides:
             settings = apply(settings, table, Path.cwd(), where)
-        return replace(settings, **self._attributes)  # type: ignore[arg-type]
+        return replace(settings, **self._attributes)

@@ -121,3 +121,5 @@ class Report:
     texts: dict[str, str] = field(default_factory=dict)  # source of files that findings show
     baseline: str = ""  # the baseline that was held against the findings
     baselined: list[Finding] = field(default_factory=list)  # what it hides
+    remarks: list[str] = field(default_factory=list)  # what else the user should know
+    linted: list[str] = field(default_factory=list)  # the files that were looked at, in order

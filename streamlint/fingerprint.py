@@ -27,7 +27,7 @@ def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[
         file = finding.span.file
         if file not in layouts:
             layouts[file] = layout(texts.get(file, ""), language_of(file) or "python")
-        key = (finding.code, _stable_path(file), finding.qualname, layouts[file].statement_text(finding.span.row))
+        key = (finding.code, stable_path(file), finding.qualname, layouts[file].statement_text(finding.span.row))
         result.append(_digest(key, seen[key]))
         seen[key] += 1
     return result
@@ -45,7 +45,7 @@ def _digest(key: tuple[str, ...], ordinal: int) -> str:
     return hashlib.sha256("\0".join((*key, str(ordinal))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _stable_path(path: str) -> str:
+def stable_path(path: str) -> str:
     """The path from the root of its repository, so that the folder a run starts in does not count; without a repository, as shown."""
     absolute = Path(os.path.abspath(path))
     root = repository(absolute.parent)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streamlint import engine, suppress
+from streamlint import baseline, engine, suppress
 from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
@@ -128,6 +128,8 @@ class _Run:
             found = _without_copies(self._in_view(), self.report.texts)
             kept = self._kept(with_fingerprints(found, self.report.texts))
             self.report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), self.report.texts)
+            self.report.linted = list(self._files)
+            self._hold_against_baselines()
         self.report.problems.sort(key=lambda problem: (problem.file, problem.row, problem.column, problem.message))
         self._forget_texts()
         return self.report
@@ -171,9 +173,31 @@ class _Run:
         self.report.problems += outcome.problems
         return outcome.findings + (suppress.unused(file, outcome.suppressions, ran) if UNUSED in ran else [])
 
+    def _hold_against_baselines(self) -> None:
+        """Put the findings aside that a baseline knows, and tell which of its entries are stale."""
+        paths = {found.settings.baseline for found in self._files.values()}
+        known = {path: baseline.load(path) for path in paths if path is not None}
+        fresh: list[Finding] = []
+        for finding in self.report.findings:
+            path = self._files[finding.span.file].settings.baseline
+            old = path is not None and known[path].hides(finding)
+            (self.report.baselined if old else fresh).append(finding)
+        self.report.findings = fresh
+        for path, entries in known.items():
+            self.report.baseline = shown(str(path))
+            mine = [file for file, found in self._files.items() if found.settings.baseline == path]
+            ran = frozenset[str]().union(*(codes_of(self._files[file]) for file in mine))
+            if stale := entries.stale(mine, ran):
+                listed = "".join(f"\n  {entry['filename']}: {entry['code']} {entry['message']}" for entry in stale)
+                noun = "entry is" if len(stale) == 1 else "entries are"
+                self.report.remarks.append(
+                    f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}"
+                )
+
     def _forget_texts(self) -> None:
         """Keep only the texts that findings show, and read those that the engine did not hand over."""
-        spans = [span for finding in self.report.findings for span in (finding.span, *(step.span for step in finding.trail))]
+        shown_ones = [*self.report.findings, *self.report.baselined]
+        spans = [span for finding in shown_ones for span in (finding.span, *(step.span for step in finding.trail))]
         wanted = {span.file for span in spans}
         texts = self.report.texts
         self.report.texts = {file: texts[file] if file in texts else _text(file) for file in sorted(wanted)}

@@ -63,6 +63,18 @@ def decode(data: bytes, language: str) -> tuple[str, str]:
     return text, ""
 
 
+def encode(text: str, data: bytes, language: str) -> bytes:
+    """The bytes of a changed text, in the encoding and with the mark of the file that it was read from."""
+    mark = BOM if data.startswith(BOM) else b""
+    body = data.removeprefix(BOM)
+    encoding = "utf-8"
+    if language != "cuda" and (declared := CODING.match(body)):
+        encoding = declared[1].decode("ascii")
+    elif language == "cuda" and decode(data, language)[1]:
+        encoding = "latin-1"
+    return mark + text.encode(encoding)
+
+
 def split_lines(text: str) -> list[str]:
     """Lines without their ends, split as compilers do: form feeds and Unicode separators end no line."""
     return re.split(r"\r\n|\r|\n", text)

@@ -23,10 +23,18 @@ CLEAN, FOUND = 0, 1
 
 def main(words: list[str]) -> int:
     """Lint, print, and say how it went."""
-    options = build_parser().read(words)
+    options = build_parser().read(["--add-ignore=" if word == "--add-ignore" else word for word in words])
     options.paths = options.paths or ["."]
     if "-" in options.paths and len(options.paths) > 1:
         raise ConfigError("'-' reads standard input and takes no other path")
+    if options.watch:
+        from streamlint.commands.watch import watch
+
+        return watch(options.paths, lambda: _run(options))
+    return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     resolver = _resolver(options)
     if options.show_settings:
         return _show_settings(options, resolver)
@@ -37,6 +45,12 @@ def main(words: list[str]) -> int:
         return _explain_silence(options, resolver, targets)
     report = _lint(options, resolver)
     _demand_files(options, report.files)
+    if options.write_baseline:
+        return _write_baseline(options, report)
+    if options.since:
+        _keep_changed(options, report)
+    if options.add_ignore is not None:
+        return _add_ignores(options, report)
     _print_findings(options, report, targets)
     if options.verbose and not options.quiet:
         used = ", ".join(plain(str(path)) for path in resolver.sources())
@@ -61,6 +75,8 @@ def _resolver(options: argparse.Namespace) -> Resolver:
     if inline:
         apply(Settings(), inline, Path.cwd(), "--config")
     attributes = {"force_exclude": options.force_exclude, "default_excludes": options.default_excludes}
+    if options.write_baseline:
+        attributes["baseline"] = None  # what is listed anew is looked at as a whole
     return Resolver(fixed, [("--config", inline), ("command line", overrides(options))], **attributes)
 
 
@@ -72,6 +88,42 @@ def _lint(options: argparse.Namespace, resolver: Resolver) -> Report:
         return linter.run_text(sys.stdin.buffer.read(), name, resolver, options.coverage)
     coverage = options.coverage or options.coverage_file is not None
     return linter.run(options.paths, resolver, coverage, options.jobs)
+
+
+def _write_baseline(options: argparse.Namespace, report: Report) -> int:
+    from streamlint import baseline
+
+    listed = baseline.write(Path(options.write_baseline), report.findings, report.linted)
+    _say(options, f"wrote {_count(listed, 'finding')} to {options.write_baseline}")
+    return CLEAN
+
+
+def _keep_changed(options: argparse.Namespace, report: Report) -> None:
+    from streamlint.changes import Changes
+
+    changes = Changes(options.since)
+    first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])
+    changes.check(first if first.is_dir() else first.parent)
+    report.findings = changes.keep(report.findings)
+
+
+def _add_ignores(options: argparse.Namespace, report: Report) -> int:
+    """Writes comments for all findings but those about comments."""
+    from streamlint.ignores import add_to_files
+
+    if options.paths == ["-"]:
+        raise ConfigError("--add-ignore writes to files, not to standard input")
+    findings = [finding for finding in report.findings if finding.code != "SL900"]
+    hidden = add_to_files(findings, options.add_ignore.strip())
+    _say(options, f"added comments for {_count(hidden, 'finding')}")
+    if left := len(findings) - hidden:
+        _say(options, f"no comment could be added for {_count(left, 'finding')}")
+    return CLEAN if not left else FOUND
+
+
+def _say(options: argparse.Namespace, text: str) -> None:
+    if not options.quiet:
+        print(text, file=sys.stderr)
 
 
 def _explain_silence(options: argparse.Namespace, resolver: Resolver, targets: list[tuple[str, str | None]]) -> int:
@@ -147,6 +199,8 @@ def _print_remarks(options: argparse.Namespace, report: Report) -> None:
     for problem in report.problems:
         place = f"{plain(problem.file)}:{problem.row}:{problem.column}"
         print(f"{paint('warning', 'warning')}: {place}: {plain(problem.message)}", file=sys.stderr)
+    for remark in report.remarks:
+        print(f"{paint('warning', 'warning')}: {plain(remark)}", file=sys.stderr)
     if options.coverage:
         print("coverage:", *_block(report.coverage), sep="\n", file=sys.stderr)
     if options.timings:
@@ -158,7 +212,8 @@ def _print_remarks(options: argparse.Namespace, report: Report) -> None:
 def summary_line(report: Report) -> str:
     """What a run did: ``212 files, 9 mention CUDA, 0 findings``."""
     parts = [_count(report.files, "file"), f"{report.relevant} mention{'s' * (report.relevant == 1)} CUDA"]
-    return ", ".join([*parts, _count(len(report.findings), "finding")])
+    known = f" ({len(report.baselined)} more in the baseline)" if report.baselined else ""
+    return ", ".join([*parts, _count(len(report.findings), "finding")]) + known
 
 
 def _count(number: int, noun: str) -> str:

@@ -19,6 +19,7 @@ def build_parser() -> Parser:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
     _add_rules(parser.add_argument_group("rules"))
     _add_files(parser.add_argument_group("files"))
+    _add_findings(parser.add_argument_group("what is told"))
     _add_output(parser.add_argument_group("output"))
     _add_configuration(parser.add_argument_group("configuration"))
     return parser
@@ -36,6 +37,8 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         table["preview"] = options.preview
     if options.cache_dir:
         table["cache-dir"] = options.cache_dir
+    if options.baseline and not options.write_baseline:
+        table["baseline"] = options.baseline
     return table
 
 
@@ -65,6 +68,13 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
 
 
+def _add_findings(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--baseline", metavar="FILE", help="tell only what this file does not list")
+    group.add_argument("--write-baseline", metavar="FILE", help="list all findings there, and exit 0")
+    group.add_argument("--since", metavar="REV", help="tell only what touches lines that changed since a git revision")
+    group.add_argument("--add-ignore", metavar="=REASON", help="write suppression comments for the findings (reason optional, after '=')")
+
+
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--output-format", action="append", metavar="FORMAT[:FILE]", help=f"{', '.join(FORMATS)}; repeatable, each with a file"
@@ -76,6 +86,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
     group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line")
+    group.add_argument("-w", "--watch", action="store_true", help="lint again whenever a file changes")
     group.add_argument("--timings", action="store_true", help="say where the time went")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     group.add_argument("-v", "--verbose", action="store_true", help="say more about what was done")

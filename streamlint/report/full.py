@@ -62,14 +62,19 @@ class _Line:
 def render(view: View) -> str:
     """A block a finding, with a blank line after each."""
     lines = {file: split_lines(text) for file, text in view.report.texts.items()}
-    return "".join(_Block(finding, lines, view).render() + "\n" for finding in view.report.findings)
+    told: set[str] = set()  # what was measured is told once a rule
+    blocks = []
+    for finding in view.report.findings:
+        blocks.append(_Block(finding, lines, view, finding.code not in told).render() + "\n")
+        told.add(finding.code)
+    return "".join(blocks)
 
 
 class _Block:
     """One finding."""
 
-    def __init__(self, finding: Finding, lines: Mapping[str, list[str]], view: View) -> None:
-        self._finding, self._lines, self._view = finding, lines, view
+    def __init__(self, finding: Finding, lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
+        self._finding, self._lines, self._view, self._measured = finding, lines, view, measured
         self._paint = Paint(view.color)
         self._labels = [_Label(finding.span, "", True)]
         for number, step in enumerate(finding.trail, 1):
@@ -144,7 +149,7 @@ class _Block:
             yield from self._note("help", self._finding.help)
         if fix := self._finding.fix:
             yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
-        if evidence := evidence_of(self._finding, self._view.evidence):
+        if self._measured and (evidence := evidence_of(self._finding, self._view.evidence)):
             yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}: {evidence['summary']}")
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))

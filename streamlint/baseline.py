@@ -1,0 +1,91 @@
+"""Baselines: findings that were there before, known by their content, so that only new ones are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamlint.errors import ConfigError
+from streamlint.findings import Finding
+from streamlint.fingerprint import repository, stable_path
+
+VERSION = 1
+KEYS = ("code", "filename", "fingerprint", "message")
+
+
+@dataclass(slots=True)
+class Baseline:
+    """One file's entries, and which of them were met."""
+
+    path: Path
+    entries: list[dict[str, str]]
+    met: set[str] = field(default_factory=set)
+    known: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = frozenset(entry["fingerprint"] for entry in self.entries)
+
+    def hides(self, finding: Finding) -> bool:
+        """Whether the finding was there before."""
+        if finding.fingerprint not in self.known:
+            return False
+        self.met.add(finding.fingerprint)
+        return True
+
+    def stale(self, files: Iterable[str], codes: frozenset[str]) -> list[dict[str, str]]:
+        """Entries that nothing matched, though their file was linted (or is gone) and their rule ran."""
+        linted, root = {stable_path(file) for file in files}, _root_of(self.path)
+        gone = {entry["filename"] for entry in self.entries if not (root / entry["filename"]).exists()}
+        left = [entry for entry in self.entries if entry["fingerprint"] not in self.met and entry["code"] in codes]
+        return [entry for entry in left if entry["filename"] in linted | gone]
+
+
+def load(path: Path) -> Baseline:
+    """The baseline of a file.
+
+    Raises ConfigError if it is missing, or is none.
+    """
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"baseline {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"baseline {path}: {error}") from None
+    if not isinstance(data, dict) or data.get("streamlint-baseline") != VERSION:
+        raise ConfigError(f"baseline {path}: no baseline of version {VERSION}; write one with --write-baseline")
+    entries = data.get("findings")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.keys() >= set(KEYS) for entry in entries):
+        raise ConfigError(f"baseline {path}: each finding needs {', '.join(KEYS)}")
+    return Baseline(path, entries)
+
+
+def write(path: Path, findings: Sequence[Finding], files: Iterable[str]) -> int:
+    """Write the findings; entries of files that this run did not look at stay. Returns the number of entries.
+
+    Raises ConfigError if the file cannot be written.
+    """
+    linted, root = {stable_path(file) for file in files}, _root_of(path)
+    others = [entry for entry in load(path).entries if entry["filename"] not in linted] if path.exists() else []
+    entries = [entry for entry in others if (root / entry["filename"]).exists()]
+    entries += [_entry(finding) for finding in findings]
+    entries.sort(key=lambda entry: (entry["filename"], entry["code"], entry["fingerprint"]))
+    rows = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)
+    body = f"[\n{rows}\n  ]" if rows else "[]"
+    text = f'{{\n  "streamlint-baseline": {VERSION},\n  "findings": {body}\n}}\n'
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    return len(entries)
+
+
+def _entry(finding: Finding) -> dict[str, str]:
+    values = (finding.code, stable_path(finding.span.file), finding.fingerprint, finding.message)
+    return dict(zip(KEYS, values, strict=True))
+
+
+def _root_of(path: Path) -> Path:
+    return repository(path.absolute().parent) or Path.cwd()

@@ -1,0 +1,48 @@
+"""``streamlint check --watch``: the same run again whenever a source or a configuration file changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from streamlint.errors import ConfigError, PathError, StreamlintError
+from streamlint.files import TOOL_FOLDERS
+from streamlint.reading import language_of
+
+CONFIGURATIONS = frozenset({"pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore"})
+CLEAR = "\x1b[2J\x1b[3J\x1b[H"
+
+
+def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
+    """Run, then run again after each change, until the user interrupts."""
+    if list(paths) == ["-"]:
+        raise ConfigError("--watch cannot watch standard input")
+    if missing := [path for path in paths if not Path(path).exists()]:
+        raise PathError(f"{missing[0]}: no such file or folder")
+    from watchfiles import watch as changes
+
+    folders = [path if path.is_dir() else path.parent for path in map(Path, paths)]
+    _once(run)
+    for _ in changes(*dict.fromkeys(folders), watch_filter=lambda _, path: matters(path), raise_interrupt=True):
+        _once(run)
+    return 0
+
+
+def matters(path: str) -> bool:
+    """Whether a change of this file can change the findings."""
+    file = Path(path)
+    if not TOOL_FOLDERS.isdisjoint(file.parts):
+        return False
+    return file.name in CONFIGURATIONS or language_of(file.name) is not None
+
+
+def _once(run: Callable[[], int]) -> None:
+    if sys.stdout.isatty():
+        sys.stdout.write(CLEAR)
+    try:
+        run()
+    except StreamlintError as error:  # a file half written, a configuration half edited: it may be mended in a moment
+        print(f"streamlint: {error}", file=sys.stderr)
+    sys.stdout.flush()
+    print("watching for changes ...", file=sys.stderr, flush=True)

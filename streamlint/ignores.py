@@ -1,0 +1,101 @@
+"""``--add-ignore``: suppression comments written into sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from streamlint.findings import Finding
+from streamlint.layout import layout
+from streamlint.reading import decode, encode, language_of, read_bytes
+from streamlint.suppress import OWN, suppress
+
+
+def add_to_files(findings: Iterable[Finding], reason: str) -> int:
+    """Write comments for findings into their files; how many are hidden now."""
+    hidden = 0
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_file.setdefault(finding.span.file, []).append(finding)
+    for file, mine in by_file.items():
+        data, language = read_bytes(file), language_of(file) or "python"
+        text, count = add_ignores(file, decode(data, language)[0], language, mine, reason)
+        if count:
+            Path(file).write_bytes(encode(text, data, language))
+        hidden += count
+    return hidden
+
+
+def add_ignores(file: str, text: str, language: str, findings: Sequence[Finding], reason: str = "") -> tuple[str, int]:
+    """The text with comments that hide the findings of one file, and how many of them they hide.
+
+    A comment goes to the end of the statement, else above it: wherever it hides its findings and changes no code.
+    """
+    hidden = 0
+    rows: dict[int, list[Finding]] = {}
+    for finding in findings:
+        rows.setdefault(finding.span.row, []).append(finding)
+    for row in sorted(rows, reverse=True):  # from below, so that the rows above stay
+        codes = list(dict.fromkeys(finding.code for finding in rows[row]))
+        for candidate, moved in _candidates(text, language, row, codes, reason):
+            if _hides(file, candidate, language, rows[row], moved) and _same_code(text, candidate, language):
+                text, hidden = candidate, hidden + len(rows[row])
+                break
+    return text, hidden
+
+
+def _candidates(text: str, language: str, row: int, codes: list[str], reason: str) -> Iterable[tuple[str, int]]:
+    """Texts with the comment, and by how many lines each moves the finding."""
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    places = layout(text, language)
+    first, last = places.statement_at(row)
+    for own in range(first, last + 1):
+        if OWN.search(_body(lines[own - 1])):
+            yield _with(lines, own, _joined(lines[own - 1], codes)), 0
+    marks = ("//",) if language == "cuda" else ("#", "//")  # a string may hold C++
+    for mark in marks:
+        comment = f"{mark} streamlint: ignore[{', '.join(codes)}]" + f" {reason}".rstrip()
+        for place in dict.fromkeys((last, row)):
+            body, end = _split(lines[place - 1])
+            if not body.endswith("\\"):
+                yield _with(lines, place, f"{body}  {comment}{end}"), 0
+        head = lines[first - 1]
+        if first == 1 or not _body(lines[first - 2]).endswith("\\"):
+            indent = head[: len(head) - len(head.lstrip())]
+            yield _with(lines, first, f"{indent}{comment}{_split(head)[1] or chr(10)}{head}"), 1
+
+
+def _joined(line: str, codes: list[str]) -> str:
+    """A line whose comment names further codes."""
+
+    def more(match: re.Match[str]) -> str:
+        known = [word.strip() for word in (match["codes"] or "").split(",") if word.strip()]
+        listed = ", ".join([*known, *(code for code in codes if code not in known)])
+        return match[0].replace(f"[{match['codes']}]", f"[{listed}]", 1)
+
+    return OWN.sub(more, line)
+
+
+def _with(lines: Sequence[str], row: int, line: str) -> str:
+    return "".join([*lines[: row - 1], line, *lines[row:]])
+
+
+def _split(line: str) -> tuple[str, str]:
+    body = _body(line)
+    return body, line[len(body) :]
+
+
+def _body(line: str) -> str:
+    return line.rstrip("\r\n")
+
+
+def _hides(file: str, text: str, language: str, findings: Sequence[Finding], moved: int) -> bool:
+    there = [dataclasses.replace(f, span=dataclasses.replace(f.span, row=f.span.row + moved)) for f in findings]
+    return not suppress(file, text, language, there).findings
+
+
+def _same_code(before: str, after: str, language: str) -> bool:
+    one, two = ([line.rstrip() for line in layout(text, language).code if line.strip()] for text in (before, after))
+    return one == two
