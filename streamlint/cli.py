@@ -14,6 +14,7 @@ COMMANDS = {
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
     "rule": ("streamlint.commands.rule", "explain rules"),
+    "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }
 FAILED = 2
 INTERRUPTED = 130
@@ -69,11 +70,14 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _usage() -> str:
-    rows = "\n".join(f"  {name:<8} {summary}" for name, (_, summary) in COMMANDS.items())
+    room = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, summary) in COMMANDS.items())
     return (
         "usage: streamlint COMMAND [OPTION]...\n\n"
         f"A linter for CUDA stream misuse in Python and C++.\n\ncommands:\n{rows}\n\n"
-        "options:\n  -h, --help     show this help, or that of a command after its name\n  -V, --version  show the version"
+        "options:\n  -h, --help     show this help, or that of a command after its name\n  -V, --version  show the version\n\n"
+        "examples:\n  streamlint check src       lint a folder\n  streamlint check --help    all options of check\n"
+        "  streamlint rule SL005      a rule's page\n  streamlint verify          what the rules claim, on this machine's GPU"
     )
 
 

@@ -12,6 +12,8 @@ from streamlint.layout import layout
 from streamlint.reading import decode, encode, language_of, read_bytes
 from streamlint.suppress import OWN, suppress
 
+OURS = re.compile(r"(?:#|//) streamlint: ignore\[[^\r\n]*")
+
 
 def add_to_files(findings: Iterable[Finding], reason: str) -> int:
     """Write comments for findings into their files; how many are hidden now."""
@@ -97,5 +99,11 @@ def _hides(file: str, text: str, language: str, findings: Sequence[Finding], mov
 
 
 def _same_code(before: str, after: str, language: str) -> bool:
-    one, two = ([line.rstrip() for line in layout(text, language).code if line.strip()] for text in (before, after))
+    one, two = (_code(text, language) for text in (before, after))
     return one == two
+
+
+def _code(text: str, language: str) -> list[str]:
+    """The lines without comments; of comments in C++ that a string holds, without ours."""
+    lines = [OURS.sub("", line).rstrip() for line in layout(text, language).code]
+    return [line for line in lines if line]

@@ -12,10 +12,20 @@ from streamlint.errors import ConfigError
 
 LISTS = ("select", "ignore", "extend-select", "extend-ignore", "exclude", "extend-exclude")
 
+EXAMPLES = (
+    ("streamlint check", "this folder, as configured"),
+    ("streamlint check src --select SL005,SL006", "two rules"),
+    ("streamlint check --since main", "only what touches changed lines"),
+    ("streamlint check src --write-baseline known.json", "accept what is there"),
+    ("streamlint check --output-format sarif:out.sarif --output-format concise", "for code scanning, and for the log"),
+    ("streamlint check src --explain-silence src/loader.py:14", "why nothing is told there"),
+    ("git show HEAD:a.py | streamlint check - --stdin-filename a.py", "standard input"),
+)
+
 
 def build_parser() -> Parser:
     """The parser of ``check``."""
-    parser = Parser("check", "Find CUDA stream misuse in files and folders.")
+    parser = Parser("check", "Find CUDA stream misuse in files and folders.", EXAMPLES)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
     _add_rules(parser.add_argument_group("rules"))
     _add_files(parser.add_argument_group("files"))
@@ -72,7 +82,7 @@ def _add_findings(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--baseline", metavar="FILE", help="tell only what this file does not list")
     group.add_argument("--write-baseline", metavar="FILE", help="list all findings there, and exit 0")
     group.add_argument("--since", metavar="REV", help="tell only what touches lines that changed since a git revision")
-    group.add_argument("--add-ignore", metavar="=REASON", help="write suppression comments for the findings (reason optional, after '=')")
+    group.add_argument("--add-ignore", metavar="REASON", help="write suppression comments; alone, or --add-ignore=REASON")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from streamlint.commands.parser import Parser
 
 
-def main(words: list[str]) -> int:
-    """Hold the CUDA model against this machine's GPU."""
-    from streamlint.litmus.command import add_arguments, run
+def build_parser() -> Parser:
+    """The parser of ``litmus``."""
+    from streamlint.litmus.command import add_arguments
 
     parser = Parser("litmus", "Run random CUDA programs on this machine's GPU and compare with what the CUDA model says.")
     add_arguments(parser)
-    return run(parser.read(words))
+    return parser
+
+
+def main(words: list[str]) -> int:
+    """Hold the CUDA model against this machine's GPU."""
+    from streamlint.litmus.command import run
+
+    return run(build_parser().read(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 from streamlint.errors import did_you_mean
@@ -11,8 +12,14 @@ from streamlint.errors import did_you_mean
 class Parser(argparse.ArgumentParser):
     """No abbreviations, options anywhere among the paths, one clear line for a mistake."""
 
-    def __init__(self, name: str, description: str) -> None:
-        super().__init__(prog=f"streamlint {name}", description=description, allow_abbrev=False)
+    def __init__(self, name: str, description: str, examples: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(
+            prog=f"streamlint {name}",
+            description=description,
+            epilog=_listed(examples),
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """The options of a command line; exits with 2 if there is a mistake."""
@@ -24,3 +31,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
+
+
+def _listed(examples: Sequence[tuple[str, str]]) -> str | None:
+    """Command lines and what they do, in two columns where both fit into 80."""
+    if not examples:
+        return None
+    room = max(len(command) for command, _ in examples)
+    wide = any(room + len(tells) > 76 for _, tells in examples)
+    rows = [f"  {command}\n      {tells}" if wide else f"  {command:<{room}}  {tells}" for command, tells in examples]
+    return "examples:\n" + "\n".join(rows)

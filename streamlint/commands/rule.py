@@ -12,14 +12,26 @@ from streamlint.report.pages import as_data, markdown
 from streamlint.report.terminal import Paint, wants_color
 from streamlint.rules import all_rules, code_of
 
+EXAMPLES = (
+    ("streamlint rule SL005", "a page"),
+    ("streamlint rule d2h-read-before-sync", "the same, by name"),
+    ("streamlint rule --all --output-format json", "all pages, for a program"),
+)
 
-def main(words: list[str]) -> int:
-    """Print the pages of rules."""
-    parser = Parser("rule", "Explain rules, with what was measured about them.")
+
+def build_parser() -> Parser:
+    """The parser of ``rule``."""
+    parser = Parser("rule", "Explain rules, with what was measured about them.", EXAMPLES)
     parser.add_argument("rules", nargs="*", metavar="RULE", help="codes or names")
     parser.add_argument("--all", action="store_true", help="all rules")
     parser.add_argument("--output-format", choices=("text", "markdown", "json"), default="text", help="default: text")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
+    return parser
+
+
+def main(words: list[str]) -> int:
+    """Print the pages of rules."""
+    parser = build_parser()
     options = parser.read(words)
     if not options.rules and not options.all:
         parser.error("name a rule, or --all")

@@ -1,0 +1,119 @@
+"""The published JSON Schemas, made from the code: of the configuration, and of the findings.
+
+``python -m streamlint.schema configuration`` prints one; ``docs/schemas/`` holds them, and a test keeps them current.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS
+from streamlint.findings import Category, Severity
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+TELLS = {
+    "select": "The rules to run: codes, names, prefixes of codes, or ALL.",
+    "ignore": "Rules not to run.",
+    "extend-select": "Rules to run besides those that are on.",
+    "extend-ignore": "Rules not to run, besides those that are off.",
+    "per-file-ignores": "Rules not to run on the files that a pattern matches; '!' before a pattern turns it round.",
+    "exclude": "Patterns of what is left out, instead of the default ones.",
+    "extend-exclude": "Patterns of what is left out besides.",
+    "include": "Patterns of the files that are read when they are found under a folder.",
+    "respect-gitignore": "Whether files that git ignores are left out.",
+    "require-reasons": "Whether a suppression comment without a reason hides nothing.",
+    "preview": "Whether to run preview rules, and rules in their wider form.",
+    "baseline": "A file of findings that are known and not told again.",
+    "cache-dir": "Where the cache lies.",
+    "default-stream": "What stream 0 is in C++: as the build files say, the legacy default stream, or the thread's own.",
+    "target-device": "Whether an unknown device may be a CUDA device, or is one.",
+    "hidden-sync": "Which loops are looked at for hidden synchronization.",
+    "output-format": "How findings are shown.",
+    "models": "Rows that say what functions of your own do; docs/models.md tells how they are written.",
+    "extend": "A configuration file that this one begins with.",
+}
+
+
+def configuration() -> dict[str, Any]:
+    """Of ``[tool.streamlint]`` and ``streamlint.toml``."""
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint",
+        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {key: {"description": TELLS[key], **_value(key)} for key in KEYS},
+    }
+
+
+def _value(key: str) -> dict[str, Any]:
+    words = {"type": "array", "items": {"type": "string"}}
+    if key in SELECTORS or key in GLOBS:
+        return words
+    if key in FLAGS:
+        return {"type": "boolean"}
+    if key in WORDS:
+        return {"enum": list(WORDS[key])}
+    if key in PATHS or key == "extend":
+        return {"type": "string"}
+    return (
+        {"type": "object", "additionalProperties": words} if key == "per-file-ignores" else {"type": "array", "items": {"type": "object"}}
+    )
+
+
+def findings() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint check``."""
+    point = _closed(row={"type": "integer", "minimum": 1}, column={"type": "integer", "minimum": 1})
+    text = {"type": "string"}
+    place = {"filename": text, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
+    evidence = _closed(
+        verdict={"enum": ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]},
+        level={"enum": ["rule", "facts"]},
+        platform=text,
+        date=text,
+        summary=text,
+    )
+    finding = _closed(
+        code={"type": "string", "pattern": r"^SL\d{3}$"},
+        name=text,
+        category={"enum": [category.value for category in Category]},
+        severity={"enum": [severity.value for severity in Severity]},
+        message=text,
+        **place,
+        trail={"type": "array", "items": _closed(message=text, **place)},
+        help=text,
+        fix={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/fix"}]},
+        facts={"type": "object"},
+        related={"type": "array", "items": text},
+        evidence={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/evidence"}]},
+        url={"type": "string", "format": "uri"},
+        fingerprint=text,
+    )
+    edits = {"type": "array", "items": _closed(content=text, **place), "minItems": 1}
+    fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint findings, version 1",
+        "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
+        "type": "array",
+        "items": {"$ref": "#/definitions/finding"},
+        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence},
+    }
+
+
+def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
+
+
+SCHEMAS = {"configuration": configuration, "findings": findings}
+
+
+def text_of(name: str) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(SCHEMAS[name](), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text_of(sys.argv[1]))

@@ -1,0 +1,118 @@
+"""What the command line tells about itself: help, completion, schemas; and the library beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamlint
+from streamlint import cli, schema
+from streamlint.commands import check_options, rule
+from streamlint.config import KEYS
+
+ROOT = Path(__file__).parents[2]
+STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n'
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.COMMANDS)], ids=" ".join)
+def test_help(run, command):
+    done = run(*command, "--help", env={**os.environ, "COLUMNS": "80"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: streamlint")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("examples", "name"), [(check_options.EXAMPLES, "check"), (rule.EXAMPLES, "rule")])
+def test_examples_are_command_lines(examples, name):
+    build = {"check": check_options.build_parser, "rule": rule.build_parser}[name]
+    for command, _ in examples:
+        words = shlex.split(command.rpartition("| ")[2])
+        assert words[:2] == ["streamlint", name]
+        build().read(words[2:])
+
+
+def test_the_module_is_the_command(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "streamlint", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"streamlint {streamlint.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(run, shell):
+    done = run("generate-shell-completion", shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(word in done.stdout for word in ("explain-silence", "litmus", "output-format"))
+
+
+def test_bash_completes(run, tmp_path):
+    (tmp_path / "script").write_text(run("generate-shell-completion", "bash").stdout)
+    ask = 'source ./script; COMP_WORDS=(streamlint check --expl); COMP_CWORD=2; _shtab_streamlint; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "--explain-silence\n"
+
+
+def test_completion_of_an_unknown_shell(run):
+    assert run("generate-shell-completion", "dos").returncode == 2
+
+
+# Schemas ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", schema.SCHEMAS)
+def test_published_schemas_are_current(name):
+    published = (ROOT / "docs" / "schemas" / f"{name}.json").read_text()
+    assert published == schema.text_of(name), f"write it anew: python -m streamlint.schema {name} > docs/schemas/{name}.json"
+
+
+def test_each_key_is_described():
+    assert set(schema.TELLS) == set(KEYS)
+
+
+def test_what_is_written_fits_the_schema_of_findings(run, tmp_path):
+    import jsonschema
+
+    (tmp_path / "a.py").write_text(STALL)
+    (tmp_path / "b.py").write_text("import torch\ns = torch.cuda.Stream(\n")
+    rows = json.loads(run("check", "--output-format", "json").stdout)
+    assert [row["code"] for row in rows] == ["SL001", "SL000"]
+    jsonschema.validate(rows, schema.findings())
+
+
+@pytest.mark.parametrize(
+    ("table", "valid"), [({"select": ["SL001"], "preview": True}, True), ({"selct": []}, False), ({"hidden-sync": "x"}, False)]
+)
+def test_the_schema_of_the_configuration(table, valid):
+    import jsonschema
+
+    errors = list(jsonschema.Draft7Validator(schema.configuration()).iter_errors(table))
+    assert (not errors) is valid
+
+
+# The library ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_library(tmp_path):
+    (tmp_path / "a.py").write_text(STALL)
+    report = streamlint.lint([tmp_path], streamlint.Settings.of(select=["unpinned-non-blocking"]))
+    assert isinstance(report, streamlint.Report)
+    assert [(found.code, found.span.row, bool(found.fingerprint)) for found in report.findings] == [("SL001", 6, True)]
+    assert (ROOT / "streamlint" / "py.typed").is_file()
+
+
+def test_the_library_raises_what_the_command_line_prints(tmp_path):
+    with pytest.raises(streamlint.StreamlintError, match="no such file or folder"):
+        streamlint.lint([tmp_path / "missing.py"])
+    with pytest.raises(streamlint.StreamlintError, match="did you mean 'select'"):
+        streamlint.Settings.of(selct=["SL001"])
+
+
+def test_the_version_needs_no_heavy_import():
+    heavy = ("libcst", "tree_sitter", "argparse", "json", "shtab", "watchfiles", "pathspec", "dataclasses")
+    ask = f"import sys; from streamlint import cli; cli.main(['--version']); print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-S", "-c", ask], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.stdout.splitlines()[1:] == ["[]"]
