@@ -82,6 +82,7 @@ class Context:
     teardown: bool = False
     handles_error: bool = False  # in an except/catch block
     beside: Beside | None = None  # the thread, process or worker that runs the operation; None for the path's own
+    crossing: Span | None = None  # the call in Python that entered the C++ in progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -548,6 +548,7 @@ class Module:
     globals: list[Declare] = field(default_factory=list)  # C++: variables of file or namespace scope
     problems: list[tuple[Position, str]] = field(default_factory=list)  # what could not be read, with its place
     inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
+    bound: frozenset[str] = frozenset()  # C++ in a Python string: the functions that `load_inline` makes known to Python
     dialect: str = ""  # "cython" where it was translated from it
     c_names: dict[str, str] = field(default_factory=dict)  # Cython: names that `cdef extern` brings from C++, as they are spelled there
 

@@ -19,6 +19,8 @@ _KEPT = re.compile(
     r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*"
     r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)"
 )
+_NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
+_OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
 _MOST_HEADERS = 400  # for one run
 
@@ -29,11 +31,14 @@ class Seams:
 
     joining: dict[Options, list[Source]] = field(default_factory=dict)
     skipped: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+    python: list[Found] = field(default_factory=list)  # what was passed over of Python
     taken: set[str] = field(default_factory=set)
 
     def skip(self, file: Found) -> None:
         """A file that nothing in it asks for: it may be included by one that counts."""
-        if file.language != "python":
+        if file.language == "python":
+            self.python.append(file)
+        else:
             self.skipped[file.path.replace("\\", "/").rpartition("/")[2]].append(file)
 
     def join(self, options: Options, source: Source) -> None:
@@ -41,16 +46,37 @@ class Seams:
 
     def completed(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
         """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it."""
-        yield from _imported([s for s in self.joining.get(options, []) if s.language == "python"], sources)
+        python = [s for s in self.joining.get(options, []) if s.language == "python"]
+        callers: list[Source] = []
+        if any(source.language != "python" for source in sources):
+            callers = [s for s in python if _NATIVE.search(s.text)]
+            yield from callers
+        yield from _imported([s for s in python if s not in callers], sources)
         if all(source.language == "python" for source in sources):
             return
         joining = [source for source in self.joining.get(options, []) if source.language != "python"]
         yield from joining
+        yield from self._calling([*joining, *sources])
         waiting = [*joining, *(source for source in sources if is_seam(source))]
         while waiting and len(self.taken) < _MOST_HEADERS:
             for found in self._included(waiting.pop()):
                 yield found
                 waiting.append(found)
+
+    def _calling(self, sources: list[Source]) -> Iterator[Source]:
+        """The Python files that import a module which C++ opens by name."""
+        opened = (match for source in sources if source.language == "cuda" for match in _OPENED.findall(source.text))
+        names = {name for match in opened for name in match if name and name != "TORCH_EXTENSION_NAME"}
+        if not names or not self.python:
+            return
+        imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n#]*\b(?:{'|'.join(sorted(names))})\b", re.MULTILINE)
+        for file in self.python:
+            try:
+                text, _ = decode(read_bytes(file.path), file.language)
+            except Unreadable:
+                continue
+            if imports.search(text):
+                yield Source(file.path, text, file.language)
 
     def _included(self, source: Source) -> Iterator[Source]:
         for name in _INCLUDE.findall(source.text):

@@ -108,12 +108,37 @@ class ImplicitDefaultStream(Check):
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         """A race of which one side is on the default stream by a caller's choice: the choice is its cause."""
-        if not path.facts.file.is_cuda or conflict.missing != "stream-wait":
+        if conflict.missing != "stream-wait":
+            return
+        if not path.facts.file.is_cuda:
+            yield from self._from_python(conflict, path)
             return
         for operation in (conflict.first, conflict.second):
             if isinstance(operation, Launch | Copy) and operation.stream is not None and operation.stream.chosen != operation.span:
                 for finding in self.on_operation(operation, path):
                     yield replace(finding, pairs=((conflict.first.span, conflict.second.span),))
+
+    def _from_python(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
+        """Python calls C++ whose work goes to the default stream: by its own choice, or because it is given null."""
+        for operation, other in ((conflict.first, conflict.second), (conflict.second, conflict.first)):
+            if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":
+                continue
+            beside = other.stream if isinstance(other, Launch | Copy) else None
+            if beside is None or beside.kind != "created" or operation.stream.how not in _CHOICES or operation.context.crossing is None:
+                continue
+            if operation.context.setup or operation.context.callback is not None or self._ordered_on_purpose(path):
+                continue
+            steps = tuple(Step(f"the other access is on a stream of its own: {step.message}", step.span) for step in beside.trail[:1])
+            yield self.finding(
+                operation,
+                self._message(operation, race=True),
+                span=operation.stream.chosen or operation.span,
+                category=Category.RACE,
+                trail=(*steps, *self._trail(operation, "")),
+                help="pass the stream that Python's work is on, as an integer (`stream.cuda_stream`, `stream.ptr`), and launch on it",
+                conflict=conflict,
+                facts={"stream": "null", "api": operation.api},
+            )
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """A current stream that was asked for once: as stale as none."""

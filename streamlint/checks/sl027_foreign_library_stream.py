@@ -9,6 +9,7 @@ from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Work
 
+_NULL = frozenset({"omitted", "literal", "handle", "policy", "default"})  # the stream is nobody's: SL002
 _NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
 
 
@@ -58,13 +59,18 @@ class ForeignLibraryStream(Check):
     name = "foreign-library-stream"
     category = Category.RACE
     default = "on"
-    needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack"), ("tream",)),)
+    needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<"), ("tream",)),)
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second
         if conflict.missing != "stream-wait" or not isinstance(first, Work) or not isinstance(second, Work) or conflict.buffer is None:
             return
-        if first.api == second.api or not {first.api, second.api} <= _NAMES.keys() or not (_in_view(first) and _in_view(second)):
+        if not (_in_view(first) and _in_view(second)):
+            return
+        if first.context.crossing is not None or second.context.crossing is not None:
+            yield from self._in_cpp(conflict, first, second)
+            return
+        if first.api == second.api or not {first.api, second.api} <= _NAMES.keys():
             return
         # Whose memory it is stays at home; the other library came to it.
         foreign, other = (first, second) if conflict.buffer.storage.library == second.api else (second, first)
@@ -75,6 +81,23 @@ class ForeignLibraryStream(Check):
             help=_help(foreign),
             conflict=conflict,
             facts={"libraries": sorted({first.api, second.api})},
+        )
+
+    def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
+        """Python hands C++ the memory of one library and the stream of another."""
+        foreign, other = (first, second) if first.context.crossing is not None else (second, first)
+        library = foreign.stream.library if foreign.stream is not None and foreign.stream.how not in _NULL else ""
+        place = foreign.context.crossing
+        if place is None or other.api not in _NAMES or library not in _NAMES or library == other.api:
+            return
+        yield self.finding(
+            foreign,
+            f"is given {_NAMES[library]}'s stream for memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
+            span=place,
+            trail=(*self._trail(foreign, other, conflict), Step("the work is here", foreign.span)),
+            help=f"hand over the stream that {_NAMES[other.api]} works on, or make {_NAMES[library]}'s stream wait for it",
+            conflict=conflict,
+            facts={"libraries": sorted({library, other.api})},
         )
 
     def _trail(self, foreign: Work, other: Work, conflict: Conflict) -> tuple[Step, ...]:

@@ -60,6 +60,11 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
 
 
 def _of_instance(run: Run, value: Instance, name: str, node: p.Attr) -> Value:
+    if value.file.is_cuda and not run.file.is_cuda:
+        from streamlint.interpreter.crossing import is_foreign, member_of
+
+        if is_foreign(run, value):
+            return member_of(run, value, name)
     found = member(run, value, name)
     if found is not None:
         if value.memory is not None and not isinstance(found, FunctionValue):
@@ -191,6 +196,8 @@ def _member_of_pointer(run: Run, value: Buffer, name: str, node: p.Attr) -> Valu
     row = run.file.models.method(value.type, name, "::")
     if row is not None:
         return Method(value, name, row)
+    if (held := run.file.models.member(value.type, name, "::")) is not None:
+        return modelled_attribute(run, value, held, name)
     if value.type != "pointer":
         return Method(value, name)
     _read_member(run, value, node)

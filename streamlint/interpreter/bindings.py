@@ -24,6 +24,7 @@ from streamlint.interpreter.values import ClassValue, Environment, FunctionValue
 from streamlint.operations import Holding
 
 _LIBRARIES = ("pybind11", "nanobind", "PYBIND11_", "NB_MODULE", "torch/extension.h", "py::", "nb::")
+_OPERATORS = ("TORCH_LIBRARY", "torch::Library")
 _RELEASE = "gil_scoped_release"
 
 
@@ -35,6 +36,7 @@ class Binding:
     within: p.Function
     receiver: p.Type
     thunk: p.Function  # stands for the call alone
+    effect: str = "bind"  # ``operator`` where PyTorch's dispatcher calls it, and lets the GIL go
 
     @property
     def is_constructor(self) -> bool:
@@ -44,26 +46,27 @@ class Binding:
 # --- finding them ---------------------------------------------------------------------------------------------------------------------
 
 
-def bindings_of(file: File) -> Iterator[Binding]:
-    """The bindings that a file makes, in order."""
-    if not file.is_cuda or not any(word in file.module.text for word in _LIBRARIES):
+def bindings_of(file: File, effect: str = "bind") -> Iterator[Binding]:
+    """The bindings that a file makes, in order; with ``operator``, what it registers with PyTorch's dispatcher."""
+    words = _LIBRARIES if effect == "bind" else _OPERATORS
+    if not file.is_cuda or not any(word in file.module.text for word in words):
         return
     for function, _ in p.functions_of(file.module):
         if function.space == "host" and not is_declaration(function):
-            yield from _in_function(file, function)
+            yield from _in_function(file, function, effect)
 
 
-def _in_function(file: File, function: p.Function) -> Iterator[Binding]:
+def _in_function(file: File, function: p.Function, effect: str) -> Iterator[Binding]:
     found = []
     for node in p.walk(function):
-        if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name.startswith("def"):
+        if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name.startswith(("def", "impl")):
             receiver = _type_of(file, function, node.function.value)
             row = file.models.method(receiver.name, node.function.name, "::") if receiver is not None else None
-            if receiver is not None and row is not None and row.effect == "bind":
+            if receiver is not None and row is not None and row.effect == effect:
                 at = (*node.name_at[:2], *node.at[2:])
                 body: p.Body = [p.ExprStatement(arg.value, at=at) for arg in node.args]
                 thunk = p.Function(function.name, function.qualname, function.params, body, at=at)
-                found.append(Binding(node, function, receiver, thunk))
+                found.append(Binding(node, function, receiver, thunk, effect))
     yield from sorted(found, key=lambda b: b.call.name_at)
 
 
@@ -149,8 +152,7 @@ def run_binding(run: Run, file: File, binding: Binding) -> None:
     from streamlint.interpreter.roots import parameters
 
     environment = Environment(parameters(run, binding.within, file))
-    span = run.span(binding.call.name_at)
-    holding = Holding("binding", span)
+    holding = Holding("binding", run.span(binding.call.name_at))
     with run.entered(Frame(None, file, environment, qualname=binding.within.qualname), None), contextlib.suppress(Signal):
         _declare_locals(run, binding)
         for arg in binding.call.args:
@@ -162,6 +164,23 @@ def run_binding(run: Run, file: File, binding: Binding) -> None:
                 value = _callable(run, node.value)
                 if value is not None:
                     _call_bound(run, value, holding)
+
+
+def callables(run: Run, file: File, binding: Binding) -> list[FunctionValue]:
+    """The functions that a binding makes known, in order: one, or the getter and the setter of a property."""
+    from streamlint.interpreter.roots import parameters
+
+    environment = Environment(parameters(run, binding.within, file))
+    found: list[FunctionValue] = []
+    with run.entered(Frame(None, file, environment, qualname=binding.within.qualname), None), contextlib.suppress(Signal):
+        _declare_locals(run, binding)
+        first = binding.call.args[0].value if binding.call.args else None
+        args = first.args if isinstance(first, p.Call) and _is_init(first) else binding.call.args[1:]
+        for arg in args:
+            value = _callable(run, arg.value)
+            if value is not None:
+                found.append(value)
+    return found
 
 
 def _declare_locals(run: Run, binding: Binding) -> None:

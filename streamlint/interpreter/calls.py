@@ -8,6 +8,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_argum
 from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.bodies import call_function, call_method
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
+from streamlint.interpreter.crossing import Bound, call_bound, linked
 from streamlint.interpreter.declarations import construct, library_object
 from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
@@ -77,6 +78,8 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
         return _call_library(run, callee, arguments, site)
     if isinstance(callee, Method):
         return _call_method_value(run, callee, arguments, site)
+    if isinstance(callee, Bound):
+        return call_bound(run, callee, arguments, site)
     if isinstance(callee, KernelConfig):
         return numba_launch(run, callee, arguments, site)
     if isinstance(callee, Instance):
@@ -88,6 +91,8 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
 
 def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: CallSite) -> Value:
     name = _library_name(run, callee.name)
+    if (bound := linked(run, name)) is not None:
+        return call_bound(run, bound, arguments, site)
     if run.file.is_cuda and name.rpartition("::")[2] in ("make_unique", "make_shared"):
         return _make_smart(run, name, arguments, site)
     if not run.file.is_cuda and (builtin := BUILTINS.get(name)) is not None:

@@ -10,6 +10,7 @@ from streamlint.interpreter.assignment import unpack
 from streamlint.interpreter.containers import array, container
 from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, class_of, is_container, type_row
 from streamlint.interpreter.effects import apply, buffer_of
+from streamlint.interpreter.effects.streams import foreign_stream, holder_of
 from streamlint.interpreter.foreign import typed_value
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -119,9 +120,11 @@ def cast_to(run: Run, value: Value, kind: Type) -> Value:
     if isinstance(value, Const) and value.value in (None, 0):
         row = type_row(run, kind)
         if row is not None and row.kind == "stream" and not kind.pointers:
-            return Stream("null", "null", None, row.library, kind.name, chosen=value.origin)
+            return Stream("null", "null", None, row.library, kind.name, chosen=value.origin, how="literal" if value.origin else "")
         return value
     if isinstance(value, Opaque) and value.buffer is None and not value.type:
+        if holder_of(value.term) != value.term and (row := type_row(run, kind)) is not None and row.kind == "stream":
+            return foreign_stream(run, value, holder_of(value.term))
         made = typed_value(run, kind, value.term)
         if made is not None and not isinstance(made, Opaque):
             return run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)

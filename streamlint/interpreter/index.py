@@ -35,6 +35,7 @@ from streamlint.program import (
 )
 
 if TYPE_CHECKING:
+    from streamlint.interpreter.exports import Exports
     from streamlint.interpreter.handles import Handles
     from streamlint.interpreter.linking import Linker
     from streamlint.interpreter.relevance import Relevance
@@ -133,7 +134,7 @@ class File:
         if self._called_by_python is None:
             from streamlint.interpreter.bindings import called_by_python
 
-            self._called_by_python = called_by_python(self) if self.is_cuda else frozenset()
+            self._called_by_python = called_by_python(self) | self.module.bound if self.is_cuda else frozenset()
         return self._called_by_python
 
     def leaves_unbound(self, handle: Expression | None) -> bool:
@@ -252,6 +253,20 @@ class Program:
     _includers: dict[int, list[File]] | None = None
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
+    _exports: Exports | None = None
+
+    @property
+    def exports(self) -> Exports:
+        """What the C++ at hand makes known to Python."""
+        if self._exports is None:
+            from streamlint.interpreter.exports import Exports
+
+            self._exports = Exports(self)
+        return self._exports
+
+    def adopt(self, function: Function, file: File) -> None:
+        """A function that stands for a piece of a file belongs to it."""
+        self._owners[id(function)] = file
 
     def with_body(self, value: FunctionValue) -> FunctionValue:
         """A function that is only declared where it was found: with its body, if one file at hand defines it."""
@@ -399,6 +414,8 @@ def _index_globals(body: list[Statement], into: dict[str, list[Statement]]) -> N
     for statement in body:
         if isinstance(statement, Assign):
             for target in statement.targets:
+                if isinstance(target, Attr):
+                    continue  # ``lib.fill.argtypes = …``: the name stays what it is
                 for node in walk(target):
                     if isinstance(node, Name):
                         into.setdefault(node.id, []).append(statement)

@@ -183,6 +183,8 @@ class Machine:
             first_writes = any(earlier is other for other in storage.writes)
             if not (earlier.sure if first_writes else access.sure) or not parts_meet(earlier.part, access.part):
                 continue
+            if isinstance(earlier.operation, Alloc) and access.operation.context.crossing is not None:
+                continue  # C++ that Python calls: nothing is said of recycled blocks, and it must not hide what is
             self.conflicts.append(Conflict(earlier.operation, access.operation, "stream-wait", 0, first_writes, buffer))
             # What follows on this stream is a consequence: one finding a pair.
             self.clocks.wait(access.stamp.stream, {earlier.stamp.stream: earlier.stamp.tick})

@@ -173,7 +173,9 @@ class Relevance:
                 for function, definition in p.functions_of(file.module):
                     for called in _names_of(function, definition):
                         self._methods.setdefault(called, []).append(function)
-        return self._methods.get(name, ())
+        found = self._methods.get(name, ())
+        exports = self.file.program.exports
+        return [*found, *exports.functions_named(name)] if not self.file.is_cuda and exports.seen_from(self.file) else found
 
     def _reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""

@@ -81,6 +81,14 @@ class Models:
     _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _packages: frozenset[str] | None = None
+    _heads: frozenset[str] | None = None
+
+    def is_known(self, package: str) -> bool:
+        """Whether any row is about a package, by the first part of its name."""
+        if self._heads is None:
+            names = (*self.types, *self.calls, *self.attributes, *(text for text, _, _ in self._patterns))
+            self._heads = frozenset(name.partition(".")[0] for name in names)
+        return package in self._heads
 
     @property
     def packages(self) -> frozenset[str]:

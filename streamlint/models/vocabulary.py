@@ -329,6 +329,13 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"part": "word drop|take|back", "scope": "bool", "type": "text"},
     ),
     "bind": ("a method of a module or class that makes functions known to Python, which calls them with the GIL held", {}),
+    "operator": ("a method that makes functions known to PyTorch's dispatcher, which lets the GIL go around them", {}),
+    "extension": (
+        "C++ as a Python module: compiled from sources (source), from strings (inline), or a shared library whose functions are called by "
+        "their symbols: its calls let the GIL go (symbols), or hold it (held). memory: the address of an argument's memory",
+        {"part": "word source|inline|symbols|held|memory"},
+    ),
+    "unpack": ("Python's arguments are given to C variables from this position on (PyArg_ParseTuple)", {"of": "selector", "from": "text"}),
     "exit": ("does not return", {}),
     "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),
 }

@@ -89,3 +89,28 @@ def test_python_that_keeps_nothing_is_not_read(tmp_path: Path) -> None:
 def test_a_string_that_names_the_device_makes_a_file_count(tmp_path: Path) -> None:
     relevant, _ = lint(tmp_path, one_dot_py='x = y.to("cuda")\n', two_dot_py="x = y.to('cuda:0')\n", three_dot_py='x = y.to("cpu")\n')
     assert relevant == 2
+
+
+NAMED = """#include <cuda_runtime.h>
+#include <pybind11/pybind11.h>
+
+void fetch(uintptr_t host, uintptr_t source, size_t bytes, uintptr_t stream) {
+  cudaMemcpyAsync((void*)host, (void*)source, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream);
+}
+PYBIND11_MODULE(_fetcher, m) { m.def("fetch", &fetch); }
+"""
+CALLER = """from package import _fetcher
+
+def early(host, source, stream):
+    _fetcher.fetch(host, source, 64, stream)
+"""
+
+
+def test_python_that_imports_what_cpp_opens(tmp_path: Path) -> None:
+    assert lint(tmp_path, fetcher_dot_cpp=NAMED, caller_dot_py=CALLER, other_dot_py="import _fetchers\n") == (2, [])
+
+
+def test_python_that_opens_a_library_beside_cpp(tmp_path: Path) -> None:
+    caller = "import ctypes\n\nlib = ctypes.CDLL('libfetch.so')\n"
+    assert lint(tmp_path, caller_dot_py=caller) == (0, [])
+    assert lint(tmp_path, fetcher_dot_cpp=NAMED, caller_dot_py=caller) == (2, [])

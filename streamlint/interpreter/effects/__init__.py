@@ -197,6 +197,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
         host,
         launches,
         memory,
+        natives,
         streams,
         threads,
         transfers,
@@ -206,7 +207,7 @@ def _effects() -> dict[str, Callable[[Call], Value]]:
     )
 
     modules = (
-        *(callbacks, captures, channels, collectives, copies, devices, factories, gil, host, launches, memory),
+        *(callbacks, captures, channels, collectives, copies, devices, factories, gil, host, launches, memory, natives),
         *(streams, threads, transfers, views, work, workers),
     )
     return {name: action for module in modules for name, action in module.EFFECTS.items()}

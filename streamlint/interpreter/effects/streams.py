@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -54,8 +55,16 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
         return _stream_member(run, value)
     if isinstance(value, Opaque):
         library = "torch" if not run.file.is_cuda and family(call.library) == "torch" else ""
-        return _config_stream(call, value) or foreign_stream(run, value, value.term, library)
+        return _config_stream(call, value) or foreign_stream(run, value, holder_of(value.term), library)
     return None
+
+
+_ADDRESS = re.compile(r"\.(?:cuda_stream|ptr|handle|value)\Z")
+
+
+def holder_of(term: str) -> str:
+    """A stream from out of view is the same one as its address: ``stream.cuda_stream``, ``stream.ptr``."""
+    return _ADDRESS.sub("", term)
 
 
 def _config_stream(call: Call, config: Opaque) -> Stream | None:
