@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from streamlint import models
 from streamlint.findings import Finding, Problem, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
+
+if TYPE_CHECKING:
+    from streamlint.frontends.cuda_headers import Headers
+    from streamlint.program import Module
 
 
 def analyse(sources: Sequence[Source], options: Options, jobs: int = 1) -> Report:
@@ -33,8 +37,9 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
 
     report = Report(files=len(sources))
     program, start = Program(), time.perf_counter()
+    headers = headers_of(sources)
     for source in sources:
-        lower(source, options, program, report)
+        lower(source, options, program, report, headers)
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     analysis = Analysis(program, options)
@@ -50,19 +55,23 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
     return report
 
 
-def lower(source: Source, options: Options, program: Any, report: Report) -> None:
-    """Add a source to a program; the report learns where it cannot be read."""
+def headers_of(sources: Iterable[Source]) -> Headers | None:
+    """The C++ sources, for those that include them."""
+    texts = {source.path: source.text for source in sources if source.language == "cuda"}
+    if not texts:
+        return None
+    from streamlint.frontends.cuda_headers import Headers
+
+    return Headers(texts)
+
+
+def lower(source: Source, options: Options, program: Any, report: Report, headers: Headers | None = None) -> None:
+    """Add a source to a program; the report learns where it cannot be read. ``headers`` hold the macros that C++ includes."""
     from streamlint.frontends import UnreadableSource
 
     language = source.language
     try:
-        if language == "cuda":
-            from streamlint.frontends.cuda import lower as to_module
-        elif language == "cython":
-            from streamlint.frontends.cython import lower as to_module
-        else:
-            from streamlint.frontends.python import lower as to_module
-        module = to_module(source.path, source.text)
+        module = _to_module(source, headers)
     except UnreadableSource as error:
         report.problems.append(Problem(source.path, error.message, error.row, error.column))
         return
@@ -73,6 +82,20 @@ def lower(source: Source, options: Options, program: Any, report: Report) -> Non
         module.inline = modules_in(module)
         for number, inner in enumerate(module.inline, 1):
             program.add(inner, _models("cuda", options), key=f"{source.path}#inline{number}")
+
+
+def _to_module(source: Source, headers: Headers | None) -> Module:
+    if source.language == "cuda":
+        from streamlint.frontends.cuda import lower as from_cuda
+
+        return from_cuda(source.path, source.text, headers)
+    if source.language == "cython":
+        from streamlint.frontends.cython import lower as from_cython
+
+        return from_cython(source.path, source.text)
+    from streamlint.frontends.python import lower as from_python
+
+    return from_python(source.path, source.text)
 
 
 def _models(language: str, options: Options) -> models.Models:

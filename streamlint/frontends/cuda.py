@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cuda_definitions import DefinitionReader
-from streamlint.frontends.cuda_macros import Expander
+from streamlint.frontends.cuda_macros import Definitions, Expander
 from streamlint.frontends.cuda_pieces import Piece, Pieces
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_preprocess import Preprocessed, preprocess, without_annotations
@@ -19,16 +19,21 @@ from streamlint.program import Defined, Module
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
+    from streamlint.frontends.cuda_headers import Headers
+
 
 _DEPTH = 6000
 
 
-def lower(path: str, text: str) -> Module:
-    """Lower one C++ or CUDA file. What could not be read is noted in ``problems``."""
+def lower(path: str, text: str, headers: Headers | None = None) -> Module:
+    """Lower one C++ or CUDA file, with macros of the headers at hand. What could not be read is noted in ``problems``."""
     if "\0" in text:
         raise UnreadableSource(1, 1, "this is not text")
-    source = preprocess(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
-    pieces = _expanded(source)
+    if text.startswith("\ufeff"):
+        source = preprocess(text.replace("\ufeff", " ", 1))
+    else:
+        source = headers.read(path, text) if headers else preprocess(text)
+    pieces = _expanded(source, headers.definitions(path, source) if headers else source.definitions)
     code, device_lambdas = without_annotations(pieces.text)
     # One byte a code point, so that the parser's offsets are ours; only strings hold other characters.
     encoded = code.encode("ascii", "replace")
@@ -42,9 +47,9 @@ def lower(path: str, text: str) -> Module:
     return module
 
 
-def _expanded(source: Preprocessed) -> Pieces:
+def _expanded(source: Preprocessed, definitions: Definitions) -> Pieces:
     try:
-        return Expander(source).run()
+        return Expander(source, definitions).run()
     except RecursionError:
         return Pieces([Piece(source.text, 0, None)])
 

@@ -46,7 +46,7 @@ def defined(name: str, macros: Mapping[str, str]) -> bool | None:
     """Whether ``name`` is defined when CUDA host code is compiled; ``macros`` are those of the file so far."""
     if _OTHER_VENDOR.fullmatch(name) or _NOT_DEFINED.fullmatch(name):
         return False
-    if name in macros or _DEFINED.fullmatch(name):
+    if name in macros or name in _NUMBERS or _DEFINED.fullmatch(name):
         return True
     return None
 

@@ -13,6 +13,9 @@ from streamlint.frontends import cuda_checks
 from streamlint.frontends.cuda_pieces import Piece, Pieces, Use
 from streamlint.frontends.cuda_preprocess import Macro, Preprocessed, masked
 
+Definitions = list[tuple[int, str, Macro | None]]
+"""Offset, name and macro; None where a name is undefined."""
+
 MAX_DEPTH = 6
 _BUDGET = 6_000_000
 
@@ -57,11 +60,11 @@ class Argument(NamedTuple):
 class Expander:
     """Expands the macros of one file."""
 
-    def __init__(self, source: Preprocessed) -> None:
+    def __init__(self, source: Preprocessed, definitions: Definitions) -> None:
         self.source = source
         self.macros: dict[str, Macro] = dict(PYTHON_MACROS)
-        self.pending = list(reversed(source.definitions))
-        names = {name for _, name, macro in source.definitions if macro and not _is_foreign(macro)}
+        self.pending = list(reversed(definitions))
+        names = {name for _, name, macro in definitions if macro and not _is_foreign(macro)}
         lower = sorted((name for name in names if len(name) == 1 or not name[0].isupper()), key=len, reverse=True)
         self.pattern = re.compile(r"\b(?:" + "|".join(["[A-Z]\\w+", *map(re.escape, lower)]) + r")\b")
         self.names = names

@@ -117,6 +117,9 @@ class _Directives:
             self.close(word, rest, match)
         elif self.live and word in ("define", "undef", "include"):
             self.keep(word, rest, match)
+        elif self.live and word == "error" and self.stack and self.stack[-1].taken is None:
+            # Nobody compiles a branch that stops the compiler.
+            self.stack[-1].taken, self.live = False, False
 
     def open(self, word: str, rest: str, match: re.Match[str]) -> None:
         value: bool | None = False

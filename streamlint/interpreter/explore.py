@@ -35,6 +35,7 @@ class Explorer:
     coverage: Coverage
     settings: Settings
     steps: int = 0
+    links: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
 
     def paths(self) -> Iterator[Run]:
@@ -57,13 +58,20 @@ class Explorer:
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if not forced:
                 likely = shown(run)
+            self.links.update((atom, decision.link) for atom, decision in run.decisions.items() if decision.link)
             # Two guesses are for what one of them made possible.
-            if not forced or (len(forced) < MOST_FLIPS and shown(run) != likely):
+            if not forced or shown(run) != likely:
                 worth = [decision for atom, decision in run.decisions.items() if atom not in forced and self._is_worth(run, decision)]
                 worth.sort(key=lambda decision: decision.setup)
-                waiting.extend({**forced, decision.atom: not decision.arm} for decision in worth)
+                further = [{**forced, decision.atom: not decision.arm} for decision in worth]
+                waiting.extend(decided for decided in further if self._guesses(decided) <= MOST_FLIPS)
         if waiting and count >= MOST_RUNS:
             self.coverage.over_budget += 1
+
+    def _guesses(self, forced: dict[str, bool]) -> int:
+        """How many choices were made: the conditions before an arm of `if … else if …` or of a `switch` are one with its own."""
+        before = {self.links.get(atom) for atom in forced}
+        return sum(atom not in before for atom in forced)
 
     def _is_worth(self, run: Run, decision: Decision) -> bool:
         """Whether the other arm of a decision can show anything new, in the body that this root is run for."""

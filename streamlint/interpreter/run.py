@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _AROUND = tuple(item.name for item in fields(Context))
 MAX_DEPTH = 6
+MAX_LAMBDAS = 12  # that are called in the bodies that hold them
 MAX_STEPS = 40_000
 
 
@@ -89,6 +90,7 @@ class Decision:
     span: Span
     worth: bool = True  # whether its other arm can show anything new
     orders: bool = False  # it is a query's answer: one of the two says that the device is done
+    link: str = ""  # the atom that was false right before: with it, this is one choice among several (`else if`, `case`)
     setup: bool = False  # of a constructor that made what the root was given: looked at last
     way: tuple[Place, ...] = ()  # the bodies in progress, where it was made before the root's own body began
 
@@ -174,6 +176,8 @@ class Run:
         self.machine = Machine()
         self.decisions: dict[str, Decision] = {}
         self.atoms: dict[str, bool] = {}
+        self.latest = ""  # the atom that was asked for last
+        self.link = ""  # the last atom of the conditions before this one in a chain of `else if` or `case`
         self.frames: list[Frame] = []
         self.stack: list[int] = []  # functions in progress, by identity
         self.context = Context()
@@ -301,7 +305,13 @@ class Run:
             del self.asleep[depth:]
 
     def can_enter(self, function: Function) -> bool:
-        return len(self.frames) <= MAX_DEPTH and id(function) not in self.stack
+        if id(function) in self.stack:
+            return False
+        if len(self.frames) <= MAX_DEPTH:
+            return True
+        # A lambda that its own body calls (dispatch macros nest them) is no step further away.
+        lambdas = sum(frame.function is not None and frame.function.is_lambda for frame in self.frames)
+        return lambdas <= MAX_LAMBDAS and len(self.frames) - lambdas <= MAX_DEPTH
 
     @contextlib.contextmanager
     def current_stream(self, stream: Stream | None, library: str) -> Iterator[None]:
@@ -345,11 +355,13 @@ class Run:
         negated = atom.startswith("not ")
         key = atom[4:] if negated else atom
         self.questions.add(key)
+        self.latest = key
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm
             way = tuple(Place(frame.function, frame.file, frame.call) for frame in self.frames) if self.in_prelude else ()
-            self.decisions[key] = Decision(key, arm, len(self.machine.operations), span, setup=self.context.setup, way=way)
+            index = len(self.machine.operations)
+            self.decisions[key] = Decision(key, arm, index, span, link=self.link, setup=self.context.setup, way=way)
             self.machine.guesses.append(key)
         return self.atoms[key] != negated
 

@@ -89,10 +89,12 @@ def _if(run: Run, node: p.If) -> None:
     if node.otherwise and not leaves(node.otherwise) and _only_other_matters(run, node):
         default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
+    run.latest = ""
     taken = holds(run, node.test, default, firm=then_leaves and not node.otherwise and any(isinstance(s, p.Raise) for s in node.then))
     run.asked = asked
     undecided = len(run.decisions) > before
     body = node.then if taken else node.otherwise
+    run.link = (run.latest or run.link) if not taken and len(body) == 1 and isinstance(body[0], p.If) else ""
     if undecided:
         _weigh(run, node, taken, before)
     guard = guard_of(run, node, taken) if body else None
@@ -191,9 +193,11 @@ def _run_handlers(run: Run, node: p.Try) -> None:
 
 def _switch(run: Run, node: p.Switch) -> None:
     subject = run.evaluate(node.subject)
+    run.link = ""
     for labels, body in node.cases:
         if labels and not any(_matches(run, subject, label) for label in labels):
             continue
+        run.link = ""
         with contextlib.suppress(BreakSignal):
             _run_arm(run, body)
         return
@@ -206,7 +210,9 @@ def _matches(run: Run, subject: Value, label: p.Expression) -> bool:
     known = compare("==", subject, value)
     if known is not None:
         return known
-    return run.decide(f"{subject.term} == {value.term}", True, run.node_span(label))
+    found = run.decide(f"{subject.term} == {value.term}", True, run.node_span(label))
+    run.link = run.latest
+    return found
 
 
 def _return(run: Run, node: p.Return) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,12 +91,15 @@ def _read(answer: Answer, found: Found) -> str | None:
 def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Found], jobs: int) -> None:
     options = replace(mine.settings.options(False), codes=frozenset())
     report, program = Report(), Program()
-    engine.lower(Source(mine.path, text, mine.language), options, program, report)
+    source, others = Source(mine.path, text, mine.language), list(_others(mine, found))
+    headers = engine.headers_of([source, *others])
+    engine.lower(source, options, program, report, headers)
     if report.problems:
         problem = report.problems[0]
         answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
         return
-    _lower_others(program, options, mine, found)
+    for other in others:
+        engine.lower(other, options, program, Report(), headers)
     parts = list(shared(Analysis(program, options).check, list(program.files), jobs))
     raw = [finding for part in parts for finding in part.findings]
     rows = places.statement_at(answer.row)
@@ -114,14 +117,14 @@ def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Fou
     dig(answer, Line(program, options, mine.path, rows, places))
 
 
-def _lower_others(program: Program, options: Options, mine: Found, found: list[Found]) -> None:
+def _others(mine: Found, found: list[Found]) -> Iterator[Source]:
     for other in found:
         if other is mine or other.settings is not mine.settings:
             continue
         try:
             data = read_bytes(other.path)
             if not is_generated(data, other) and relevant(other.language, other.settings.models)(data):
-                engine.lower(Source(other.path, decode(data, other.language)[0], other.language), options, program, Report())
+                yield Source(other.path, decode(data, other.language)[0], other.language)
         except Unreadable:
             continue
 
