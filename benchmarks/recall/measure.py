@@ -1,0 +1,381 @@
+"""Recall on real fixes: is the bug reported in a commit's parent, and is it silent in the commit?
+
+    python benchmarks/recall/measure.py MIRRORS [--only TEXT] [--to DIR] [--limit SECONDS] [--jobs N] [--missed FILE] [--json FILE]
+
+The fixes stand in fixes.toml, without code. MIRRORS holds clones with their history, bare or not, as OWNER/NAME, OWNER+NAME or NAME. Of
+each fix, the file in question is read out of the clone before and after, with what it includes or imports from the same repository, into
+a folder of its own, and linted with all rules and no configuration, within a time limit. Nothing of a repository is ever run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FIXES = Path(__file__).with_name("fixes.toml")
+DEPTHS = ("function", "file", "project", "no")
+DECIDABLE = DEPTHS[:3]
+NEAR = 5
+"""Lines between a finding, or a step of its trail, and the bug that it tells of."""
+STILL = 1
+"""Lines between a finding and the mended place for it to count as noise."""
+BESIDE = 40
+"""Files of the same repository that are put beside the one in question, at most."""
+PYTHON, NATIVE = {".py", ".pyx", ".pxd", ".pxi"}, {".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".inc", ".hu"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]*)\s+import\s+\(?([\w ,.*]+)|(?:c?import)\s+([\w., ]+))", re.MULTILINE)
+
+
+class RecallError(Exception):
+    """The recall cannot be measured; the message says why."""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A commit that repairs a stream bug, and where the bug stood and stands no more."""
+
+    repository: str
+    commit: str
+    date: str
+    path: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    rule: str
+    decidable: str
+    why: str
+    beside: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.repository}@{self.commit[:10]}:{self.path}"
+
+
+@dataclass(frozen=True)
+class Lint:
+    """The findings of one version, each with its places; or why there are none."""
+
+    findings: tuple[Mapping[str, Any], ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the linter said of a fix: of its bug before, and of the same place after."""
+
+    fix: Fix
+    found: bool = False
+    silent: bool = False
+    others: tuple[str, ...] = field(default=())
+    failure: str = ""
+
+
+def read_fixes(path: Path = FIXES) -> list[Fix]:
+    """The fixes, checked, in the order of the file."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8")).get("fix", [])
+    fixes = [_fix(table) for table in tables]
+    seen = [(fix.commit, fix.path, fix.before, fix.rule) for fix in fixes]
+    if twice := {key[0] for key in seen if seen.count(key) > 1}:
+        raise RecallError(f"{path.name}: a place stands there twice: {', '.join(sorted(twice))}")
+    return fixes
+
+
+def _fix(table: Mapping[str, Any]) -> Fix:
+    """One table of the file, checked."""
+    name = f"{table.get('repository', '?')} {str(table.get('commit', '?'))[:10]}"
+    try:
+        values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        fix = Fix(**values)
+    except TypeError as error:
+        raise RecallError(f"{FIXES.name}: {name}: {error}") from None
+    wrong = [
+        message
+        for message, bad in (
+            ("commit is no full SHA-1", not re.fullmatch(r"[0-9a-f]{40}", fix.commit)),
+            ("rule is no code", not re.fullmatch(r"SL\d{3}", fix.rule)),
+            (f"decidable is none of {', '.join(DEPTHS)}", fix.decidable not in DEPTHS),
+            ("date is no day", not re.fullmatch(r"\d{4}-\d\d-\d\d", fix.date)),
+            ("needs lines before and after", not fix.before or not fix.after),
+            ("needs a reason", not fix.why.strip()),
+        )
+        if bad
+    ]
+    if wrong:
+        raise RecallError(f"{FIXES.name}: {name}: {'; '.join(wrong)}")
+    return fix
+
+
+# What is read out of a clone
+
+
+class Clone:
+    """A repository's history at hand; files are read by revision, nothing is checked out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names = lru_cache(maxsize=4)(self._names)
+
+    def git(self, *words: str) -> bytes | None:
+        """What git prints, or None if it refuses."""
+        done = subprocess.run(["git", f"--git-dir={self.folder}", *words], capture_output=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+
+    def _names(self, revision: str) -> tuple[str, ...]:
+        """Paths of the revision's files that could be included or imported."""
+        listed = self.git("ls-tree", "-r", "--name-only", "-z", revision) or b""
+        names = (name.decode("utf-8", "replace") for name in listed.split(b"\0"))
+        return tuple(name for name in names if PurePosixPath(name).suffix in PYTHON | NATIVE)
+
+    def read(self, revision: str, path: str) -> bytes | None:
+        return self.git("show", f"{revision}:{path}")
+
+
+def clone_of(repository: str, mirrors: Path) -> Clone | None:
+    """The clone of a repository, wherever it stands under the folder."""
+    for name in (repository, repository.replace("/", "+"), repository.partition("/")[2]):
+        for inner in ("", "repo", "repo/.git", ".git"):
+            folder = mirrors / name / inner
+            if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
+                return Clone(folder)
+    return None
+
+
+def needed(clone: Clone, revision: str, fix: Fix) -> dict[str, bytes]:
+    """The file in question, what stands beside it, and what these include or import, nearest first."""
+    names = clone.names(revision)
+    files: dict[str, bytes] = {}
+    queue = [fix.path, *fix.beside]
+    while queue and len(files) <= BESIDE:
+        path = queue.pop(0)
+        if path in files or (text := clone.read(revision, path)) is None:
+            continue
+        files[path] = text
+        queue += [name for name in wanted(path, text.decode("utf-8", "replace"), names) if name not in files]
+    return files
+
+
+def wanted(path: str, text: str, names: Sequence[str]) -> Iterator[str]:
+    """Files of the repository that a file includes or imports."""
+    targets = included(text) if PurePosixPath(path).suffix in NATIVE else imported(path, text)
+    for target in targets:
+        matches = [name for name in names if name == target or name.endswith(f"/{target}")]
+        if matches:
+            yield max(matches, key=lambda name: (shared(name, path), -len(name)))
+
+
+def included(text: str) -> Iterator[str]:
+    for match in INCLUDE.finditer(text):
+        yield str(PurePosixPath(*(part for part in PurePosixPath(match[1]).parts if part not in (".", ".."))))
+
+
+def imported(path: str, text: str) -> Iterator[str]:
+    """Files that a module may come from: itself, or as a package."""
+    for match in IMPORT.finditer(text):
+        source, members, plain = match[1], match[2], match[3]
+        bases = [source] if source else [word.split()[0] for word in (plain or "").split(",") if word.strip()]
+        for base in bases:
+            module = anchored(path, base)
+            inner = [f"{module}/{word.split()[0]}" for word in (members or "").split(",") if word.strip()]
+            for stem in (*inner, module):
+                yield from (f"{stem}{ending}" for ending in (".py", "/__init__.py", ".pyx", ".pxd") if stem)
+
+
+def anchored(path: str, module: str) -> str:
+    """A module's path without its ending; a relative one from the file that imports it."""
+    level = len(module) - len(module.lstrip("."))
+    parts = [part for part in module.lstrip(".").split(".") if part]
+    if level:
+        parts = [*PurePosixPath(path).parts[:-level], *parts]
+    return "/".join(parts)
+
+
+def shared(one: str, other: str) -> int:
+    """How many leading folders two paths share."""
+    count = 0
+    for left, right in zip(PurePosixPath(one).parts[:-1], PurePosixPath(other).parts[:-1], strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+# What the linter says
+
+
+def lint(clone: Clone, revision: str, fix: Fix, folder: Path, limit: float) -> Lint:
+    """All findings on the file in question at a revision."""
+    files = needed(clone, revision, fix)
+    if fix.path not in files:
+        return Lint(failure=f"{fix.path} is not in {revision}")
+    for name, text in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text)
+    options = ["--select", "ALL", "--output-format", "json", "--no-cache", "--isolated", "--no-default-excludes", "--exit-zero", "--quiet"]
+    named = [name for name in (fix.path, *fix.beside) if name in files]
+    command = [sys.executable, "-m", "streamlint", "check", *named, *options]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False, env=environment())
+    except subprocess.TimeoutExpired:
+        return Lint(failure=f"more than {limit:g} s")
+    try:
+        return Lint(tuple(json.loads(done.stdout)))
+    except ValueError:
+        return Lint(failure=(done.stderr.strip().splitlines() or ["no output"])[-1])
+
+
+@lru_cache(maxsize=1)
+def environment() -> dict[str, str]:
+    """The environment of the linter: this checkout's streamlint, wherever it is run."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
+
+def places(finding: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """File and line of a finding, then those of its trail."""
+    for step in (finding, *finding["trail"]):
+        yield step["filename"], step["location"]["row"]
+
+
+def tells(finding: Mapping[str, Any], fix: Fix, folder: Path, near: int, lines: Iterable[int], trail: bool) -> bool:
+    """Whether a finding stands, or a step of its trail, at one of the lines of the file in question."""
+    ours = (folder / fix.path).resolve()
+    stands = list(places(finding))[: None if trail else 1]
+    return any((folder / name).resolve() == ours and abs(row - line) <= near for name, row in stands for line in lines)
+
+
+def judge(fix: Fix, mirrors: Path, scratch: Path, limit: float) -> Outcome:
+    """Lint both versions of a fix and compare."""
+    clone = clone_of(fix.repository, mirrors)
+    if clone is None:
+        return Outcome(fix, failure="no clone")
+    folders = [scratch / f"{fix.commit[:12]}-{fix.before[0]}" / version for version in ("before", "after")]
+    old = lint(clone, f"{fix.commit}^", fix, folders[0], limit)
+    new = lint(clone, fix.commit, fix, folders[1], limit)
+    if failure := old.failure or new.failure:
+        return Outcome(fix, failure=failure)
+    told = [finding for finding in old.findings if tells(finding, fix, folders[0], NEAR, fix.before, trail=True)]
+    noise = [finding for finding in new.findings if tells(finding, fix, folders[1], STILL, fix.after, trail=False)]
+    return Outcome(
+        fix,
+        found=any(finding["code"] == fix.rule for finding in told),
+        silent=not any(finding["code"] == fix.rule for finding in noise),
+        others=tuple(sorted({finding["code"] for finding in told} - {fix.rule})),
+    )
+
+
+# What is printed
+
+
+def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
+    """The Wilson interval of a share; nothing is known of a share of nothing."""
+    if not of:
+        return 0.0, 1.0
+    share, spread = hits / of, z * z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def rate(hits: int, of: int) -> str:
+    """A share with its interval, as a cell of a table."""
+    low, high = wilson(hits, of)
+    return f"{hits}/{of} {100 * hits / of:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" if of else "-"
+
+
+def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Per rule: rows, found of the decidable ones, found of all, silent after the repair, noise after it."""
+    yield f"{'rule':6} {'fixes':>5}  {'found, decidable':24} {'found, all':24} {'silent after':24} noise"
+    rules = sorted({outcome.fix.rule for outcome in outcomes})
+    for rule in [*rules, "all"]:
+        rows = [outcome for outcome in outcomes if rule in (outcome.fix.rule, "all")]
+        decidable = [outcome for outcome in rows if outcome.fix.decidable in DECIDABLE]
+        cells = (
+            rate(sum(outcome.found for outcome in decidable), len(decidable)),
+            rate(sum(outcome.found for outcome in rows), len(rows)),
+            rate(sum(outcome.silent for outcome in rows), len(rows)),
+        )
+        noisy = sum(not outcome.silent for outcome in rows)
+        yield f"{rule:6} {len(rows):5}  {cells[0]:24} {cells[1]:24} {cells[2]:24} {noisy}"
+    for depth in DEPTHS:
+        rows = [outcome for outcome in outcomes if outcome.fix.decidable == depth]
+        yield f"decidable: {depth:9} {rate(sum(outcome.found for outcome in rows), len(rows))}"
+
+
+def missed(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The bugs that were not reported, nearest first, each with the reason that is recorded."""
+    for outcome in sorted(outcomes, key=lambda one: DEPTHS.index(one.fix.decidable)):
+        if not outcome.found:
+            fix, lines = outcome.fix, ",".join(map(str, outcome.fix.before))
+            seen = f" (reported as {', '.join(outcome.others)})" if outcome.others else ""
+            yield f"{fix.rule} {fix.decidable:8} {fix.name}:{lines}{seen}: {fix.why}"
+
+
+def noisy(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The places that are still reported after their repair."""
+    for outcome in outcomes:
+        if not outcome.silent:
+            yield f"{outcome.fix.rule} {outcome.fix.name}:{','.join(map(str, outcome.fix.after))}"
+
+
+def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Everything, as lines."""
+    judged = [outcome for outcome in outcomes if not outcome.failure]
+    yield from table(judged)
+    for title, lines in (("missed", list(missed(judged))), ("noise after the repair", list(noisy(judged)))):
+        yield f"\n{title}: {len(lines)}"
+        yield from lines
+    if failed := [outcome for outcome in outcomes if outcome.failure]:
+        yield f"\nnot measured: {len(failed)}"
+        yield from (f"{outcome.fix.name}: {outcome.failure}" for outcome in failed)
+
+
+def measure(fixes: Sequence[Fix], mirrors: Path, scratch: Path, limit: float, jobs: int) -> list[Outcome]:
+    """The outcome of each fix, in their order."""
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda fix: judge(fix, mirrors, scratch, limit), fixes))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Recall on real fixes of stream bugs.")
+    parser.add_argument("mirrors", type=Path, metavar="MIRRORS", help="folder of clones")
+    parser.add_argument("--fixes", type=Path, default=FIXES, help="the record (default: fixes.toml beside this script)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="fixes whose repository, commit, path or rule holds the text")
+    parser.add_argument("--to", type=Path, metavar="DIR", help="keep the versions there (default: a folder that is removed)")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="for one version of a file")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--missed", type=Path, metavar="FILE", help="write the list of missed bugs there, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there, too")
+    options = parser.parse_args(words)
+    try:
+        fixes = [fix for fix in read_fixes(options.fixes) if options.only in f"{fix.repository}@{fix.commit}:{fix.path} {fix.rule}"]
+    except (RecallError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = measure(fixes, options.mirrors, options.to or Path(folder), options.limit, options.jobs)
+    print("\n".join(report(outcomes)))
+    if options.missed:
+        options.missed.write_text("".join(f"{line}\n" for line in missed(outcomes)), encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1), encoding="utf-8")
+    return 1 if any(outcome.failure for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
