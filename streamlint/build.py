@@ -8,30 +8,89 @@ import os
 import re
 from pathlib import Path
 
+from streamlint import build_cmake, build_python
+
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
-_PER_THREAD = re.compile(rb"CUDA_API_PER_THREAD_DEFAULT_STREAM|default-stream[\"',\s=]+per-thread")
+_ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
+_COMPILES = re.compile(r"CUDA|nvcc|\bcuda\b|\.cu\b")
 _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
 
 
-def asks_for_per_thread(text: str) -> bool:
-    """Whether a text (Python that compiles) names the option or the macro."""
-    return _PER_THREAD.search(_without_comments(text.encode("utf-8", "replace"))) is not None
+def default_stream_of_python(text: str, source: str) -> bool | None:
+    """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
+    try:
+        return build_python.said_of(text, source)
+    except (SyntaxError, ValueError, RecursionError):
+        return _says_plainly(text)
 
 
-def per_thread_default_stream(path: str) -> bool:
-    """Whether a build file in the folder of ``path`` or above it, up to the root of the repository, asks for per-thread default streams."""
-    folder = Path(path).parent
+@functools.lru_cache(maxsize=65536)
+def per_thread_default_stream(path: str) -> bool | None:
+    """Whether the build files at and above a source, up to the root of the repository, give it per-thread default streams.
+
+    False if what compiles it does not ask for them; None if nothing at hand compiles it, or if it hangs on an option.
+    """
+    source = Path(os.path.abspath(path))
+    folder, is_built, maybe = source.parent, False, False
     for _ in range(_MOST_FOLDERS):
         for commands in (_commands(folder), _commands(folder / "build")):
-            if (compiled := commands.get(os.path.abspath(path))) is not None:
+            if (compiled := commands.get(str(source))) is not None:
                 return compiled
-        if _says_per_thread(folder):
-            return True
+        for file, text in _build_files(folder):
+            said = _said_by(file, text, source)
+            if said:
+                return True
+            maybe = maybe or said is None
+            is_built = is_built or _COMPILES.search(text) is not None
         if (folder / ".git").exists() or folder.parent == folder:
-            return False
+            break
         folder = folder.parent
-    return False
+    return False if is_built and not maybe else None
+
+
+def _said_by(file: Path, text: str, source: Path) -> bool | None:
+    if "per-thread" not in text and "PER_THREAD" not in text:
+        return False
+    if file.name == "CMakeLists.txt" or file.suffix == ".cmake":
+        return build_cmake.said_of(text, file.parent, source)
+    if file.suffix == ".py":
+        return default_stream_of_python(text, str(source))
+    return _says_plainly(text)
+
+
+def _says_plainly(text: str) -> bool | None:
+    """What a build file of another kind says: the option in its text, None if only between ``ifdef`` and ``endif``."""
+    depth, answer = 0, False
+    for line in text.splitlines():
+        if re.match(r"\s*if(?:n?def|n?eq)\b", line):
+            depth += 1
+        elif re.match(r"\s*endif\b", line):
+            depth -= 1
+        elif build_cmake.PER_THREAD.search(line.split("#")[0] if not line.lstrip().startswith("#define") else ""):
+            if not depth:
+                return True
+            answer = True
+    return None if answer else False
+
+
+@functools.lru_cache(maxsize=4096)
+def _build_files(folder: Path) -> tuple[tuple[Path, str], ...]:
+    """The build files of a folder, with those of its ``cmake`` folder."""
+    try:
+        names = set(os.listdir(folder))
+        more = [Path("cmake", name) for name in sorted(os.listdir(folder / "cmake"))] if "cmake" in names else []
+    except OSError:
+        return ()
+    held = [Path(name) for name in (*_BUILD_FILES, *_ALSO_READ, *sorted(n for n in names if n.endswith(".cmake"))) if name in names]
+    found = []
+    for name in (*held, *(each for each in more if each.suffix == ".cmake")):
+        try:
+            with (folder / name).open("rb") as file:
+                found.append((folder / name, file.read(_MOST_BYTES).decode("utf-8", "replace")))
+        except OSError:
+            continue
+    return tuple(found)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -65,7 +124,7 @@ def _commands(folder: Path) -> dict[str, bool]:
         for entry in entries:
             command = entry.get("command") or " ".join(entry.get("arguments", ()))
             source = os.path.abspath(folder / entry.get("directory", "") / entry["file"])
-            found[source] = _PER_THREAD.search(command.encode()) is not None
+            found[source] = build_cmake.PER_THREAD.search(command) is not None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
     return found
@@ -116,18 +175,6 @@ def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
         (frozenset(re.split(r"[\s/\"]+", match[1])), match[2])
         for match in re.finditer(r"set_source_files_properties\s*\(([^()]*?)PROPERTIES[^()]*?\bLANGUAGE\s+\"?(CUDA|CXX)\b", text)
     )
-
-
-@functools.lru_cache(maxsize=4096)
-def _says_per_thread(folder: Path) -> bool:
-    for name in _BUILD_FILES:
-        try:
-            with (folder / name).open("rb") as file:
-                if _PER_THREAD.search(_without_comments(file.read(_MOST_BYTES))):
-                    return True
-        except OSError:
-            continue
-    return False
 
 
 def _without_comments(data: bytes) -> bytes:

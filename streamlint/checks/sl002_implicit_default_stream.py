@@ -98,7 +98,7 @@ class ImplicitDefaultStream(Check):
         race = self._is_race(operation, path)
         yield self.finding(
             operation,
-            self._message(operation, race),
+            self._message(operation, race) + path.facts.if_legacy,
             span=operation.stream.chosen or operation.span,
             category=Category.RACE if race else Category.STALL,
             trail=self._trail(operation, reason),

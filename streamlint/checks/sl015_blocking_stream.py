@@ -81,7 +81,8 @@ class BlockingStream(Check):
                 continue
             yield self.finding(
                 operation,
-                "the stream is a blocking one: work on the default stream waits for its kernels, and it waits for that work",
+                "the stream is a blocking one: work on the default stream waits for its kernels, and it waits for that work"
+                + path.facts.if_legacy,
                 span=stream.trail[0].span,
                 trail=(
                     Step("a kernel on the stream", launches[-1].span),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.build import asks_for_per_thread, build_root, per_thread_default_stream
+from streamlint.build import build_root, default_stream_of_python, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
@@ -57,11 +57,17 @@ class FileFacts:
     classes_with_streams: set[str] = field(default_factory=set)
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
+    stream_is_told: bool = True  # C++: whether settings or build files say which default stream it is built with
     wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
     threads_work: bool = False  # some function that is run on another thread makes CUDA calls
     handed: set[str] = field(default_factory=set)  # functions that are given to another thread
     measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
+
+    @property
+    def if_legacy(self) -> str:
+        """What a message says of the default stream where no build file tells which one it is."""
+        return "" if self.stream_is_told else ", if this is built with the legacy default stream"
 
     def is_private(self, made: Span) -> bool:
         """Whether only this file's code can use the stream that is made there, and none of it makes that stream wait."""
@@ -118,9 +124,8 @@ class FileFacts:
 def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     """Collect the facts of a file."""
     facts = FileFacts(file)
-    facts.per_thread = default_stream == "per-thread" or (
-        default_stream == "auto" and (per_thread_default_stream(file.path) or _built_per_thread(file))
-    )
+    said = default_stream == "per-thread" if default_stream != "auto" else _built_per_thread(file)
+    facts.per_thread, facts.stream_is_told = said is True, said is not None or not file.is_cuda
     facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
     _threads(facts)
     if not file.is_cuda:
@@ -134,14 +139,21 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     return facts
 
 
-def _built_per_thread(file: File) -> bool:
-    """Whether Python at hand that names a CUDA source (it may hold it, too) asks for per-thread default streams."""
+def _built_per_thread(file: File) -> bool | None:
+    """Whether the build gives a file per-thread default streams: build files beside it, and Python at hand that names it (or holds it)."""
+    said = per_thread_default_stream(file.path)
+    if said or not file.is_cuda:
+        return said
     name = file.path.rpartition("/")[2]
-    return file.is_cuda and any(
-        (name in other.module.text or other.path == file.path) and asks_for_per_thread(_code(other))
-        for other in file.program.files.values()
-        if not other.is_cuda and "per-thread" in other.module.text
-    )
+    for other in file.program.files.values():
+        if not other.is_cuda and "tream" in other.module.text and (name in other.module.text or other.path == file.path):
+            code = _code(other)
+            if "per-thread" in code or "PER_THREAD" in code:
+                asked = default_stream_of_python(code, file.path)
+                if asked:
+                    return True
+                said = None if asked is None else said
+    return said
 
 
 def _code(file: File) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamlint import program as p
-from streamlint.build import sources_built_with
+from streamlint.build import per_thread_default_stream, sources_built_with
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, dotted_name, walk_module
 from streamlint.interpreter.per_thread import MACRO, working_macro
@@ -73,6 +73,8 @@ def _sibling(file: File) -> Iterator[Mix]:
     together = sources_built_with(file.path) if at is not None else frozenset()
     for other in file.program.files.values():
         if at is None or other is file or not other.is_cuda or str(Path(other.path)) not in together or MACRO in other.module.text:
+            continue
+        if per_thread_default_stream(other.path):
             continue
         launch = next((n for n in walk_module(other.module) if isinstance(n, p.Launch) and len(n.config) < 4), None)
         if launch is not None:
