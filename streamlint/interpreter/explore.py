@@ -59,9 +59,14 @@ class Explorer:
             if not forced:
                 likely = shown(run)
             self.links.update((atom, decision.link) for atom, decision in run.decisions.items() if decision.link)
-            # Two guesses are for what one of them made possible.
-            if not forced or shown(run) != likely:
-                worth = [decision for atom, decision in run.decisions.items() if atom not in forced and self._is_worth(run, decision)]
+            # Two guesses are for what one of them made possible; a chain of choices goes on in any case.
+            deeper = not forced or shown(run) != likely
+            worth = [
+                decision
+                for atom, decision in run.decisions.items()
+                if atom not in forced and (deeper or decision.link in forced) and self._is_worth(run, decision)
+            ]
+            if worth:
                 worth.sort(key=lambda decision: decision.setup)
                 further = [{**forced, decision.atom: not decision.arm} for decision in worth]
                 waiting.extend(decided for decided in further if self._guesses(decided) <= MOST_FLIPS)

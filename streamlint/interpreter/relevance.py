@@ -223,8 +223,16 @@ class Relevance:
         key = id(body)
         if key not in self._bodies:
             text = "\n".join(self.file.code[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
-            self._bodies[key] = self._decisive(text) or any(self.decides(f) for s in body for f in self._called_in(s))
+            self._bodies[key] = (
+                self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for s in body for f in self._called_in(s))
+            )
         return self._bodies[key]
+
+    def _expands_to_work(self, body: Sequence[p.Statement]) -> bool:
+        """C++: a macro's body stands elsewhere, and the text here only names it."""
+        return self.file.is_cuda and any(
+            isinstance(node, p.Launch) or (isinstance(node, p.Name) and self._decisive(node.id)) for s in body for node in p.walk(s)
+        )
 
     def decides(self, function: p.Function, depth: int = 3) -> bool:
         """Whether a body, or one that it calls, orders, copies or allocates."""
@@ -232,7 +240,7 @@ class Relevance:
         if key not in self._decides:
             self._decides[key] = False
             holder = self._holder(function)
-            self._decides[key] = self._decisive(holder.text(function)) or (
+            self._decides[key] = self._decisive(holder.text(function) + holder._macros_in(function)) or (
                 depth > 0 and any(holder.decides(callee, depth - 1) for callee in holder.callees(function))
             )
         return self._decides[key]

@@ -10,6 +10,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.conditions import holds
+from streamlint.interpreter.endings import ends_the_program, leaves
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
@@ -84,15 +85,17 @@ def _declare(run: Run, node: p.Declare) -> None:
 
 def _if(run: Run, node: p.If) -> None:
     before = len(run.decisions)
-    then_leaves = leaves(node.then)
-    default = not asks_for_another(node.test) and (not then_leaves or bool(node.otherwise and leaves(node.otherwise)))
-    if node.otherwise and not leaves(node.otherwise) and _only_other_matters(run, node):
+    then_leaves = leaves(node.then, run.file)
+    default = not asks_for_another(node.test) and (not then_leaves or bool(node.otherwise and leaves(node.otherwise, run.file)))
+    if node.otherwise and not leaves(node.otherwise, run.file) and _only_other_matters(run, node):
         default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
+    firm = then_leaves and not node.otherwise and any(ends_the_program(s, run.file) for s in node.then)
     run.latest = ""
-    taken = holds(run, node.test, default, firm=then_leaves and not node.otherwise and any(isinstance(s, p.Raise) for s in node.then))
+    taken = holds(run, node.test, default, firm=firm)
     run.asked = asked
-    undecided = len(run.decisions) > before
+    decided = list(run.decisions)[before:]
+    undecided = bool(decided)
     body = node.then if taken else node.otherwise
     run.link = (run.latest or run.link) if not taken and len(body) == 1 and isinstance(body[0], p.If) else ""
     if undecided:
@@ -107,6 +110,8 @@ def _if(run: Run, node: p.If) -> None:
     except RaiseSignal:
         if undecided:
             run.raised_in.update(list(run.decisions)[before:])
+            for atom in decided:
+                run.decisions[atom].worth = True  # nothing that stands behind was seen
         raise
 
 
@@ -129,7 +134,7 @@ def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:
     """Whether the other arm of a decision is worth a path of its own."""
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
-    worth = relevance.body_matters(other) or (not leaves(other) and relevance.body_matters(body))
+    worth = relevance.body_matters(other) or (not leaves(other, run.file) and relevance.body_matters(body))
     # What a function answers that a condition asks, and that chooses between such arms.
     worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
     for decision in list(run.decisions.values())[before:]:
@@ -141,19 +146,6 @@ def _run_arm(run: Run, body: list[p.Statement]) -> None:
         execute_scope(run, body)
     else:
         execute(run, body)
-
-
-def leaves(body: list[p.Statement]) -> bool:
-    """Whether a body always ends by leaving: return, raise, break, continue. What stands behind them is never run."""
-    return any(_leaves(statement) for statement in body)
-
-
-def _leaves(statement: p.Statement) -> bool:
-    if isinstance(statement, p.Block):
-        return leaves(statement.body)
-    if isinstance(statement, p.If):
-        return leaves(statement.then) and leaves(statement.otherwise)
-    return isinstance(statement, p.Return | p.Raise | p.Break | p.Continue)
 
 
 def _loop(run: Run, node: p.Loop) -> None:
