@@ -8,6 +8,7 @@ from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.lifetimes import released
+from streamlint.interpreter.places import held_memory, is_place
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -39,8 +40,23 @@ def assign(run: Run, target: p.Expression, value: Value, statement: p.Node) -> N
         assign(run, target.value, value, statement)
     elif isinstance(target, p.Deref):
         _assign_pointee(run, run.evaluate(target.value), value, target, statement)
+    elif isinstance(target, p.Call) and run.file.is_cuda:
+        from streamlint.interpreter.calls import call
+
+        _write_place(run, call(run, target), target)
     elif isinstance(target, p.Cast | p.Unary):
         run.evaluate(target)
+
+
+def _write_place(run: Run, element: Value, target: p.Expression) -> bool:
+    """C++: ``h[i] = x`` and ``h.at(i) = x`` through a reference that a method returns."""
+    if not is_place(element):
+        return False
+    from streamlint.interpreter.effects.host import host_write
+
+    assert isinstance(element, Buffer)
+    host_write(run, element, run.node_span(target), "operator[]")
+    return True
 
 
 def _assign_name(run: Run, name: str, value: Value, statement: p.Node) -> None:
@@ -104,8 +120,7 @@ def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
 
 def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> None:
     holder = run.evaluate(target.value)
-    if isinstance(holder, Opaque) and holder.buffer is not None:
-        holder = holder.buffer
+    holder = held_memory(holder)
     if isinstance(holder, Buffer):
         _write_elements(run, holder, target, value)
         return
@@ -138,7 +153,9 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
         from streamlint.interpreter.bodies import call_method
 
         if run.file.is_cuda:
-            holder.attrs[f"[{key.term}]"] = value
+            element = call_method(run, holder, "operator[]", indices, run.node_span(target))
+            if element is None or not _write_place(run, element, target):
+                holder.attrs[f"[{key.term}]"] = value
         else:
             call_method(run, holder, "__setitem__", [key, value], run.node_span(statement))
 
@@ -172,8 +189,7 @@ def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value) -> 
 def _assign_pointee(run: Run, pointer: Value, value: Value, target: p.Deref, statement: p.Node) -> None:
     from streamlint.interpreter.effects.host import host_write
 
-    if isinstance(pointer, Opaque) and pointer.buffer is not None:
-        pointer = pointer.buffer
+    pointer = held_memory(pointer)
     if isinstance(pointer, Reference):
         environment = run.frame.environment
         run.frame.environment = pointer.environment

@@ -15,6 +15,7 @@ from streamlint.interpreter.conditions import compare, holds
 from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
+from streamlint.interpreter.places import is_place, looked_at, pointer_to
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -79,11 +80,12 @@ def _attr(run: Run, node: p.Attr) -> Value:
 
 def _index(run: Run, node: p.Index) -> Value:
     value = evaluate(run, node.value)
-    return items.get_item(run, value, node)
+    return looked_at(run, items.get_item(run, value, node), run.node_span(node), "operator[]")
 
 
 def _call(run: Run, node: p.Call) -> Value:
-    return call(run, node)
+    value = call(run, node)
+    return looked_at(run, value, run.node_span(node), node.function.name if isinstance(node.function, p.Attr) else "") if is_place(value) else value
 
 
 def _launch(run: Run, node: p.Launch) -> Value:
@@ -328,6 +330,13 @@ def _address_of(run: Run, node: p.AddressOf) -> Value:
             return value
     if isinstance(target, p.Index):
         return items.address_of_element(run, target)
+    if isinstance(target, p.Deref):
+        return evaluate(run, target.value)
+    if isinstance(target, p.Call):
+        value = call(run, target)
+        if isinstance(value, Buffer):
+            return pointer_to(value) if is_place(value) else value
+        return value if isinstance(value, Instance) else Reference(target, run.frame.environment)
     return Reference(target, run.frame.environment)
 
 

@@ -9,6 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.peeks import SIZE, peek
+from streamlint.interpreter.places import held_memory, is_place, pointer_to
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -33,6 +34,8 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     from streamlint.interpreter.attributes import settle_method
 
     value = settle_method(run, value)
+    if pointers.is_smart(value):
+        value = held_memory(value)
     if isinstance(value, FunctionValue | LibraryName):
         return _of_function(run, value, node)
     if isinstance(value, Buffer):
@@ -271,9 +274,13 @@ def _cpp_element(run: Run, value: Buffer, index: Value, node: p.Index, write: bo
 def address_of_element(run: Run, node: p.Index) -> Value:
     """C++ ``&p[i]``: a pointer into the same memory, and no read."""
     value = run.evaluate(node.value)
+    if isinstance(value, Instance):
+        element = _of_instance(run, value, [run.evaluate(index) for index in node.indices], node)
+        if isinstance(element, Buffer):
+            return pointer_to(element) if is_place(element) else element
+        return element if isinstance(element, Instance) else Reference(node, run.frame.environment)
     index = run.evaluate(node.indices[0])
-    if isinstance(value, Opaque) and value.buffer is not None:
-        value = value.buffer
+    value = held_memory(value)
     if isinstance(value, Buffer):
         held = value.attrs.get(f"[{index.term}]")
         if held is not None and not isinstance(held, Opaque):
@@ -291,8 +298,7 @@ def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> V
     """C++ ``*p``."""
     from streamlint.interpreter.effects.host import host_read
 
-    if isinstance(value, Opaque) and value.buffer is not None:
-        value = value.buffer
+    value = held_memory(value)
     if isinstance(value, Reference):
         return run.evaluate(value.target)
     if isinstance(value, Buffer):

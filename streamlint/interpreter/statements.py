@@ -14,6 +14,7 @@ from streamlint.interpreter.endings import ends_the_program, leaves
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
+from streamlint.interpreter.places import returned
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Instance, Value
 
@@ -208,7 +209,7 @@ def _matches(run: Run, subject: Value, label: p.Expression) -> bool:
 
 
 def _return(run: Run, node: p.Return) -> None:
-    raise ReturnSignal(run.evaluate(node.value) if node.value is not None else Const(None))
+    raise ReturnSignal(returned(run, node.value) if node.value is not None else Const(None))
 
 
 def _raise(run: Run, node: p.Raise) -> None:

@@ -1,0 +1,67 @@
+"""Where statements end: bodies that always leave by return, exception, break, or a call that does not come back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from streamlint import program as p
+from streamlint.interpreter.index import File, dotted_name
+
+_DEEPEST = 2
+
+
+def leaves(body: list[p.Statement], file: File) -> bool:
+    """Whether a body always ends by leaving: what stands behind it is never run."""
+    return any(_leaves(statement, file) for statement in body)
+
+
+def _leaves(statement: p.Statement, file: File) -> bool:
+    if isinstance(statement, p.Block):
+        return leaves(statement.body, file)
+    if isinstance(statement, p.If):
+        return leaves(statement.then, file) and leaves(statement.otherwise, file)
+    return isinstance(statement, p.Return | p.Raise | p.Break | p.Continue) or ends_the_program(statement, file)
+
+
+@functools.lru_cache(maxsize=32768)
+def ends_the_program(statement: p.Statement, file: File, depth: int = _DEEPEST) -> bool:
+    """Whether a statement throws, or calls what does not come back: ``exit``, or a function at hand that ends so."""
+    if isinstance(statement, p.Raise):
+        return True
+    if isinstance(statement, p.Block):
+        return any(ends_the_program(inner, file, depth) for inner in statement.body)
+    call = statement.value if isinstance(statement, p.ExprStatement) else None
+    if not isinstance(call, p.Call):
+        return False
+    name = _called(call.function, file)
+    row = file.models.call(name) if name else None
+    if row is not None:
+        return row.effect == "exit"
+    return depth > 0 and isinstance(call.function, p.Name) and _never_returns(call.function.id, file, depth - 1)
+
+
+def _called(function: p.Expression, file: File) -> str:
+    if file.is_cuda:
+        return function.id.lstrip(":") if isinstance(function, p.Name) else ""
+    return dotted_name(file, function) or (function.id if isinstance(function, p.Name) else "")
+
+
+def _never_returns(name: str, file: File, depth: int) -> bool:
+    """Whether each function at hand that a name may mean ends the program on its only way through."""
+    named = file.relevance.named(name.rpartition("::")[2])
+    return bool(named) and all(_has_no_way_out(function, file.program.owner(function, file), depth) for function in named)
+
+
+def _has_no_way_out(function: p.Function, file: File, depth: int) -> bool:
+    if any(isinstance(node, p.Return) for node in _own(function.body)):
+        return False
+    return any(ends_the_program(statement, file, depth) for statement in function.body)
+
+
+def _own(body: Iterable[p.Statement]) -> Iterable[p.Statement]:
+    """The statements of a body, inner ones too, but not those of functions that are defined in it."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, p.FunctionDef | p.ClassDef):
+            yield from _own(child for child in p.children(statement) if isinstance(child, p.Statement))
