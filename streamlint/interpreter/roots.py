@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.afterwards import earlier_methods, keep_awaited
 from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
@@ -60,6 +61,7 @@ class Root:
     definition: p.Class | None = None
     binding: Binding | None = None  # what is run is the function that Python calls through it; ``function`` stands for the binding
     home: File | None = None  # C++: the header that defines the class, where the method's body stands in another file
+    earlier: p.Function | None = None  # C++: a method of the same object that was called before
 
     @property
     def qualname(self) -> str:
@@ -76,7 +78,10 @@ def roots_of(file: File) -> Iterator[Root]:
             if definition is None and function.class_name:
                 home = next((f for f in (file, *file.neighbours()) if f.class_named(function.class_name) is not None), None)
                 definition = home.class_named(function.class_name) if home is not None else None
-            yield Root(file, function, definition, home=home)
+            root = Root(file, function, definition, home=home)
+            yield root
+            if file.is_cuda:
+                yield from (replace(root, earlier=method) for method in earlier_methods(function, definition, home or file))
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
 
@@ -163,6 +168,10 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
                 run.origins.put(held, A_MODULES_INPUT)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
+    first = len(run.machine.operations)
+    if root.earlier is not None:
+        _run_earlier(run, root, root.earlier, receiver)
+    begin = len(run.machine.operations)
     run.begin_body()
     run.machine.ambient = not root.file.is_cuda
     if not root.file.is_cuda:
@@ -173,6 +182,9 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     consumer = Consumer(run).take if run.calls > 1 and function.is_generator else None
     with run.machine.gil.entered(_entered_by_python(run, root, function)):
         result = run_body(run, value, environment, None, consumer, setup=is_setup, teardown=is_teardown)
+    if root.earlier is not None:
+        keep_awaited(run, first, begin)
+        return
     if run.calls > 1:
         call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
     if run.settings.all_loops and gives_loss(function, root.definition, root.file):
@@ -183,6 +195,14 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     if run.calls == 1 and not root.file.is_cuda:
         run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
         _run_handed(run)
+
+
+def _run_earlier(run: Run, root: Root, method: p.Function, receiver: Value | None) -> None:
+    """The method that was called before, with arguments of its own."""
+    file = root.file.program.owner(method, root.file)
+    environment = Environment(dict(parameters(run, method, file)))
+    environment.types.update({param.name: param.type for param in method.params if param.type is not None})
+    run_body(run, FunctionValue(method, file, None, receiver), environment, None)
 
 
 def _run_handed(run: Run) -> None:
