@@ -20,6 +20,7 @@ from streamlint.interpreter.values import (
     Device,
     Handle,
     Instance,
+    LibraryName,
     Opaque,
     Series,
     Stream,
@@ -80,7 +81,7 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
     kind = run.file.resolve_type(declared.type) if declared.type is not None else Type("auto")
     span = run.span(declared.at)
     if given is not None and given.positional:
-        if len(given.positional) == 1 and not (is_container(run, kind) and isinstance(given.positional[0], Const | Opaque)):
+        if len(given.positional) == 1 and not (is_container(run, kind) and isinstance(given.positional[0], Const | Opaque | LibraryName)):
             return converted(run, given.positional[0], kind, name)
         return construct(run, kind, [(None, v) for v in given.positional], span, name)
     if declared.value is not None and given is None:

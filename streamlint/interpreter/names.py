@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.interpreter.index import File
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
@@ -85,8 +87,9 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
     if isinstance(statement, Declare):
         from streamlint.interpreter.declarations import declared_value
 
+        scope = statement.name.rpartition("::")[0]
         with (
-            run.entered(Frame(None, file, Environment(), qualname="<file>"), None),
+            run.entered(Frame(None, file, Environment(), qualname=f"{scope}::<file>" if scope else "<file>"), None),
             run.within(setup=True, loops=(), guards=(), callback=None),
         ):
             return declared_value(run, statement)
@@ -153,11 +156,22 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
             return class_of(run, bound) or LibraryName(bound.name)
     files = (frame.file, *frame.file.neighbours())
     for file in files:
-        value = _cpp_global(run, file, name)
+        qualified = next((spelled for spelled in _in_scopes(frame, name) if spelled in file.globals), name)
+        value = _cpp_global(run, file, qualified)
         if value is not None:
             return value
     full = expanded(frame.file, name)
     return constant(run, full) or LibraryName(full)
+
+
+def _in_scopes(frame: Frame, name: str) -> Iterator[str]:
+    """What a variable's name may stand for in the namespaces around, innermost first."""
+    scope = frame.qualname.rpartition("::")[0]
+    while scope:
+        yield f"{scope}::{name}"
+        scope = scope.rpartition("::")[0]
+    for used in frame.file.module.using:
+        yield f"{used}::{name}"
 
 
 def constant(run: Run, name: str) -> Value | None:
