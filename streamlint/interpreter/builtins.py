@@ -8,9 +8,9 @@ from dataclasses import replace
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.declarations import construct
 from streamlint.interpreter.members import parent_view
 from streamlint.interpreter.run import Run
+from streamlint.interpreter.sequences import call_sequence_method
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
@@ -318,9 +318,8 @@ BUILTINS: dict[str, Builtin] = {
 def call_container_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
     """A method of a list, a dict, or a batch of unknown structure; None if it is not one that moves values."""
     if isinstance(receiver, Series):
-        if name == "emplace_back" and receiver.holds is not None:
-            made = construct(run, receiver.holds, [(None, v) for v in arguments.positional], site.span, f"{receiver.name}[]", site.node)
-            return _series_method(run, receiver, name, type(arguments)([made]))
+        if run.file.is_cuda:
+            return call_sequence_method(run, receiver, name, arguments, site)
         return _series_method(run, receiver, name, arguments)
     if isinstance(receiver, Table):
         return _table_method(run, receiver, name, arguments)
@@ -331,7 +330,7 @@ def call_container_method(run: Run, receiver: Value, name: str, arguments: Argum
 
 def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) -> Value | None:
     given = arguments.positional
-    if name in ("append", "add", "appendleft", "push_back", "emplace_back") and given:
+    if name in ("append", "add", "appendleft") and given:
         if receiver.items is None:
             receiver.made[f"appended{len(receiver.made)}"] = given[0]
         elif name == "appendleft":
@@ -349,8 +348,6 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
         if receiver.items:
             return receiver.items.pop(0 if name == "popleft" or (given and _integer(given[0]) == 0) else -1)
         return items.element_of(run, receiver, name)
-    if name in ("front", "back"):
-        return receiver.items[0 if name == "front" else -1] if receiver.items else items.element_of(run, receiver, name)
     if name == "clear":
         if receiver.items is not None:
             receiver.items.clear()

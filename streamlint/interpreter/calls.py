@@ -9,6 +9,7 @@ from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.bodies import call_function, call_method
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
 from streamlint.interpreter.crossing import Bound, call_bound, linked
+from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.declarations import construct, library_object
 from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
@@ -101,6 +102,8 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
             return found
     models = run.file.models
     row = models.call(name)
+    if row is None and run.file.is_cuda and name.removeprefix("std::") in SIZES and len(arguments.positional) == 1:
+        return arguments.positional[0]  # size_t(n)
     if row is None and run.file.is_cuda:
         resolved = run.file.resolve_type(p.Type(name))
         if resolved.name != name:

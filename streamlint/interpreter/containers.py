@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
+from streamlint.interpreter.copies import alike
 from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, type_row
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -17,6 +18,8 @@ from streamlint.interpreter.values import (
 from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
 from streamlint.program import Type
+
+_MOST = 4
 
 
 def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
@@ -47,8 +50,11 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
         or class_of(run, element) is not None
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):
+        if kind.name == "std::array" and not values:
+            values = [Const(int(arg.name)) for arg in kind.args[1:2] if arg.name.isdigit()]
         made = _series(run, element, held, name, span, values)
         made.holds = element
+        made.kind = kind.name if kind.name.endswith("queue") else made.kind
         return made
     return _host_memory(run, kind, row, name, span, values, element)
 
@@ -77,16 +83,15 @@ def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span
     first = values[0] if values else None
     if isinstance(first, Series):
         return Series(list(first.items) if first.items is not None else None, dict(first.made), first.element, name)
-    made = (
-        default_value(run, element, f"{name}[]", span)
-        if values and not element.pointers and held is None and element.name not in pointers.SMART
-        else None
-    )
     if not values:
         return Series([], name=name)
+    plain = not element.pointers and (held is None or element.name in SEQUENCES) and element.name not in pointers.SMART
+    filled = values[1] if len(values) > 1 else None
     count = first.value if isinstance(first, Const) and isinstance(first.value, int) else None
-    if count is not None and count <= 4:
-        return Series([default_value(run, element, f"{name}[{i}]", span) for i in range(count)], name=name)
+    if count is not None and count <= _MOST:
+        places = [f"{name}[{i}]" for i in range(count)]
+        return Series([alike(run, filled, at) if filled is not None else default_value(run, element, at, span) for at in places], name=name)
+    made = filled if filled is not None else default_value(run, element, f"{name}[]", span) if plain else None
     return Series(None, element=made, name=name)
 
 

@@ -85,7 +85,9 @@ def _index(run: Run, node: p.Index) -> Value:
 
 def _call(run: Run, node: p.Call) -> Value:
     value = call(run, node)
-    return looked_at(run, value, run.node_span(node), node.function.name if isinstance(node.function, p.Attr) else "") if is_place(value) else value
+    if not is_place(value):
+        return value
+    return looked_at(run, value, run.node_span(node), node.function.name if isinstance(node.function, p.Attr) else "call")
 
 
 def _launch(run: Run, node: p.Launch) -> Value:

@@ -8,12 +8,14 @@ from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.copies import alike
 from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.places import held_memory, is_place, pointer_to
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
     Const,
+    Event,
     FunctionValue,
     Instance,
     KernelConfig,
@@ -23,6 +25,7 @@ from streamlint.interpreter.values import (
     Reference,
     Series,
     Storage,
+    Stream,
     Table,
     Value,
 )
@@ -42,7 +45,7 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
         return _of_buffer(run, value, node, write)
     indices = [_index_value(run, index) for index in node.indices]
     if isinstance(value, Series):
-        return _of_series(run, value, indices[0], node.indices[0])
+        return of_series(run, value, indices[0], node.indices[0])
     if isinstance(value, Table):
         return _of_table(run, value, key_of(indices))
     if isinstance(value, Instance):
@@ -74,7 +77,8 @@ def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) ->
     return value  # a generic: List[int]
 
 
-def _of_series(run: Run, value: Series, index: Value, node: p.Expression) -> Value:
+def of_series(run: Run, value: Series, index: Value, node: p.Expression | None = None) -> Value:
+    """One element of a list."""
     if isinstance(node, p.Slice):
         return _slice_of_series(run, value, node)
     items, number = value.items, index.value if isinstance(index, Const) else None
@@ -95,6 +99,8 @@ def _slice_of_series(run: Run, value: Series, node: p.Slice) -> Value:
 def element_of(run: Run, value: Value, term: str) -> Value:
     """One element of a container whose elements are not known one by one: the same for the same term."""
     if isinstance(value, Series):
+        if term not in value.made and (element := _some_lane(run, value, term)) is not None:
+            value.made[term] = element
         if term not in value.made:
             if value.items:
                 # One of several: which is not known. Like its siblings, but equal to none of them.
@@ -123,11 +129,28 @@ def element_of(run: Run, value: Value, term: str) -> Value:
     return run.opaque(f"{value.term}[{term}]", value)
 
 
+def _some_lane(run: Run, value: Series, term: str) -> Value | None:
+    """C++: a stream, an event or an object at an index that is not known: each such index in turn stands for one of the first few."""
+    if not run.file.is_cuda or term.isdigit():
+        return None
+    sample = value.items[0] if value.items else value.made.get("0") or value.element
+    if not isinstance(sample, Stream | Event | Instance):
+        row = run.file.models.type_named(sample.type) if isinstance(sample, Opaque) and sample.type else None
+        if row is None or row.kind not in ("stream", "event"):
+            return None
+    number = sum(not key.isdigit() for key in value.made)
+    if value.items:
+        return value.items[number % len(value.items)]
+    return element_of(run, value, str(number % run.rounds))
+
+
 def similar(run: Run, values: list[Value], name: str) -> Value:
     """A value that is one of several, without saying which: what they share."""
     first = values[0]
     if len(values) == 1 and isinstance(first, Buffer) and first.storage.owner == "caller" and first.storage.host:
         return Buffer(replace(first.storage, name=name, writes=[], reads=[]), type=first.type)  # an array of the caller's list
+    if len(values) == 1 and isinstance(first, Stream | Instance) and run.file.is_cuda:
+        return alike(run, first, name)
     if len(values) == 1 or all(v is first for v in values):
         return first
     if all(isinstance(v, type(first)) for v in values):
@@ -288,7 +311,7 @@ def address_of_element(run: Run, node: p.Index) -> Value:
         zero = isinstance(index, Const) and index.value == 0
         return Buffer(value.storage, value.part if zero else (*value.part, ("s", index.term, "?")), "pointer", attrs=value.attrs)
     if isinstance(value, Series):
-        element = _of_series(run, value, index, node.indices[0])
+        element = of_series(run, value, index, node.indices[0])
         if isinstance(element, Instance):
             return element
     return Reference(node, run.frame.environment)

@@ -107,7 +107,7 @@ def _for(run: Run, node: p.Loop) -> None:
     with run.within_loop(_frame(run, node, length)):
         if run.file.is_cuda and isinstance(iterable, Buffer):
             _look_at_elements(run, iterable, node)
-        for value in rounds_of(run, iterable, node):
+        for number, value in enumerate(rounds_of(run, iterable, node)):
             try:
                 _declare_target(run, target)
                 assign(run, target, value, node)
@@ -117,6 +117,8 @@ def _for(run: Run, node: p.Loop) -> None:
                 continue
             except BreakSignal:
                 return
+            finally:
+                _give_back(run, iterable, number, value, target)
     execute(run, node.otherwise)
 
 
@@ -140,6 +142,19 @@ def _declare_target(run: Run, target: p.Expression) -> None:
         for name in p.walk(target):
             if isinstance(name, p.Name):
                 run.frame.environment.names[name.id] = run.opaque(name.id)
+
+
+def _give_back(run: Run, iterable: Value, number: int, before: Value, target: p.Expression) -> None:
+    """C++: what ``for (auto& x : xs)`` gave the variable is in the container now."""
+    if not run.file.is_cuda or not isinstance(target, p.Name) or not isinstance(iterable, Series):
+        return
+    after = run.frame.environment.names.get(target.id, before)
+    if after is before:
+        return
+    if iterable.items is not None and number < len(iterable.items):
+        iterable.items[number] = after
+    else:
+        iterable.made[str(number)] = after
 
 
 def _body(run: Run, node: p.Loop) -> None:

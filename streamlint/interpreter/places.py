@@ -61,7 +61,7 @@ def pointer_to(value: Buffer) -> Buffer:
 
 
 def asked_from(run: Run) -> Span | None:
-    """Where the accessor in progress, ``{ return data[i]; }``, was called; through accessors that call one another. None in other bodies."""
+    """Where the accessor in progress, ``{ return data[i]; }``, was called, by way of others too. None in other bodies."""
     found = None
     for frame in reversed(run.frames):
         function = frame.function

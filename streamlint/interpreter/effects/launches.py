@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -153,7 +153,7 @@ def _launch(call: Call) -> Value:
     if fields == (None, None):
         reads = writes = touched
     else:
-        reads, writes = (tuple(b for v in call.values(f) for b in buffers_in(v) if not b.storage.on_host) for f in ("reads", "writes"))
+        reads, writes = (tuple(b for v in call.values(f) for b in _memory_in(run, v)) for f in ("reads", "writes"))
     operation = ops.Launch(
         call.span,
         call.library,
@@ -168,6 +168,13 @@ def _launch(call: Call) -> Value:
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None
     return call.status() if run.file.is_cuda else Const(None)
+
+
+def _memory_in(run: Run, value: Value) -> Iterator[Buffer]:
+    """The device memory that a library is given: a plain pointer that a caller handed over as well."""
+    pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers == 1
+    buffer = buffer_of(run, value) if pointer else None
+    yield from (b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host)
 
 
 def _policy_stream(call: Call) -> Stream | None:
