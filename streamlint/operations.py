@@ -292,6 +292,7 @@ class Create(Operation):
 
     value: Stream | Event | None = None
     what: str = "stream"
+    before: bool = False  # it was made before the root's own body began
 
 
 @dataclass(eq=False, slots=True)

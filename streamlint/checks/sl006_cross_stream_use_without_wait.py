@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Operation, Wait, Work
+from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Free, Operation, Wait, Work
 
 
 class CrossStreamUseWithoutWait(Check):
@@ -58,9 +58,9 @@ class CrossStreamUseWithoutWait(Check):
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second
-        if conflict.missing != "stream-wait" or not isinstance(second, Work) or conflict.buffer is None:
+        if conflict.missing != "stream-wait" or not isinstance(second, Work | Free) or conflict.buffer is None:
             return
-        if isinstance(first, Alloc | Entry):
+        if isinstance(first, Alloc | Entry) and isinstance(second, Work):
             yield from self._out_of_view(first, second, conflict, path)
         if not isinstance(first, Work):
             return
@@ -103,11 +103,13 @@ class CrossStreamUseWithoutWait(Check):
         )
 
     def _message(self, conflict: Conflict) -> str:
+        if isinstance(conflict.second, Free):
+            return "gives a buffer back that another stream may still be using: nothing makes this stream wait for it"
         if conflict.first_writes:
             return "reaches a buffer that another stream may still be writing: nothing makes this stream wait for it"
         return "overwrites a buffer that another stream may still be reading: nothing makes this stream wait for it"
 
-    def _trail(self, first: Work, second: Work, writes: bool) -> tuple[Step, ...]:
+    def _trail(self, first: Work, second: Work | Free, writes: bool) -> tuple[Step, ...]:
         words = "written" if writes else "read"
         steps = [Step(f"{words} on another stream here", first.span)]
         for operation, which in ((first, "that stream"), (second, "this stream")):
@@ -150,11 +152,11 @@ def _stages(second: Work, path: Trace) -> bool:
     )
 
 
-def _kind(operation: Work | Alloc | Entry) -> str:
+def _kind(operation: Work | Alloc | Entry | Free) -> str:
     return operation.stream.kind if operation.stream is not None else "unknown"
 
 
-def _libraries(first: Work, second: Work) -> int:
+def _libraries(first: Work, second: Work | Free) -> int:
     """Two libraries that do not know each other's streams are a hazard of its own."""
     known = {operation.api for operation in (first, second) if operation.api in ("torch", "cupy", "numba")}
     return len(known)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Evidence, HostWrite, Memory
+from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory
 
 
 class HostBufferReusedInFlight(Check):
@@ -81,9 +81,10 @@ class HostBufferReusedInFlight(Check):
             if download
             else "that an asynchronous copy may still be reading"
         )
+        what = "page-locked memory is freed" if isinstance(write, Free) else "host write to a pinned buffer"
         yield self.finding(
             write,
-            f"host write to a pinned buffer {use}",
+            f"{what} {use}",
             trail=(
                 Step("copied asynchronously here; nothing makes the host wait for it before the write", copy.span),
                 *copy.trail[:1],
@@ -105,7 +106,7 @@ class HostBufferReusedInFlight(Check):
 
     def _fills(self, conflict: Conflict) -> bool:
         """Whether the second access is the host filling a buffer of its own: by itself, or by a copy that it waits for."""
-        if isinstance(conflict.second, HostWrite):
+        if isinstance(conflict.second, HostWrite | Free):
             return True
         second, buffer = conflict.second, conflict.buffer
         waits = isinstance(second, Copy) and not second.asked_async and second.dst is buffer

@@ -106,7 +106,7 @@ class EventWaitBeforeRecord(Check):
                 continue
             if isinstance(wait, Wait) and not (isinstance(second, Work) and _same(wait.stream, second.stream)):
                 continue
-            for finding in self.on_operation(wait, path):
+            for finding in (*self.on_operation(wait, path), *self._never_here(wait, path)):
                 record = self._record(wait, path)
                 if record is None or (record.index > first.index and _same(record.stream, first.stream)):
                     yield replace(finding, pairs=((first.span, second.span),))
@@ -122,6 +122,15 @@ class EventWaitBeforeRecord(Check):
         if known is not None and (known.local or driven):
             trail = (Step("the event is created here", made.span), *call_trail(wait))
             yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
+
+    def _never_here(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
+        """A variable's event, whose wait orders nothing that follows, for nothing was recorded."""
+        event = wait.on if isinstance(wait, Wait) else wait.of
+        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        if made is None or not _stands_by(wait, made) or any(isinstance(o, Record) and o.event is event for o in path.operations):
+            return
+        trail = (Step("the event is created here", made.span), *call_trail(wait))
+        yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
 
     def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
         """A record that is overwritten on another stream before anyone has waited for it."""
@@ -147,7 +156,7 @@ class EventWaitBeforeRecord(Check):
         """Whether the event is new at each visit of the wait: made in a function in progress, and no loop comes back behind the record."""
         event = record.event
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or wait.context.calls[: len(made.context.calls)] != made.context.calls:
+        if made is None or not _stands_by(wait, made):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}
@@ -155,6 +164,12 @@ class EventWaitBeforeRecord(Check):
 
 _NEVER = "waits for an event that nothing records: there is nothing to wait for, and nothing is ordered"
 _RECORD = "record the event behind the work that it stands for, and before the wait"
+
+
+def _stands_by(wait: Wait | Synchronize, made: Create) -> bool:
+    """Whether the event is a new one at each visit: made in a function in progress, or for a variable of the one that waits."""
+    one, other = made.context.calls, wait.context.calls
+    return other[: len(one)] == one or (not made.before and one[: len(other)] == other)
 
 
 def _same(one: object, other: object) -> bool:

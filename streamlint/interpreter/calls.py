@@ -125,7 +125,8 @@ def _make_smart(run: Run, name: str, arguments: Arguments, site: CallSite) -> Va
     if text.endswith("[]"):
         row = run.file.models.call("malloc")
         assert row is not None
-        return apply(run, row, "malloc", None, Arguments(), site)
+        memory = apply(run, row, "malloc", None, Arguments(), site)
+        return pointers.make(run, p.Type("std::unique_ptr" if "unique" in name else "std::shared_ptr", (kind,)), [memory])
     value = construct(run, kind, [(None, v) for v in arguments.positional], site.span, f"{name}{run.visit_key(site.node)}")
     return pointers.make(run, p.Type("std::unique_ptr" if "unique" in name else "std::shared_ptr", (kind,)), [value])
 
@@ -189,6 +190,8 @@ def _call_instance(run: Run, callee: Instance, arguments: Arguments, site: CallS
 
 
 def _call_handle(run: Run, callee: Handle, arguments: Arguments, site: CallSite) -> Value:
+    if run.file.is_cuda and (operator := run.file.models.method(callee.type, "operator()", "::")) is not None:
+        return apply(run, operator, f"{callee.type}::operator()", callee, arguments, site)
     row = run.file.models.method(callee.type, "__call__")
     if row is not None:
         return apply(run, row, f"{callee.type}.__call__", callee, arguments, site)

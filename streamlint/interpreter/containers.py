@@ -60,7 +60,12 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
 
 
 def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span | None, values: list[Value], element: Type) -> Buffer:
-    """A container of plain values on the host: pageable unless its allocator may say otherwise."""
+    """A container of plain values on the host: pageable unless its allocator may say otherwise. One made of another reads that one."""
+    from streamlint.interpreter.effects.host import host_read
+
+    source = values[0] if values else None
+    if isinstance(source, Buffer) and span is not None and source.storage.on_host:
+        host_read(run, source, span, kind.name)
     pinned = any("pinned" in a.name.lower() for a in kind.args[1:])
     allocator = len(kind.args) > 1 and kind.name != "std::array"
     memory = Memory.PINNED if pinned else Memory.UNKNOWN if allocator else Memory.PAGEABLE

@@ -323,9 +323,24 @@ class Machine:
         self.note(operation)
         self.captures.judge_memory(operation)
         if operation.buffer is not None:
+            if operation.stream is not None and not self.captures.active:
+                self._conflict_on_device(
+                    Access(operation, self.clocks.issue(self.know(operation.stream).key), ()), operation.buffer, write=True
+                )
+            if operation.memory is Memory.PAGEABLE and operation.buffer.storage.memory is Memory.PINNED:
+                self._conflict_with_free(operation, operation.buffer)
             operation.buffer.storage.freed = True
             operation.buffer.storage.writes.clear()
             operation.buffer.storage.reads.clear()
+
+    def _conflict_with_free(self, operation: Free, buffer: Buffer) -> None:
+        """Page-locked memory is given back by a call that waits for nothing, while a copy may still use it."""
+        storage = buffer.storage
+        for accesses, first_writes in ((storage.reads, False), (storage.writes, True)):
+            for access in reversed(accesses):
+                if not self.clocks.host_sees(access.stamp):
+                    self.conflicts.append(Conflict(access.operation, operation, "host-wait", 0, first_writes, buffer))
+                    return
 
     def register(self, operation: Register) -> None:
         self.note(operation)

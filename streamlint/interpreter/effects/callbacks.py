@@ -48,11 +48,10 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         held = run.evaluate(held.target) if isinstance(held, Reference) else held
         data = [getattr(held, "attrs", {}).get("userData") or run.opaque("userData")]
     if style in ("cupy-add", "numba"):
-        data = [stream or run.opaque("callback-stream"), run.opaque("callback-status"), *(data or [Const(None)])]
+        status = Const(0) if run.file.is_cuda else run.opaque("callback-status")
+        data = [stream or run.opaque("callback-stream", type="cudaStream_t"), status, *(data or [Const(None)])]
         if style == "numba" and isinstance(function, FunctionValue):
             data = data[: max(1, len(function.function.params))]
-    if run.file.is_cuda and call.name.endswith("AddCallback"):
-        data = [stream or run.opaque("callback-stream", type="cudaStream_t"), Const(0), *data]
     if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
         shadow = run.machine.clocks
         run.machine.clocks = shadow.copy()

@@ -12,7 +12,7 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.peeks import CACHE, peek
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, ScopeValue, Value
+from streamlint.interpreter.values import Buffer, Const, ScopeValue, Stream, Value
 from streamlint.operations import Evidence, Memory
 
 _WORDS = {
@@ -62,13 +62,23 @@ def _free(call: Call) -> Value:
         call.name,
         call.library,
         ordered=call.row.get("stream") is not None,
+        stream=stream_argument(call) if call.row.get("stream") is not None else None,
     )
     return call.status()
 
 
-def free(run: Run, buffer: Buffer | None, memory: Memory, span: Span, name: str, library: str = "", ordered: bool = False) -> None:
-    """Memory goes back to the driver, or (pageable) to the host's heap."""
-    run.machine.free(ops.Free(span, library, name, memory=memory, cached=ordered, buffer=buffer))
+def free(
+    run: Run,
+    buffer: Buffer | None,
+    memory: Memory,
+    span: Span,
+    name: str,
+    library: str = "",
+    ordered: bool = False,
+    stream: Stream | None = None,
+) -> None:
+    """Memory goes back to the driver, to a pool in the order of ``stream``, or (pageable) to the host's heap."""
+    run.machine.free(ops.Free(span, library, name, memory=memory, cached=ordered, stream=stream, buffer=buffer))
 
 
 def _register(call: Call) -> Value:

@@ -225,7 +225,7 @@ def _create_stream(call: Call) -> Value:
     type_name = call.name if kind is not None and kind.kind == "stream" else _stream_type(call.library)
     stream = Stream(run.machine.fresh(f"{call.library}-stream"), "created", blocking, call.library, type_name)
     stream.trail = (Step("stream created here", call.span),)
-    run.machine.create(ops.Create(call.span, call.library, call.name, value=stream))
+    run.machine.create(ops.Create(call.span, call.library, call.name, value=stream, before=run.in_prelude))
     return call.store(stream)
 
 
@@ -236,7 +236,7 @@ def _create_event(call: Call) -> Value:
     event.trail = (Step("event created here", call.span),)
     event.timing = _timing(call)
     event.external = truth(call.arguments.keywords.get("external", Const(False))) is not False
-    call.run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
+    call.run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event", before=call.run.in_prelude))
     return call.store(event)
 
 
@@ -285,8 +285,8 @@ def _record(call: Call) -> Value:
         event = run.new_event(_event_type(call.library))
         event.timing = call.library == "cupy"  # Stream.record() makes one that measures time
         event.trail = (Step("event created here", call.span),)
-        run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event"))
-    was_unknown = event.unknown and isinstance(value, Opaque)
+        run.machine.create(ops.Create(call.span, call.library, call.name, value=event, what="event", before=run.in_prelude))
+    was_unknown = event.unknown and (isinstance(value, Opaque) or run.file.is_cuda)
     run.machine.record(ops.Record(call.span, call.library, call.name, event=event, stream=stream_argument(call)))
     if was_unknown and event.snapshot is not None:
         event.unknown = False  # recorded in view: from here on it is known
