@@ -161,10 +161,7 @@ class Launch(Operation):
 
 @dataclass(eq=False, slots=True)
 class HostRead(Operation):
-    """``asked``: where the accessor that reads was called, which alone can know whether the data is there."""
-
     buffer: Buffer | None = None
-    asked: Span | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Direction, Evidence, HostRead, Memory, Operation, Synchronize
+from streamlint.operations import Copy, Direction, Evidence, Memory, Operation, Synchronize
 
 
 class UnpinnedNonBlocking(Check):
@@ -104,7 +104,7 @@ class UnpinnedNonBlocking(Check):
             or following.of is copy.stream
             or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None)
         )
-        return not waited and not _is_read(copy, following)
+        return not waited
 
     def _place(self, copy: Copy) -> Span:
         """The copy; where a caller made the memory and passed it in, the call that passes it."""
@@ -135,10 +135,3 @@ class UnpinnedNonBlocking(Check):
         if copy.api in ("cupy", "numba", "python"):
             return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); write it again only once the copy has ended"
         return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"
-
-
-def _is_read(copy: Copy, following: Operation | None) -> bool:
-    """Whether the host looks at the data next: it has to wait in any case, and where it does not is another rule's."""
-    if not isinstance(following, HostRead) or following.buffer is None or copy.dst is None:
-        return False
-    return following.buffer.storage is copy.dst.storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Span, Step
+from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 
@@ -81,7 +81,6 @@ class D2hReadBeforeSync(Check):
         yield self.finding(
             read,
             self._message(copy),
-            span=self._place(copy, read),
             trail=self._trail(copy, read),
             help=self._help(copy),
             conflict=conflict,
@@ -94,10 +93,6 @@ class D2hReadBeforeSync(Check):
             },
         )
 
-    def _place(self, copy: Copy, read: HostRead) -> Span:
-        """The read; where a plain accessor reads for its caller, the caller's use of it."""
-        return read.asked if read.asked is not None and read.asked not in copy.context.calls else read.span
-
     def _message(self, copy: Copy) -> str:
         if copy.host_memory is Memory.PAGEABLE:
             return (
@@ -108,12 +103,10 @@ class D2hReadBeforeSync(Check):
         return f"host read before the asynchronous copy from the device has ended{condition}: the buffer may hold old data"
 
     def _trail(self, copy: Copy, read: HostRead) -> tuple[Step, ...]:
-        place = self._place(copy, read)
         return (
             Step("copied asynchronously from the device here; nothing makes the host wait for it before the read", copy.span),
             *call_trail(copy, "the copy is reached from here"),
-            *(step for step in call_trail(read, "the read is reached from here") if step.span not in (*copy.context.calls, place)),
-            *((Step("the read", read.span),) if place != read.span else ()),
+            *(step for step in call_trail(read, "the read is reached from here") if step.span not in copy.context.calls),
         )
 
     def _help(self, copy: Copy) -> str:

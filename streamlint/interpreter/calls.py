@@ -8,8 +8,8 @@ from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_argum
 from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.bodies import call_function, call_method
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
-from streamlint.interpreter.crossing import Bound, call_bound, linked
 from streamlint.interpreter.cpp_types import SIZES
+from streamlint.interpreter.crossing import Bound, call_bound, linked
 from streamlint.interpreter.declarations import construct, library_object
 from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch

@@ -58,16 +58,3 @@ def pointer_to(value: Buffer) -> Buffer:
     *outer, last = value.part or (("i", "0"),)
     rest = () if last == ("i", "0") else (("s", last[1], "?"),)
     return Buffer(value.storage, (*outer, *rest), "pointer")
-
-
-def asked_from(run: Run) -> Span | None:
-    """Where the accessor in progress, ``{ return data[i]; }``, was called, by way of others too. None in other bodies."""
-    found = None
-    for frame in reversed(run.frames):
-        function = frame.function
-        if function is None or not frame.file.is_cuda or not function.class_name or frame.call is None:
-            break
-        if len(function.body) != 1 or not isinstance(function.body[0], p.Return):
-            break
-        found = frame.call
-    return found

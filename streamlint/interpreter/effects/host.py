@@ -10,7 +10,6 @@ from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.peeks import CAST, READ, peek
-from streamlint.interpreter.places import asked_from
 from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
@@ -23,7 +22,7 @@ def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     announced = buffer.access
     if announced is not None and run.machine.in_flight(buffer) is not None:
         span, name = announced.span, announced.name
-    run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer, asked=asked_from(run)))
+    run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer))
 
 
 def host_iteration(run: Run, buffer: Buffer, span: Span, name: str) -> None:
