@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 
 class Category(enum.Enum):
@@ -72,6 +73,52 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a finding's operation, in the words that are published; ``None`` where it is not known."""
+
+    api: str | None = None  # torch, cupy, numba, cuda-python, cuda
+    bytes: int | None = None
+    memory: str | None = None  # pageable, pinned, device, managed
+    direction: str | None = None  # h2d, d2h, d2d, peer
+    stream: str | None = None  # null, blocking, non-blocking
+    kind: str | None = None  # which of a rule's mistakes it is
+
+    @classmethod
+    def read(cls, facts: Mapping[str, object]) -> Facts:
+        """From what a check noted. A check may note more than is known (``unknown``, ``parameter``): that is passed over."""
+        size, stream, kind = facts.get("bytes"), str(facts.get("stream") or ""), facts.get("kind") or facts.get("what")
+        return cls(
+            api=_api(facts),
+            bytes=size if isinstance(size, int) and size > 0 else None,
+            memory=_word(facts.get("memory"), ("pageable", "pinned", "device", "managed")),
+            direction=_word(facts.get("direction"), ("h2d", "d2h", "d2d", "peer")),
+            stream=_word({"ambient": "null"}.get(stream, stream), ("null", "blocking", "non-blocking")),
+            kind=str(kind) if kind else None,
+        )
+
+
+def as_facts(known: Facts) -> dict[str, object]:
+    """A record as plain data, without what is not known."""
+    return {item.name: value for item in fields(known) if (value := getattr(known, item.name)) is not None}
+
+
+def _word(value: object, known: tuple[str, ...]) -> str | None:
+    return value if isinstance(value, str) and value in known else None
+
+
+def _api(facts: Mapping[str, object]) -> str | None:
+    """The library, of a name such as ``torch``, ``cuda-runtime``, ``torch.Tensor.item`` or ``cudaDeviceSynchronize``."""
+    libraries = facts.get("libraries")
+    name = str(facts.get("api") or ("torch" if isinstance(libraries, list) and "torch" in libraries else ""))
+    for api in ("torch", "cupy", "numba"):
+        if name == api or name.startswith(f"{api}."):
+            return api
+    if name.startswith(("cuda_python", "cuda-python", "cuda.bindings")):
+        return "cuda-python"
+    return "cuda" if name.startswith(("cu", "thrust")) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One hazard: the offending operation, and the trail that shows it."""
 
@@ -89,6 +136,11 @@ class Finding:
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
+
+    @property
+    def known(self) -> Facts:
+        """The facts as a record."""
+        return Facts.read(self.facts)
 
     @property
     def severity(self) -> Severity:

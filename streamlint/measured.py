@@ -7,6 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from streamlint.findings import Finding, as_facts
+
 VERDICTS = ("INCONCLUSIVE", "NOT OBSERVED", "CONFIRMED", "REFUTED")  # the later say more
 
 
@@ -20,12 +22,29 @@ def records(code: str) -> tuple[Mapping[str, Any], ...]:
         return ()
 
 
+def of_finding(finding: Finding) -> dict[str, Any] | None:
+    """What is known about a finding: what was run with its own facts, else about its rule."""
+    facts = as_facts(finding.known)
+    for record in reversed(records(finding.code)):
+        for asked in record.get("asked", ()):
+            if asked.get("facts") == facts and record.get("verdict") in VERDICTS:
+                notes = f" ({'; '.join(asked['notes'])})" if asked.get("notes") else ""
+                return {**_shown(record), "summary": f"{record.get('prediction', '')}: {record.get('summary', '')}{notes}"}
+    return summary(finding.code)
+
+
 def summary(code: str) -> dict[str, Any] | None:
-    """What is best known about a rule, in the keys of a finding's ``evidence``: a decided verdict before an open one, then the newest."""
-    judged = [record for record in records(code) if record.get("verdict") in VERDICTS]
+    """What is best known about a rule, in the keys of a finding's ``evidence``: a decided verdict before an open one, then the newest.
+
+    What was run with the facts of somebody's findings says nothing of the rule.
+    """
+    judged = [record for record in records(code) if record.get("verdict") in VERDICTS and not record.get("asked")]
     if not judged:
         return None
-    newest = max(judged, key=lambda record: (VERDICTS.index(record["verdict"]), str(record.get("date", ""))))
+    return _shown(max(judged, key=lambda record: (VERDICTS.index(record["verdict"]), str(record.get("date", "")))))
+
+
+def _shown(newest: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "verdict": newest["verdict"],
         "level": newest.get("level", "rule"),

@@ -16,7 +16,7 @@ from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.report.terminal import Paint, plain, wants_color
 
 if TYPE_CHECKING:
-    from streamlint.findings import Report
+    from streamlint.findings import Finding, Report
 
 CLEAN, FOUND = 0, 1
 
@@ -57,6 +57,14 @@ def _run(options: argparse.Namespace) -> int:
         print(f"configuration: {used or 'none'}", file=sys.stderr)
     _print_remarks(options, report)
     return _exit_code(options, report, resolver)
+
+
+def lint(words: list[str]) -> Report:
+    """What ``check`` finds with this command line, for other commands."""
+    options = build_parser().read(words)
+    report = _lint(options, _resolver(options))
+    _demand_files(options, report.files)
+    return report
 
 
 def _resolver(options: argparse.Namespace) -> Resolver:
@@ -182,11 +190,10 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, color: b
     return render(format, view)
 
 
-def _evidence(report: Report) -> dict[str, dict[str, object]]:
-    from streamlint.measured import summary
+def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
+    from streamlint.measured import of_finding
 
-    found = {code: summary(code) for code in {finding.code for finding in report.findings}}
-    return {code: record for code, record in found.items() if record}
+    return {finding: record for finding in report.findings if (record := of_finding(finding))}
 
 
 def _print_remarks(options: argparse.Namespace, report: Report) -> None:

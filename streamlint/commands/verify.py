@@ -1,21 +1,129 @@
-"""``streamlint verify``: options and work are those of ``streamlint.verify.command``."""
+"""``streamlint verify``: the templates, or, given paths, what the findings there look like on this machine's GPU."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from streamlint.commands.parser import Parser
+from streamlint.config import FORMATS
+from streamlint.errors import did_you_mean
+from streamlint.rules import code_of
+from streamlint.verify import command
+from streamlint.verify.command import FailedError
+
+if TYPE_CHECKING:
+    from streamlint.findings import Finding, Report
+    from streamlint.verify.session import Machine
+
+CLEAN, NOTHING_RAN = 0, 2
+PATH_FORMATS = (*FORMATS, "html")
+
+
+EXAMPLES = (
+    ("streamlint verify", "all rules' templates"),
+    ("streamlint verify --rule SL003", "those of one rule"),
+    ("streamlint verify src/", "the findings in src/, with their own facts"),
+    ("streamlint verify --output-format html:verify.html", "a page with timelines"),
+)
 
 
 def build_parser() -> Parser:
     """The parser of ``verify``."""
-    from streamlint.verify.command import add_arguments
-
-    parser = Parser("verify", "Run the rules' templates on this machine's GPU and compare with what they predict.")
-    add_arguments(parser)
+    parser = Parser("verify", "Run the rules' templates on this machine's GPU and compare with what they predict.", EXAMPLES)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="verify the findings in these files and folders, with their own facts")
+    command.add_arguments(parser)
     return parser
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], machine: Machine | None = None) -> int:
     """Run templates on the GPU and compare with their predictions."""
-    from streamlint.verify.command import run
+    parser = build_parser()
+    options = parser.read(words)
+    if not options.paths:
+        return command.run(options, machine)
+    if options.self_test:
+        parser.error("--self-test is of the templates: it takes no path")
+    try:
+        with contextlib.ExitStack() as stack:
+            return _verify_paths(options, machine, stack)
+    except FailedError as problem:
+        return command.fail(str(problem))
 
-    return run(build_parser().read(words))
+
+def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
+    from streamlint.commands.check import lint, summary_line
+    from streamlint.verify import answers, asked, templates
+    from streamlint.verify.progress import Progress
+    from streamlint.verify.session import run_cases
+
+    targets = command.targets_of(options, PATH_FORMATS)
+    _demand_rules(options.rule)
+    report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
+    for problem in report.problems:
+        print(f"warning: {problem.file}:{problem.row}:{problem.column}: {problem.message}", file=sys.stderr)
+    progress = Progress(quiet=options.quiet)
+    progress.say(summary_line(report))
+    if not report.findings:
+        _write(targets, report, {}, {}, None)
+        return CLEAN
+    try:
+        ready = command.prepare(options, machine, progress, stack)
+    except FailedError as problem:
+        # What the linter found stands, and may have taken a while; what is known of its rules goes with it. No verdict is this machine's.
+        _write([target for target in targets if target[0] != "html"], report, _known(report), {}, None)
+        raise FailedError(f"the findings were not verified: {problem}") from None
+    questions, _ = asked.questions(report.findings, templates.load(), ready.memory)
+    progress.say(f"{len(questions)} distinct set{'s' * (len(questions) != 1)} of facts to run")
+    results = run_cases(ready.machine, [question.case for question in questions], options.timeout, progress)
+    progress.clear()
+    verdicts = answers.by_finding(questions, results, ready.name)
+    cases = answers.as_cases(questions, results)
+    _write(targets, report, {**_known(report), **verdicts}, {"platform": ready.facts, "cases": cases, "remarks": ready.remarks}, verdicts)
+    progress.say(answers.counts(verdicts, report.findings))
+    if not options.no_save:
+        command.save(options, ready.facts, answers.to_keep(cases), progress)
+    if not results:
+        return NOTHING_RAN
+    return command.exit_code(results.values(), self_test=False, strict=options.strict)
+
+
+def _demand_rules(words: list[str]) -> None:
+    if unknown := [word for word in words if word not in code_of()]:
+        raise FailedError(f"unknown rule '{unknown[0]}'{did_you_mean(unknown[0], code_of())}")
+
+
+def _known(report: Report) -> dict[Finding, Mapping[str, Any]]:
+    """What was measured before, here or elsewhere."""
+    from streamlint import measured
+
+    return {finding: found for finding in report.findings if (found := measured.of_finding(finding)) is not None}
+
+
+def _write(
+    targets: list[tuple[str, str | None]],
+    report: Report,
+    evidence: Mapping[Finding, Mapping[str, Any]],
+    page: Mapping[str, Any],
+    verdicts: Mapping[Finding, Mapping[str, Any]] | None,
+) -> None:
+    """The findings in each format. ``verdicts``: those of this run, which formats without a place for evidence have in the message."""
+    from streamlint.report import View, render
+    from streamlint.report.terminal import wants_color
+    from streamlint.verify.answers import with_verdicts
+
+    def rendered(format: str, file: str | None) -> str:
+        if format == "html":
+            from streamlint.verify.page import render as as_page
+
+            return as_page(page.get("platform", {}), page.get("cases", []), page.get("remarks", []))
+        color = file is None and wants_color("auto", sys.stdout)
+        columns = min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
+        shown = with_verdicts(report, verdicts or {}, format)
+        return render(format, View(shown, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=evidence))
+
+    command.write_reports(targets, rendered)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from streamlint.config import FORMATS
 from streamlint.findings import Finding, Report
 
-__all__ = ["FORMATS", "View", "render"]
+__all__ = ["FORMATS", "Evidence", "View", "render"]
+
+Evidence = Mapping[Any, Mapping[str, object]]  # by finding, or by code
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class View:
     color: bool = False
     width: int = 80
     links: bool = False  # whether rule names may be terminal hyperlinks
-    evidence: Mapping[str, Mapping[str, object]] | None = None  # by code
+    evidence: Evidence | None = None
     unsafe_fixes: bool = False  # whether a fix that is not safe counts as one
 
     def fix_mark(self, finding: Finding) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.fingerprint import with_fingerprints
-from streamlint.report import View
+from streamlint.report import Evidence, View
 
 PAGES = "https://streamlint.readthedocs.io/rules/"
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
@@ -33,9 +32,9 @@ def page(name: str) -> str:
     return f"{PAGES}{name}/"
 
 
-def evidence_of(finding: Finding, evidence: Mapping[str, Mapping[str, object]] | None) -> dict[str, object] | None:
-    """What `verify` found out about the finding's rule, cut to the published keys."""
-    record = (evidence or {}).get(finding.code)
+def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object] | None:
+    """What `verify` found out about the finding or its rule, cut to the published keys."""
+    record = (evidence or {}).get(finding) or (evidence or {}).get(finding.code)
     return {key: record.get(key) for key in EVIDENCE_KEYS} if record else None
 
 

@@ -11,7 +11,10 @@ from streamlint.verify import command
 def main() -> int:
     parser = argparse.ArgumentParser(prog="streamlint verify", description="verify the rules' predictions on a GPU")
     command.add_arguments(parser)
-    return command.run(parser.parse_args())
+    try:
+        return command.run(parser.parse_args())
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SNIPPETS = Path(__file__).parent / "templates" / "snippets"
 VARIANTS = ("misuse", "remedy")
 _REQUIREMENTS = {"torch": ("torch",), "numba": ("numba",), "cuda-python": ("cuda.bindings",), "cuda": ("nvcc",), "cupy": ()}
+OTHER_CLAIM = "other claim"  # a kind that no finding is of: what a rule claims beside its main point
 _MARKER = re.compile(r"(?:#|//) misuse: (SL\d{3})\s*$")
 
 
@@ -57,6 +58,20 @@ class Case:
     needs: tuple[str, ...] = ()  # beside the API itself: nvcc, ninja, python-headers
     builds: bool = False  # importing the snippet compiles it
     devices: int = 1  # GPUs that the child is shown
+    takes: tuple[str, ...] = ()  # the facts of a finding that the trial can run with: its parameters of these names are their defaults
+    kinds: tuple[str, ...] = ()  # the kinds of finding that it is about; empty: any that no other case of the rule names
+    facts: tuple[tuple[str, Any], ...] = ()  # a finding's own, which took the place of parameters
+
+    def given(self, facts: Mapping[str, Any]) -> Case:
+        """The case with a finding's facts in the place of its parameters."""
+        if not facts:
+            return self
+        return replace(self, parameters={**self.parameters, **facts}, facts=tuple(sorted(facts.items())))
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells one run from another: the key, and the facts that it runs with."""
+        return (*self.key, *self.facts)
 
     @property
     def key(self) -> tuple[str, str, str]:

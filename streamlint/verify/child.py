@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import importlib
 import importlib.util
 import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
 from streamlint.verify.cases import Case, Trial, UnsupportedError
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, LabError
+from streamlint.verify.timeline import Timeline
+from streamlint.verify.watchdog import STACKS
 
 _PR_SET_PDEATHSIG = 1
 
@@ -30,12 +34,27 @@ class Answers:
     """The private end of the pipe to the parent. Anything else that prints is sent to standard error."""
 
     def __init__(self) -> None:
-        self._pipe: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._pipe = os.dup(1)
+        self._lock = threading.Lock()
         os.dup2(2, 1)
 
     def say(self, event: str, **more: Any) -> None:
-        self._pipe.write(json.dumps({"event": event, **more}, default=str) + "\n")
-        self._pipe.flush()
+        """Write an answer. Any thread may."""
+        line = (json.dumps({"event": event, **more}, default=str) + "\n").encode()
+        with self._lock:
+            while line:
+                line = line[os.write(self._pipe, line) :]
+
+    def phase(self, thread: str, name: str, doing: str) -> None:
+        """Where a thread stands."""
+        self.say("phase", thread=thread, name=name, doing=doing)
+
+
+def report_stacks() -> None:
+    """On a crash, and whenever the parent asks: the stacks of all threads, on standard error. Needs no GIL."""
+    faulthandler.enable(all_threads=True)
+    if STACKS is not None:
+        faulthandler.register(STACKS, all_threads=True)
 
 
 def die_with_parent() -> None:
@@ -87,13 +106,15 @@ def _version(number: int) -> str:
 def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
     """Run each job; after anything but a lab error stop, since the context may be broken: the parent starts a fresh child."""
     from streamlint.verify import templates
-    from streamlint.verify.experiments import EXPERIMENTS, costs
+    from streamlint.verify.experiments import EXPERIMENTS, MAIN, costs
 
-    lab = Lab()
+    lab = Lab(Timeline(answers.phase))
     answers.say("ready")
     for number, job in enumerate(jobs):
-        case = templates.find(job["rule"], job["name"], job["api"])
+        case = templates.find(job["rule"], job["name"], job["api"]).given(job.get("parameters") or {})
         answers.say("start", job=number)
+        lab.timeline.begin()
+        lab.timeline.stands(MAIN, f"loads {case.path(job['variant']).name}")
         try:
             trial = _prepare(lab, case, job["variant"], job.get("library"))
             if case.experiment is Experiment.DEADLOCK:
@@ -110,7 +131,8 @@ def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
             answers.say("failure", job=number, reason=f"{type(problem).__name__}: {_first_line(problem)}")
             return
         else:
-            answers.say("figures", job=number, figures=figures)
+            lanes = lab.timeline.lanes()
+            answers.say("figures", job=number, figures={**figures, "timeline": lanes} if lanes else figures)
 
 
 def _first_line(problem: BaseException) -> str:
@@ -119,6 +141,7 @@ def _first_line(problem: BaseException) -> str:
 
 def main(argv: list[str]) -> int:
     die_with_parent()
+    report_stacks()
     answers = Answers()
     request = json.loads(argv[0])
     try:

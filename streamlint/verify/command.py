@@ -1,4 +1,4 @@
-"""``streamlint verify``: options in, verdicts out.
+"""``streamlint verify``: options in, verdicts out. What concerns findings is in ``streamlint.commands.verify``.
 
 Exit codes: 0 no prediction that ran is REFUTED, 1 one is, 2 nothing could run. ``--strict`` makes INCONCLUSIVE and UNSUPPORTED 1 too.
 ``--self-test`` lets misuse and remedy change places: 0 if no case is then CONFIRMED, else 1.
@@ -7,35 +7,53 @@ Exit codes: 0 no prediction that ran is REFUTED, 1 one is, 2 nothing could run. 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import re
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from streamlint.verify import evidence, report, runner, templates
-from streamlint.verify.cases import VARIANTS, Case, Template
-from streamlint.verify.criteria import Judgement, Verdict
-from streamlint.verify.runner import Job, Result, Speaker
+from streamlint.verify import evidence, report, templates
+from streamlint.verify.cases import Template
+from streamlint.verify.criteria import Verdict
+from streamlint.verify.lab import MEMORY_BYTES
+from streamlint.verify.progress import Progress
+from streamlint.verify.runner import Result
+from streamlint.verify.session import Machine, orderly_end, run_cases
 
-FORMATS = ("full", "json", "markdown")
+FORMATS = ("full", "json", "markdown", "html", "junit")
 INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
+_UNITS = {"": 1 << 20, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-class Machine(Protocol):
-    """What the command needs of a GPU; :class:`streamlint.verify.device.Device` is one, tests have another."""
+class FailedError(Exception):
+    """Nothing can run; the text says why, in one line."""
 
-    def probe(self) -> dict[str, Any]: ...
-    def missing(self, case: Case) -> str | None: ...
-    def build(self, cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]: ...
-    def spawn(self, jobs: Sequence[Job]) -> Speaker: ...
+
+@dataclass
+class Ready:
+    """A GPU that answered."""
+
+    machine: Machine
+    name: str  # of the platform
+    facts: dict[str, Any]
+    memory: int  # bytes of the device that may be taken
+    remarks: list[str] = field(default_factory=list)  # what was noticed about the machine, and what is done about it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``streamlint verify``."""
     parser.add_argument("--rule", action="append", default=[], metavar="CODE|NAME", help="verify this rule only; repeatable")
-    parser.add_argument("--output-format", choices=FORMATS, default="full", help="default: full")
+    parser.add_argument(
+        "--output-format",
+        action="append",
+        default=[],
+        metavar="FORMAT[:FILE]",
+        help=f"{', '.join(FORMATS)}; with paths, those of check, and html; repeatable (default: full)",
+    )
     parser.add_argument("--output-file", "-o", metavar="FILE", help="write the report there instead of to standard output")
     parser.add_argument("--evidence", metavar="DIR", help="keep the results in this folder instead of the user's own")
     parser.add_argument("--no-save", action="store_true", help="do not keep the results as evidence")
@@ -43,35 +61,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 1 on INCONCLUSIVE and UNSUPPORTED too")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
     parser.add_argument(
-        "--timeout", type=float, default=30.0, metavar="SECONDS", help="deadline of one program, imports included; default: 30"
+        "--memory", type=size, default=MEMORY_BYTES, metavar="SIZE", help="device memory to use at most, 512M or 2G; default: 1G"
     )
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="deadline of one program; default: 30")
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no remarks")
+
+
+def size(text: str) -> int:
+    """``512M`` or ``2GiB`` in bytes; a number alone counts MiB."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    if not found or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: write 512M or 2G")
+    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def run(options: argparse.Namespace, machine: Machine | None = None) -> int:
-    """Verify and report; returns the exit code."""
-    chosen, unknown = _choose(options.rule)
-    if unknown:
-        return _fail(f"no templates for {', '.join(unknown)}; there are some for {', '.join(templates.load())}")
-    if machine is None:
-        if importlib.util.find_spec("cupy") is None:
-            return _fail(f"verify needs CuPy, which is not installed; {INSTALL}")
-        from streamlint.verify.device import Device
+    """Verify templates and report; returns the exit code."""
+    try:
+        with contextlib.ExitStack() as stack:
+            return _run(options, machine, stack)
+    except FailedError as problem:
+        return fail(str(problem))
 
-        machine = Device(options.device)
-    probed = machine.probe()
-    if "reason" in probed:
-        return _fail(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {INSTALL}")
-    facts = evidence.platform_facts(probed, options.device)
-    name = evidence.platform_name(facts)
-    _say(name)
-    results = _verify(machine, [case for template in chosen for case in template.cases], options)
-    _report(options, name, facts, results)
+
+def _run(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
+    chosen = choose(options.rule)
+    targets = targets_of(options, FORMATS)
+    progress = Progress(quiet=options.quiet)
+    ready = prepare(options, machine, progress, stack)
+    cases = [case for template in chosen for case in template.cases]
+    found = run_cases(ready.machine, cases, options.timeout, progress, swap=options.self_test)
+    results = [found[case.identity] for case in cases]
+    progress.clear()
+    write_reports(targets, lambda format, _: _rendered(format, ready, results))
+    if options.output_file or not any(file is None and format in ("full", "markdown") for format, file in targets):
+        progress.say(report.counts(results))
     if not (options.self_test or options.no_save):
-        _save(options, facts, results)
+        save(options, ready.facts, [result.as_json() for result in results], progress)
     return exit_code(results, self_test=options.self_test, strict=options.strict)
 
 
-def exit_code(results: Sequence[Result], *, self_test: bool, strict: bool) -> int:
+def exit_code(results: Iterable[Result], *, self_test: bool, strict: bool) -> int:
     """The exit code of a run with these results."""
     verdicts = {result.judgement.verdict for result in results}
     if verdicts <= {Verdict.UNSUPPORTED}:
@@ -82,80 +112,97 @@ def exit_code(results: Sequence[Result], *, self_test: bool, strict: bool) -> in
     return int(bool(verdicts & failing))
 
 
-def _choose(wanted: Sequence[str]) -> tuple[list[Template], list[str]]:
+def choose(wanted: Sequence[str]) -> list[Template]:
+    """The templates of these rules, by code or name; all, if none is named."""
     known = templates.load()
-    if not wanted:
-        return list(known.values()), []
     by_word = {word.lower(): template for template in known.values() for word in (template.rule, template.name)}
-    unknown = [word for word in wanted if word.lower() not in by_word]
-    codes = {by_word[word.lower()].rule for word in wanted if word.lower() in by_word}
-    return [template for code, template in known.items() if code in codes], unknown
+    if unknown := [word for word in wanted if word.lower() not in by_word]:
+        raise FailedError(f"no templates for {', '.join(unknown)}; there are some for {', '.join(known)}")
+    codes = {by_word[word.lower()].rule for word in wanted}
+    return [template for code, template in known.items() if not wanted or code in codes]
 
 
-def _verify(machine: Machine, cases: Sequence[Case], options: argparse.Namespace) -> list[Result]:
-    results: dict[tuple[str, str, str], Result] = {}
-    runnable = []
-    for case in cases:
-        lack = machine.missing(case)
-        if lack is None:
-            runnable.append(case)
+def targets_of(options: argparse.Namespace, known: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Formats, and the file that each is written to (``None``: standard output)."""
+    targets = []
+    for word in options.output_format or ["full"]:
+        name, _, file = word.partition(":")
+        if name not in known:
+            raise FailedError(f"unknown output format '{name}' (there are {', '.join(known)})")
+        targets.append((name, file or options.output_file))
+    places = [file for _, file in targets]
+    if len(set(places)) < len(places):
+        raise FailedError("two output formats for one place; write '--output-format FORMAT:FILE' for all but one")
+    if any(name == "html" for name, _ in targets) and importlib.util.find_spec("jinja2") is None:
+        raise FailedError(f"the HTML page needs Jinja2, which is not installed; {INSTALL}")
+    return targets
+
+
+def prepare(options: argparse.Namespace, machine: Machine | None, progress: Progress, stack: contextlib.ExitStack) -> Ready:
+    """Find the GPU, say what it is, and how it is dealt with; :class:`FailedError` if there is none that can be used.
+
+    The stack undoes what this did: also after Ctrl-C and SIGTERM, nothing is left behind.
+    """
+    stack.callback(progress.clear)
+    stack.enter_context(orderly_end())
+    if machine is None:
+        if importlib.util.find_spec("cupy") is None:
+            raise FailedError(f"verify needs CuPy, which is not installed; {INSTALL}")
+        from streamlint.verify.device import Device
+
+        machine = stack.enter_context(Device(options.device, memory=options.memory))
+    probed = machine.probe()
+    if "reason" in probed:
+        raise FailedError(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {INSTALL}")
+    facts = evidence.platform_facts(probed, options.device)
+    plan = machine.prepare(probed)
+    if plan.stop is not None:
+        raise FailedError(plan.stop)
+    ready = Ready(machine, evidence.platform_name(facts), facts, plan.memory, plan.remarks)
+    for line in (ready.name, *plan.remarks):
+        progress.say(line)
+    return ready
+
+
+def write_reports(targets: Sequence[tuple[str, str | None]], render: Callable[[str, str | None], str]) -> None:
+    """Each format to its place."""
+    for format, file in targets:
+        text = render(format, file)
+        if file is None:
+            sys.stdout.write(text)
         else:
-            results[case.key] = _without_run(case, Verdict.UNSUPPORTED, lack)
-    if any(case.api == "cuda" or case.builds for case in runnable):
-        _say("compiling (cached for the next time) …")
-    libraries, failures = machine.build(runnable)
-    for batch in runner.batches(runnable):
-        broken = {case.key: problem for case in batch if (problem := _build_failure(case, failures)) is not None}
-        for case in batch:
-            if case.key in broken:
-                results[case.key] = _without_run(case, Verdict.INCONCLUSIVE, f"it did not compile: {broken[case.key]}")
-        whole = [case for case in batch if case.key not in broken]
-        if whole:
-            started = time.perf_counter()
-            found = runner.run_batch(whole, machine.spawn, libraries, options.timeout, swap=options.self_test, progress=_say)
-            results |= {result.case.key: result for result in found}
-            _say(f"  {report.counts(found)} in {time.perf_counter() - started:.1f} s, the child's start included")
-    return [results[case.key] for case in cases]
+            try:
+                Path(file).write_text(text, encoding="utf-8")
+            except OSError as problem:
+                fail(f"cannot write {file}: {problem.strerror}")
 
 
-def _without_run(case: Case, verdict: Verdict, reason: str) -> Result:
-    return Result(case, Judgement(verdict, reason), {}, {}, 0.0)
+def _rendered(format: str, ready: Ready, results: Sequence[Result]) -> str:
+    if format == "html":
+        from streamlint.verify.page import render
 
-
-def _build_failure(case: Case, failures: Mapping[str, str]) -> str | None:
-    return next((failures[path] for variant in VARIANTS if (path := str(case.path(variant))) in failures), None)
-
-
-def _report(options: argparse.Namespace, name: str, facts: Mapping[str, Any], results: Sequence[Result]) -> None:
-    if options.output_format == "json":
-        text = report.as_json(facts, results)
-    elif options.output_format == "markdown":
-        text = report.markdown(name, results)
+        return render(ready.facts, [result.as_json() for result in results], ready.remarks)
+    if format == "json":
+        text = report.as_json(ready.facts, results)
+    elif format == "junit":
+        text = report.junit(ready.name, results)
     else:
-        text = report.full(name, results)
-    if options.output_file:
-        Path(options.output_file).write_text(text + "\n", encoding="utf-8")
-        _say(report.counts(results))
-    else:
-        print(text)
-        if options.output_format == "json":
-            _say(report.counts(results))
+        text = (report.markdown if format == "markdown" else report.full)(ready.name, results)
+    return text + "\n"
 
 
-def _save(options: argparse.Namespace, facts: Mapping[str, Any], results: Sequence[Result]) -> None:
+def save(options: argparse.Namespace, facts: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], progress: Progress) -> None:
+    """Keep the results as evidence."""
     folder = Path(options.evidence) if options.evidence else None
     try:
-        path = evidence.save([result.as_json() for result in results], facts, folder)
+        path = evidence.save(cases, facts, folder)
     except OSError as problem:
-        _say(f"the evidence could not be kept: {problem}")
+        progress.say(f"the evidence could not be kept: {problem}")
     else:
-        _say(f"evidence kept in {path}")
+        progress.say(f"evidence kept in {path}")
 
 
-def _fail(message: str) -> int:
-    _say(f"streamlint verify: {message}")
+def fail(message: str) -> int:
+    """Say why nothing ran; returns the exit code for it."""
+    print(f"streamlint verify: {message}", file=sys.stderr, flush=True)
     return 2
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

@@ -147,13 +147,16 @@ def data_race(figures: Figures) -> Outcome:
 
 
 def deadlock(figures: Figures) -> Outcome:
-    """Deadlock. Figures: ``ended`` (the child came back), ``waited_s`` (seconds that it was given after it armed itself)."""
+    """Deadlock. Figures: ``ended`` (the child came back), ``waited_s`` (seconds that it was given after it armed itself), ``stood`` (where
+    its threads were then).
+    """
     if "ended" not in figures:
         return Outcome(None, "the child never reached the call")
     waited = float(figures.get("waited_s", 0.0))
     if figures["ended"]:
         return Outcome(False, f"ended after {waited:.1f} s")
-    return Outcome(True, f"did not end within {waited:.1f} s, killed")
+    stood = "".join(f"; {place}" for place in figures.get("stood", ()))
+    return Outcome(True, f"did not end within {waited:.1f} s, killed{stood}")
 
 
 def error(figures: Figures) -> Outcome:

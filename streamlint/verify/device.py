@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from streamlint.verify import care
+from streamlint.verify.care import Plan
 from streamlint.verify.cases import VARIANTS, Case
+from streamlint.verify.lab import MEMORY, MEMORY_BYTES
 from streamlint.verify.runner import STARTUP_S, Job
 from streamlint.verify.watchdog import Child
 
 NVCC_S = 120.0
 PYTHON_HEADERS = "python-headers"
 BUILD_S = 300.0  # a torch extension, once per machine
-
-# What would change the semantics under test: serialised launches, another default stream, no caching, few hardware queues.
-_UNSET = (
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM",
-    "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM",
-    "NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM",
-    "PYTORCH_NO_CUDA_MEMORY_CACHING",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_ALLOC_CONF",
-    "TORCH_CUDA_SANITIZER",
-)
 
 
 def cache_folder() -> Path:
@@ -47,36 +39,76 @@ def cache_folder() -> Path:
 
 
 class Device:
-    """One GPU of this machine. ``number`` counts among the devices that the user sees."""
+    """One GPU of this machine. ``number`` counts among the devices that the user sees. Use it with ``with``: it has a scratch folder."""
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number: int = 0, *, memory: int = MEMORY_BYTES) -> None:
         self.number = number
         self.arch = ""
+        self.plan = Plan(memory)
+        self._scratch: str | None = None
+        self._under_way: set[Child | subprocess.Popen[str]] = set()
+        self._ending = False
+
+    def __enter__(self) -> Device:
+        self._scratch = tempfile.mkdtemp(prefix="streamlint-verify-")
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._stop()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+    def prepare(self, probed: Mapping[str, object]) -> Plan:
+        """Look at the machine and decide how to behave on it."""
+        self.plan = care.plan(care.survey(os.environ), self.number, self.plan.memory, probed)
+        return self.plan
 
     def environment(self, *, lazy: bool = False, beside: Sequence[int] = ()) -> dict[str, str]:
         """The child's environment. ``lazy``: kernels are loaded when first launched. ``beside``: more devices that the child may see."""
-        environment = {key: value for key, value in os.environ.items() if key not in _UNSET}
+        environment = {key: value for key, value in os.environ.items() if key not in care.UNSET}
         visible = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
         chosen = ",".join(visible[number] if number < len(visible) else str(number) for number in (self.number, *beside))
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *(part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part)]
+        environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi counts
         environment |= {
             "CUDA_VISIBLE_DEVICES": chosen,
             "CUDA_MODULE_LOADING": "LAZY" if lazy else "EAGER",
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
-            "TORCH_EXTENSIONS_DIR": str(cache_folder() / f"torch-{self.arch or 'any'}"),
+            "TORCH_EXTENSIONS_DIR": str(self._extensions()),
+            MEMORY: str(self.plan.memory),
         }
         if self.arch:
             environment["TORCH_CUDA_ARCH_LIST"] = self.arch
+        if self._scratch is not None:
+            environment["TMPDIR"] = self._scratch
+            environment |= {name: value or self._scratch for name, value in self.plan.environment.items()}
         return environment
+
+    def _extensions(self) -> Path:
+        return cache_folder() / f"torch-{self.arch or 'any'}"
+
+    def _command(self, request: Mapping[str, Any]) -> list[str]:
+        return [sys.executable, "-m", "streamlint.verify.child", json.dumps(request)]
 
     def _child(self, request: dict[str, Any], api: str = "cupy", devices: int = 1) -> Child:
         beside = [number for number in range(devices) if number != self.number][: devices - 1]
         # torch has thousands of kernels: it loads them lazily, and the warm-up run loads those in use.
-        return Child(
-            [sys.executable, "-m", "streamlint.verify.child", json.dumps(request)], self.environment(lazy=api == "torch", beside=beside)
-        )
+        return Child(self._command(request), self.environment(lazy=api == "torch", beside=beside))
+
+    def _stop(self) -> None:
+        """End what is being compiled, and what a thread is about to start: whoever waits for it then comes back."""
+        self._ending = True
+        for task in list(self._under_way):
+            _end(task)
+
+    def _watch(self, task: Child | subprocess.Popen[str]) -> None:
+        """A compiler that :meth:`_stop` ends."""
+        self._under_way.add(task)
+        if self._ending:
+            _end(task)
 
     def probe(self) -> dict[str, Any]:
         """The platform's facts, or ``{"reason": …}`` where no GPU answers."""
@@ -99,6 +131,8 @@ class Device:
 
     def missing(self, case: Case) -> str | None:
         """What the case needs and this machine lacks, in a sentence; ``None`` if it can run."""
+        if self.plan.one_process and case.rule == "SL012":
+            return "the GPU is in exclusive mode, and the case has two processes"
         for requirement in case.requirements:
             if requirement in ("nvcc", "ninja"):
                 if shutil.which(requirement) is None:
@@ -117,50 +151,90 @@ class Device:
         libraries: dict[str, str] = {}
         failures: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-            compiled = {path: pool.submit(compile_library, Path(path), self.arch) for path in sorted(native)}
+            compiled = {path: pool.submit(self._compile, Path(path)) for path in sorted(native)}
             built = {path: pool.submit(self._build_extension, path) for path in sorted(importing)}
-            for path, future in compiled.items():
-                library, problem = future.result()
-                (libraries if problem is None else failures)[path] = library if problem is None else problem
-            failures |= {path: problem for path, task in built.items() if (problem := task.result()) is not None}
+            try:
+                for path, future in compiled.items():
+                    library, problem = future.result()
+                    (libraries if problem is None else failures)[path] = library if problem is None else problem
+                failures |= {path: problem for path, task in built.items() if (problem := task.result()) is not None}
+            except BaseException:  # Ctrl-C: do not wait for compilers
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._stop()
+                raise
         return libraries, failures
 
     def _build_extension(self, path: str) -> str | None:
         """Import a snippet that compiles itself, so that its build is cached; what went wrong, or ``None``."""
         child = self._child({"do": "build", "path": path}, "torch")
+        self._watch(child)
+        done = False
         try:
             message = child.read(BUILD_S)
             if message is None:
                 return child.epitaph()
+            done = True
         except TimeoutError:
             return f"the build did not end within {BUILD_S:.0f} s"
         finally:
+            self._under_way.discard(child)
             child.kill()
+            if not done:  # torch waits for ever for the lock of a build that was killed
+                for lock in self._extensions().glob("*/lock"):
+                    lock.unlink(missing_ok=True)
         return None if message["event"] == "built" else str(message.get("reason", "the build failed"))
 
+    def _compile(self, source: Path) -> tuple[str, str | None]:
+        """Compile one ``.cu`` with nvcc to a shared library, cached by content; returns its path, and what went wrong, if anything."""
+        library, command = compilation(source, self.arch)
+        if library.exists():
+            return str(library), None
+        library.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.mkdtemp(prefix=f"{source.stem}-", dir=library.parent)  # nvcc's temporary files go there as well
+        try:
+            target = Path(scratch) / library.name
+            problem = self._nvcc([*command, "-o", str(target)], scratch)
+            if problem is not None:
+                return "", problem
+            os.replace(target, library)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return str(library), None
 
-def compile_library(source: Path, arch: str) -> tuple[str, str | None]:
-    """Compile one ``.cu`` with nvcc to a shared library, cached by content; returns its path, and what went wrong, if anything."""
+    def _nvcc(self, command: Sequence[str], scratch: str) -> str | None:
+        """Run the compiler; what went wrong, or ``None``."""
+        environment = {**os.environ, "TMPDIR": scratch}
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+        except OSError as problem:
+            return f"nvcc: {problem}"
+        self._watch(process)
+        try:
+            output, errors = process.communicate(timeout=NVCC_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return f"nvcc: no end within {NVCC_S:.0f} s"
+        finally:
+            self._under_way.discard(process)
+        lines = (errors or output).strip().splitlines()
+        return f"nvcc: {lines[-1][:300] if lines else 'failed without a word'}" if process.returncode else None
+
+
+def _end(task: Child | subprocess.Popen[str]) -> None:
+    if isinstance(task, Child):
+        task.kill()
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(task.pid, signal.SIGKILL)
+
+
+def compilation(source: Path, arch: str) -> tuple[Path, list[str]]:
+    """Where the library of a source is cached, by content, compiler and target, and the command that makes it, without its output."""
     target = f"sm_{arch.replace('.', '')}" if arch else "native"
     nvcc = shutil.which("nvcc") or "nvcc"
     identity = f"{target}\0{os.path.realpath(nvcc)}\0".encode() + source.read_bytes()
-    folder = cache_folder()
-    library = folder / f"{source.stem}-{hashlib.sha256(identity).hexdigest()[:16]}.so"
-    if library.exists():
-        return str(library), None
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(suffix=".so", dir=folder)
-    os.close(handle)
+    library = cache_folder() / f"{source.stem}-{hashlib.sha256(identity).hexdigest()[:16]}.so"
     headers = f"-I{sysconfig.get_paths()['include']}"
-    command = [nvcc, "-shared", "-Xcompiler", "-fPIC", f"-arch={target}", headers, str(source), "-o", scratch]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=NVCC_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        Path(scratch).unlink(missing_ok=True)
-        return "", f"nvcc: {problem}"
-    if done.returncode != 0:
-        Path(scratch).unlink(missing_ok=True)
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        return "", f"nvcc: {lines[-1][:300] if lines else 'failed without a word'}"
-    os.replace(scratch, library)
-    return str(library), None
+    return library, [nvcc, "-shared", "-Xcompiler", "-fPIC", f"-arch={target}", headers, str(source)]

@@ -100,7 +100,9 @@ def entries(cases: Iterable[Mapping[str, Any]], facts: Mapping[str, Any], date: 
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(entry.get(part, "")) for part in ("platform", "rule", "case", "api"))
+    """A run with a finding's facts stands beside the rule's own."""
+    level = json.dumps(entry.get("facts") or {}, sort_keys=True) if entry.get("level") == "facts" else ""
+    return (*(str(entry.get(part, "")) for part in ("platform", "rule", "case", "api")), level)
 
 
 def merge(old: Iterable[Entry], new: Iterable[Entry]) -> list[Entry]:
@@ -153,6 +155,7 @@ def load(rule: str, folder: Path | None = None) -> list[Entry]:
             "date": entry.get("date", ""),
             "summary": entry.get("reason", ""),
             "figures": {"misuse": entry.get("misuse", {}), "remedy": entry.get("remedy", {})},
+            **{key: entry[key] for key in ("level", "facts", "asked") if key in entry},
         }
         for entry in found
         if entry["rule"] == rule

@@ -11,6 +11,7 @@ from typing import Any
 from streamlint.verify.cases import Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
+from streamlint.verify.timeline import STREAM
 
 GATES_MS = (20.0, 60.0, 120.0)
 ROUNDS = 2  # of all gate times
@@ -22,11 +23,14 @@ CATCH_UP_S = 5.0
 LAPSE_S = 0.2  # device time after which a gate opens that no Python thread may be able to open
 BEAT_S = 0.002
 COST_RUNS = 21
+MAIN, SHUT = "host thread", "gated stream"
+CALL = "the program's call"
 
 
 def _warm(lab: Lab, trial: Trial) -> None:
     """Two runs with no gate: kernels are loaded, allocators filled and given back to once."""
-    for _ in range(2):
+    for number in range(2):
+        lab.timeline.stands(MAIN, f"warm-up run {number + 1}, no gate")
         trial.reset(0)
         lab.settle()
         trial.call()
@@ -41,6 +45,8 @@ def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
     for milliseconds in GATES_MS * ROUNDS:
         trial.reset(len(gates) + 1)
         lab.settle()
+        lab.timeline.stands(MAIN, f"{CALL}, behind a gate of {milliseconds:.0f} ms")
+        lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             gate.open_after(milliseconds)
             start = time.perf_counter()
@@ -48,6 +54,8 @@ def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
             end = time.perf_counter()
             opened = gate.await_open()
         del kept  # only now: a destructor may wait for the device
+        lab.timeline.add(MAIN, CALL, start, end)
+        lab.timeline.gate(SHUT, gate.shut_at, opened, gate.idle_at)
         gates.append(round((opened - start) * 1e3, 3))
         hosts.append(round((end - start) * 1e3, 3))
     return {"gate_ms": gates, "host_ms": hosts}
@@ -56,8 +64,8 @@ def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
 class _Worker:
     """A thread that has met the device before any gate shuts, and then runs what it is given."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+    def __init__(self, lab: Lab, name: str, doing: str) -> None:
+        self._lab, self._name, self._doing = lab, name, doing
         self._work: queue.SimpleQueue[tuple[Callable[[], object], threading.Event]] = queue.SimpleQueue()
         self.failures: list[str] = []
         threading.Thread(target=self._run, daemon=True).start()
@@ -73,7 +81,8 @@ class _Worker:
         while True:
             work, done = self._work.get()
             try:
-                self._lab.keep(work())
+                with self._lab.timeline.during(self._name, self._doing):
+                    self._lab.keep(work())
             except Exception as problem:  # lost otherwise, and the round would look as if it were held
                 self.failures.append(f"{type(problem).__name__}: {problem}")
             done.set()
@@ -83,13 +92,14 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     """While one thread is in the call, another launches on a non-blocking stream of its own: does that launch return?"""
     _warm(lab, trial)
     other = lab.stream(blocking=False)
-    first, second = _Worker(lab), _Worker(lab)
+    first, second = _Worker(lab, "thread 1", CALL), _Worker(lab, "thread 2", "a launch on a stream of its own")
     first.submit(trial.call).wait(CATCH_UP_S)
     second.submit(lambda: lab.mark(other.ptr)).wait(CATCH_UP_S)
     before = after = inside = 0
     for number in range(HELD_ROUNDS):
         trial.reset(number + 1)
         lab.settle()
+        lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             call = first.submit(trial.call)
             inside += not call.wait(GRACE_MS / 1e3)
@@ -97,6 +107,7 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
             before += launch.wait(GRACE_MS / 1e3)
             gate.open()
             after += launch.wait(CATCH_UP_S) and call.wait(CATCH_UP_S)
+        lab.timeline.gate(SHUT, gate.shut_at, gate.opened_at, gate.idle_at)
     failures = first.failures + second.failures
     if failures or after != HELD_ROUNDS:
         return {"failure": failures[0] if failures else f"both threads came back in {after} of {HELD_ROUNDS} runs only"}
@@ -122,11 +133,17 @@ def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
         for number in range(HELD_ROUNDS):
             trial.reset(number + 1)
             lab.settle()
-            with lab.gate(trial.gate, lapses_s=LAPSE_S):
+            lab.timeline.stands(MAIN, f"{CALL}, behind a gate that lapses after {LAPSE_S * 1e3:.0f} ms")
+            lab.timeline.begin()
+            with lab.gate(trial.gate, lapses_s=LAPSE_S) as gate:
                 start = time.perf_counter()
                 kept = trial.call()
                 end = time.perf_counter()
             del kept
+            lab.timeline.add(MAIN, CALL, start, end)
+            for beat in [beat for beat in list(beats) if start < beat < end]:
+                lab.timeline.add("another Python thread", "runs", beat, beat)
+            lab.timeline.gate(SHUT, gate.shut_at, end, None)
             inside.append(round((end - start) * 1e3, 3))
             counted.append(sum(start + BEAT_S < beat < end - BEAT_S for beat in list(beats)))
     finally:
@@ -144,16 +161,25 @@ def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
     for number in range(HELD_ROUNDS):
         trial.reset(number + 1)
         lab.settle()
+        lab.timeline.stands(MAIN, f"{CALL}, then a mark on stream B, with stream A shut")
+        lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             gate.open_after(3 * GRACE_MS)
+            start = time.perf_counter()
             kept = trial.call()
+            end = time.perf_counter()
             token = lab.mark(trial.watch)
             waited = waited or gate.opened_at is not None
             done = lab.await_mark(token, GRACE_MS / 1e3)
             before += done and gate.opened_at is None
+            seen = time.perf_counter() if done else None
             gate.open()
             after += lab.await_mark(token, CATCH_UP_S)
+            seen = seen or time.perf_counter()
         del kept
+        lab.timeline.add(MAIN, CALL, start, end)
+        lab.timeline.gate("stream A", gate.shut_at, gate.opened_at, gate.idle_at)
+        lab.timeline.add("stream B", "a mark, from its launch until it has run", end, seen, STREAM)
     return {"runs": HELD_ROUNDS, "started_before": before, "finished_after": after, "host_waited": waited}
 
 
@@ -165,10 +191,16 @@ def data_race(lab: Lab, trial: Trial) -> dict[str, Any]:
     for number in range(1, RACES + 1):
         expected = trial.reset(number)
         lab.settle()
+        lab.timeline.stands(MAIN, f"{CALL}, run {number} of {RACES}, behind a gate of {RACE_GATE_MS:.0f} ms")
+        lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             gate.open_after(RACE_GATE_MS)
+            start = time.perf_counter()
             value = trial.call()
+            end = time.perf_counter()
             early += gate.opened_at is None
+        lab.timeline.add(MAIN, f"{CALL}: {'the right value' if value == expected else 'a wrong value'}", start, end)
+        lab.timeline.gate(SHUT, gate.shut_at, gate.opened_at, gate.idle_at)
         if value != expected:
             wrong += 1
             first = first or [value, expected]
@@ -177,8 +209,10 @@ def data_race(lab: Lab, trial: Trial) -> dict[str, Any]:
 
 def deadlock(lab: Lab, trial: Trial) -> dict[str, Any]:
     """Just call it. The parent process watches the clock and kills."""
+    lab.timeline.begin()
     started = time.perf_counter()
-    trial.call()
+    with lab.timeline.during(MAIN, CALL):
+        trial.call()
     return {"ended": True, "waited_s": round(time.perf_counter() - started, 3)}
 
 
@@ -186,7 +220,10 @@ def error(lab: Lab, trial: Trial) -> dict[str, Any]:
     """The call's own status code; 0 is success, 800 ``cudaErrorNotPermitted``."""
     trial.reset(1)
     lab.settle()
-    return {"status": trial.call(), "expected": trial.expected}
+    lab.timeline.begin()
+    with lab.timeline.during(MAIN, CALL):
+        status = trial.call()
+    return {"status": status, "expected": trial.expected}
 
 
 def costs(lab: Lab, trial: Trial, beside: Trial) -> dict[str, Any]:
@@ -194,6 +231,8 @@ def costs(lab: Lab, trial: Trial, beside: Trial) -> dict[str, Any]:
     samples: list[list[float]] = [[], []]
     for each in (trial, beside):
         _warm(lab, each)
+    lab.timeline.begin()  # nothing is drawn of a cost: its figures are many short runs
+    lab.timeline.stands(MAIN, f"{COST_RUNS} runs of misuse and remedy in turns")
     for number in range(COST_RUNS):
         for each, taken in zip((trial, beside), samples, strict=True):
             each.reset(number + 1)

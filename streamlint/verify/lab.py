@@ -19,14 +19,18 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import threading
 import time
 from types import TracebackType
 from typing import Any
 
+from streamlint.verify.timeline import Timeline
+
 LIMIT_S = 3.0  # device time after which a gate gives up by itself
 START_S = 2.0  # host time within which a gate must have said that it runs
-POOL_BYTES = 512 << 20  # CuPy's device pool; torch gets as much: below 1 GiB together
+MEMORY = "STREAMLINT_VERIFY_MEMORY"  # the variable that says how many bytes of the device a child may take
+MEMORY_BYTES = 1 << 30
 _SLOT = 16  # 32-bit words between two flags: one cache line each
 _FIRST_FLAG = 8  # the slots before it are the gate's and the mark's
 FLAGS = 48
@@ -57,6 +61,11 @@ class GateGaveUpError(LabError):
     """The gate opened by itself at its limit."""
 
 
+def pool_bytes() -> int:
+    """What CuPy's pool may take of the device; torch's allocator gets as much."""
+    return int(os.environ.get(MEMORY) or MEMORY_BYTES) // 2
+
+
 def handle_of(stream: Any) -> int:
     """The raw ``cudaStream_t`` of a torch, CuPy or numba stream; 0 is the null stream."""
     for name in ("cuda_stream", "ptr"):
@@ -69,10 +78,11 @@ def handle_of(stream: Any) -> int:
 class Lab:
     """One device, its flags and kernels. Make one per process."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeline: Timeline | None = None) -> None:
+        self.timeline = timeline or Timeline()
         self.cupy: Any = importlib.import_module("cupy")
         self.runtime: Any = self.cupy.cuda.runtime
-        self.cupy.get_default_memory_pool().set_limit(size=POOL_BYTES)
+        self.cupy.get_default_memory_pool().set_limit(size=pool_bytes())
         module = self.cupy.RawModule(code=_SOURCE)
         self._gate, self._mark = module.get_function("gate"), module.get_function("mark")
         # cudaHostAllocMapped (2): under unified addressing the host's address is the device's (CUDA runtime API, cudaHostAlloc).
@@ -173,7 +183,9 @@ class Gate:
         self._lab, self._stream, self._lapses_s = lab, stream, lapses_s
         self._opener: threading.Thread | None = None
         self._cancel = threading.Event()
-        self.opened_at: float | None = None  # time.perf_counter, seconds
+        self.shut_at: float | None = None  # time.perf_counter, seconds: when the gate's kernel was seen to run,
+        self.opened_at: float | None = None  # when it was opened,
+        self.idle_at: float | None = None  # and when the device had nothing left to do
 
     def __enter__(self) -> Gate:
         lab = self._lab
@@ -186,6 +198,7 @@ class Gate:
                 self.open()
                 raise LabError(f"the gate did not start within {START_S:.0f} s")
             time.sleep(0)
+        self.shut_at = time.perf_counter()
         return self
 
     def open(self) -> None:
@@ -221,5 +234,6 @@ class Gate:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.open()
         self._lab.settle()
+        self.idle_at = time.perf_counter()
         if kind is None and self.gave_up and not self._lapses_s:
             raise GateGaveUpError(f"the gate gave up by itself after {LIMIT_S:.0f} s, so there is no number")

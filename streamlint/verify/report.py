@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree
 
 from streamlint.verify.criteria import Verdict
 from streamlint.verify.runner import Result
@@ -44,3 +45,30 @@ def markdown(name: str, results: Sequence[Result]) -> str:
         cells = (case.rule, case.name, case.api, case.prediction, result.judgement.verdict.value, result.judgement.reason)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + f" | {result.seconds:.1f} |")
     return "\n".join([*lines, "", counts(results)])
+
+
+def junit(name: str, results: Sequence[Result]) -> str:
+    """A test suite, a test case a case: REFUTED fails, INCONCLUSIVE is an error, UNSUPPORTED is skipped."""
+    found = Counter(result.judgement.verdict for result in results)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"streamlint verify on {name}",
+        tests=str(len(results)),
+        failures=str(found[Verdict.REFUTED]),
+        errors=str(found[Verdict.INCONCLUSIVE]),
+        skipped=str(found[Verdict.UNSUPPORTED]),
+        time=f"{sum(result.seconds for result in results):.2f}",
+    )
+    for result in results:
+        case, judgement = result.case, result.judgement
+        row = ElementTree.SubElement(
+            suite, "testcase", classname=f"{case.rule}.{case.api}", name=f"{case.name}: {case.prediction}", time=f"{result.seconds:.2f}"
+        )
+        kind = {Verdict.REFUTED: "failure", Verdict.INCONCLUSIVE: "error", Verdict.UNSUPPORTED: "skipped"}.get(judgement.verdict)
+        target = ElementTree.SubElement(row, kind or "system-out")
+        if kind:
+            target.set("message", f"{judgement.verdict.value}: {judgement.reason}")
+        else:
+            target.text = f"{judgement.verdict.value}: {judgement.reason}"
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")

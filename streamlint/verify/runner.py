@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, Figures, Judgement, Verdict, verdict
+from streamlint.verify.stacks import Stack, where
 from streamlint.verify.watchdog import Message
 
 STARTUP_S = 90.0  # interpreter, imports, context, the lab's own kernels
@@ -21,6 +22,7 @@ class Speaker(Protocol):
     def read(self, seconds: float) -> Message | None: ...
     def kill(self) -> None: ...
     def epitaph(self) -> str: ...
+    def stacks(self) -> list[Stack]: ...
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,10 @@ class Job:
     def request(self) -> dict[str, Any]:
         """The job as the child reads it."""
         rule, name, api = self.case.key
-        paired = {"beside": self.beside, "beside_library": self.beside_library} if self.beside else {}
-        return {"rule": rule, "name": name, "api": api, "variant": self.variant, "library": self.library, **paired}
+        more: dict[str, Any] = {"beside": self.beside, "beside_library": self.beside_library} if self.beside else {}
+        if self.case.facts:
+            more["parameters"] = dict(self.case.facts)
+        return {"rule": rule, "name": name, "api": api, "variant": self.variant, "library": self.library, **more}
 
 
 @dataclass
@@ -61,6 +65,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         rule, name, api = self.case.key
+        facts = {"facts": dict(self.case.facts)} if self.case.facts else {}
         return {
             "rule": rule,
             "case": name,
@@ -71,6 +76,7 @@ class Result:
             "misuse": dict(self.misuse),
             "remedy": dict(self.remedy),
             "seconds": round(self.seconds, 2),
+            **facts,
         }
 
 
@@ -89,36 +95,92 @@ def run_jobs(jobs: Sequence[Job], spawn: Spawn, timeout: float, progress: Progre
         rest = jobs[len(answers) :]
         child = spawn(rest)
         try:
-            answers += _listen(child, rest, timeout, progress)
+            answers += _Listener(child, rest, timeout, progress).hear()
         finally:
             child.kill()
     return answers
 
 
-def _listen(child: Speaker, jobs: Sequence[Job], timeout: float, progress: Progress) -> list[Answer]:
-    """The answers of one child, at least one: if it dies before any job starts, that is the answer to all of them."""
-    answers: list[Answer] = []
-    started: float | None = None
-    limit, armed = STARTUP_S, False
-    while len(answers) < len(jobs):
-        try:
-            message = child.read(limit)
-        except TimeoutError:
-            return _silent(answers, jobs, limit, armed, started)
-        event = "dead" if message is None else message["event"]
-        if event == "start":
-            started, limit, armed = time.perf_counter(), timeout, False
-            job = jobs[len(answers)]
-            progress(f"{job.case.rule} {job.case.name} [{job.case.api}] {job.variant} …")
+@dataclass
+class _Listener:
+    """Hears one child out: at least one answer comes of it. If it dies before any job starts, that is the answer to all of them."""
+
+    child: Speaker
+    jobs: Sequence[Job]
+    timeout: float
+    progress: Progress
+    answers: list[Answer] = field(default_factory=list)
+    phases: dict[str, tuple[str, str]] = field(default_factory=dict)  # by thread: its name, and what it was about to do
+    started: float | None = None  # when the job in flight did
+    armed: bool = False
+    limit: float = STARTUP_S
+    deadline: float = 0.0
+
+    def hear(self) -> list[Answer]:
+        self._allow(STARTUP_S)
+        while len(self.answers) < len(self.jobs):
+            try:
+                message = self.child.read(max(self.deadline - time.perf_counter(), 0.0))
+            except TimeoutError:
+                return self._silent()
+            if message is None or message["event"] in ("broken", "end"):
+                return self._ended(message)
+            self._take(message)
+        return self.answers
+
+    def _allow(self, seconds: float) -> None:
+        self.limit, self.deadline = seconds, time.perf_counter() + seconds
+
+    def _take(self, message: Message) -> None:
+        event = message["event"]
+        if event == "phase":  # moves no deadline
+            self.phases[message["thread"]] = (message["name"], message["doing"])
+        elif event == "start":
+            self.started, self.armed, self.phases = time.perf_counter(), False, {}
+            self._allow(self.timeout)
+            job = self.jobs[len(self.answers)]
+            self.progress(f"{job.case.rule} {job.case.name} [{job.case.api}] {job.variant} …")
         elif event == "armed":
-            limit, armed = HANG_S, True
-        elif event in ("figures", "failure", "unsupported") and message is not None:
-            answers.append(_answer(message, 0.0 if started is None else time.perf_counter() - started))
-            started, limit, armed = None, timeout, False
-        elif event in ("dead", "broken", "end"):
-            reason = child.epitaph() if message is None else message.get("reason", "the child stopped early")
-            return _lost(answers, jobs, str(reason), started)
-    return answers
+            self.armed = True
+            self._allow(HANG_S)
+        elif event in ("figures", "failure", "unsupported"):
+            self.answers.append(_answer(message, self._spent()))
+            self.started, self.armed = None, False
+            self._allow(self.timeout)
+
+    def _spent(self) -> float:
+        return 0.0 if self.started is None else time.perf_counter() - self.started
+
+    def _stood(self) -> list[str]:
+        return where(self.child.stacks(), self.phases)
+
+    def _silent(self) -> list[Answer]:
+        """The deadline is over: where the child stands is part of the answer."""
+        stood = self._stood()
+        if self.armed:
+            figures = {"ended": False, "waited_s": self.limit, **({"stood": stood} if stood else {})}
+            if lanes := self._hung():
+                figures["timeline"] = lanes
+            return [*self.answers, Answer(figures=figures, seconds=self.limit)]
+        what = "the case" if self.started is not None else "the child's start"
+        return self._lost(f"{what} did not end within {self.limit:.3g} s, killed", stood)
+
+    def _hung(self) -> list[dict[str, Any]]:
+        """The timeline of threads that never came back."""
+        rows = [(name, f"{doing}: does not return") for name, doing in self.phases.values()]
+        return [{"name": name, "kind": "host", "spans": [{"from": 0.0, "to": self.limit * 1e3, "what": what}]} for name, what in rows]
+
+    def _ended(self, message: Message | None) -> list[Answer]:
+        if message is not None:
+            return self._lost(str(message.get("reason", "the child stopped early")), [])
+        return self._lost(self.child.epitaph(), self._stood() if self.started is not None else [])
+
+    def _lost(self, reason: str, stood: Sequence[str]) -> list[Answer]:
+        """The job in flight is lost; with none in flight and none answered, the child cannot start and all are."""
+        figures: dict[str, Any] = {"failure": "; ".join([reason, *stood])}
+        if self.started is not None:
+            return [*self.answers, Answer(figures=figures, seconds=self._spent())]
+        return self.answers or [Answer(figures=dict(figures)) for _ in self.jobs]
 
 
 def _answer(message: Message, seconds: float) -> Answer:
@@ -129,27 +191,11 @@ def _answer(message: Message, seconds: float) -> Answer:
     return Answer(unsupported=message["reason"], seconds=seconds)
 
 
-def _silent(answers: list[Answer], jobs: Sequence[Job], limit: float, armed: bool, started: float | None) -> list[Answer]:
-    if armed:
-        return [*answers, Answer(figures={"ended": False, "waited_s": limit}, seconds=limit)]
-    what = "the case" if started is not None else "the child's start"
-    return _lost(answers, jobs, f"{what} did not end within {limit:.0f} s, killed", started)
-
-
-def _lost(answers: list[Answer], jobs: Sequence[Job], reason: str, started: float | None) -> list[Answer]:
-    """The job in flight is lost; with none in flight and none answered, the child cannot start and all are."""
-    failed = Answer(figures={"failure": reason})
-    if started is not None:
-        failed.seconds = time.perf_counter() - started
-        return [*answers, failed]
-    return answers or [Answer(figures={"failure": reason}) for _ in jobs]
-
-
 def batches(cases: Sequence[Case]) -> list[list[Case]]:
     """Cases that share a child: those of one API and number of GPUs, since a start costs more than a case. One that hangs is alone."""
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
-        group = case.key if case.experiment is Experiment.DEADLOCK else (case.api, str(case.devices))
+        group = tuple(map(str, case.identity)) if case.experiment is Experiment.DEADLOCK else (case.api, str(case.devices))
         groups.setdefault(group, []).append(case)
     return list(groups.values())
 

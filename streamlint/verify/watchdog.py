@@ -10,11 +10,19 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamlint.verify import stacks
+from streamlint.verify.stacks import Stack
+
 Message = dict[str, Any]
 _KILL_WAIT_S = 10.0
+_LAST_WORDS_S = 1.0  # for the child's own helpers to clear up behind it
+_DUMP_S = 2.0  # for a child to write its stacks
+_TAIL = 3  # lines of standard error that a report shows
+STACKS = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None  # asks a child for its stacks (``faulthandler.register``)
 
 
 class Child:
@@ -64,12 +72,37 @@ class Child:
         except queue.Empty:
             raise TimeoutError from None
 
+    def stacks(self) -> list[Stack]:
+        """Ask the child where its threads are. It answers also with the GIL held or in a call that hangs; one that was killed does not."""
+        if STACKS is None or self._process.poll() is not None:
+            return stacks.parse(self._said())[0]
+        before = len(self._said())
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(STACKS)
+        end = time.monotonic() + _DUMP_S
+        said = before
+        while time.monotonic() < end:  # until it has written, and has stopped writing
+            time.sleep(0.05)
+            now = len(self._said())
+            if now == said and now > before:
+                break
+            said = now
+        return stacks.parse(self._said()[before:])[0]
+
     def kill(self) -> None:
-        """Kill the process and all that it started. A process stuck in the driver may outlive the wait; it is then left behind."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill the process and all that it started. A process stuck in the driver may outlive the wait; it is then left behind.
+
+        The child goes first; its helpers are asked, and given a moment, since Python's resource tracker then removes what was left in
+        shared memory. It ignores SIGTERM.
+        """
+        self._signal_group(None, leader=signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_KILL_WAIT_S)
+        end = time.monotonic() + _LAST_WORDS_S
+        if self._signal_group(signal.SIGTERM):
+            while time.monotonic() < end and self._signal_group(0):
+                time.sleep(0.01)
+            self._signal_group(signal.SIGKILL)
         self._errors.close()
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -78,8 +111,19 @@ class Child:
         if self._process.stdout is not None and not self._reader.is_alive():
             self._process.stdout.close()
 
+    def _signal_group(self, number: int | None, leader: int | None = None) -> bool:
+        """Signal the child, its group, or both; whether there was anyone left to hear it."""
+        try:
+            if leader is not None and self._process.poll() is None:
+                os.kill(self._process.pid, leader)
+            if number is not None:
+                os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
     def epitaph(self) -> str:
-        """How the child ended, and the last line that it wrote on standard error."""
+        """How the child ended, and the last lines that it wrote on standard error."""
         try:
             code: int | None = self._process.wait(_KILL_WAIT_S)
         except subprocess.TimeoutExpired:
@@ -90,13 +134,17 @@ class Child:
             how = f"died of {_signal_name(-code)}"
         else:
             how = f"ended with status {code} and without an answer"
-        said = self.garbage[-1] if self.garbage else self._last_error()
+        said = self.garbage[-1] if self.garbage else self._last_words()
         return f"the child {how}" + (f": {said}" if said else "")
 
-    def _last_error(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:300] if lines else ""
+    def _last_words(self) -> str:
+        _, lines = stacks.parse(self._said())
+        return " / ".join(line[:300] for line in lines[-_TAIL:])
+
+    def _said(self) -> str:
+        """What is on standard error. The child writes at the end of the same file: it is read elsewhere, its place left alone."""
+        size = os.fstat(self._errors.fileno()).st_size
+        return os.pread(self._errors.fileno(), size, 0).decode("utf-8", "replace")
 
 
 def _signal_name(number: int) -> str:

@@ -17,6 +17,7 @@ from streamlint.verify.cases import Trial
 from streamlint.verify.criteria import Experiment, Verdict, outcome
 from streamlint.verify.experiments import EXPERIMENTS
 from streamlint.verify.lab import Gate, GateGaveUpError, Lab, LabError, handle_of
+from streamlint.verify.timeline import Timeline
 
 
 class Stream:
@@ -41,6 +42,7 @@ class FakeRuntime:
 
 class FakeLab(Lab):
     def __init__(self) -> None:
+        self.timeline = Timeline()
         self.runtime = FakeRuntime()
         self.streams = {0: Stream(0)}
         self._flags = (ctypes.c_int32 * 1024)()

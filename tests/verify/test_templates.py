@@ -14,6 +14,10 @@ from streamlint.verify.templates import _common
 CASES = [case for template in templates.load().values() for case in template.cases]
 
 
+# A remedy cures its rule's claim and may still be another rule's finding, where that is the point.
+OTHER_FINDINGS = {"sl010_cuda_callback_own": ["SL001"]}
+
+
 def _name(case: Case) -> str:
     return "-".join(case.key)
 
@@ -60,9 +64,9 @@ def test_apis(rule: str, apis: set[str]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)
-def test_one_marked_line_in_the_misuse_and_none_in_the_remedy(case: Case) -> None:
+def test_one_marked_line_in_the_misuse_and_none_of_its_rule_in_the_remedy(case: Case) -> None:
     assert [rule for rule, _ in case.marked("misuse")] == [case.rule]
-    assert case.marked("remedy") == []
+    assert [rule for rule, _ in case.marked("remedy")] == OTHER_FINDINGS.get(case.stem, [])
     assert case.source("misuse") != case.source("remedy")
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from streamlint.verify import runner, templates
 from streamlint.verify.cases import Case
-from streamlint.verify.criteria import Experiment
+from streamlint.verify.criteria import Experiment, deadlock
 from streamlint.verify.runner import Job, run_jobs
 from streamlint.verify.watchdog import Child
 
@@ -83,7 +85,7 @@ def test_run_goes_on_after_a_hang() -> None:
         "say(event='start', job=0); say(event='figures', job=0, figures={'n': 3}); say(event='end')",
     )
     answers = run_jobs(_jobs(3), spawn, timeout=0.5)
-    assert [answer.figures for answer in answers] == [{"n": 1}, {"failure": "the case did not end within 0 s, killed"}, {"n": 3}]
+    assert [answer.figures for answer in answers] == [{"n": 1}, {"failure": "the case did not end within 0.5 s, killed"}, {"n": 3}]
 
 
 def test_run_goes_on_after_a_crash() -> None:
@@ -123,3 +125,113 @@ def test_one_that_hangs_by_design_has_a_child_of_its_own() -> None:
     for batch in runner.batches(cases):
         assert len({case.api for case in batch}) == 1
         assert len(batch) == 1 or all(case.experiment is not Experiment.DEADLOCK for case in batch)
+
+
+# Where a child stands -----------------------------------------------------------------------------------------------------------
+
+LISTEN = "import faulthandler, signal; faulthandler.enable(); faulthandler.register(signal.SIGUSR1)\n"
+HANG = """
+import threading
+lock = threading.Lock()
+def wait_for_lock():
+    lock.acquire()
+def tell(name, doing):
+    say(event='phase', thread=f'0x{threading.get_ident():016x}', name=name, doing=doing)
+def second():
+    tell('thread 2', 'a launch')
+    wait_for_lock()
+say(event='start', job=0)
+lock.acquire()
+threading.Thread(target=second, daemon=True).start()
+tell('host thread', "the program's call")
+wait_for_lock()
+"""
+
+
+def _named(lines: str) -> int:
+    """The row of ``wait_for_lock``'s wait in a child's code."""
+    return next(row for row, line in enumerate((SAY + lines).splitlines(), start=1) if line == "    lock.acquire()")
+
+
+def test_a_hung_child_says_where_its_threads_stand() -> None:
+    code = LISTEN + HANG
+    (answer,) = run_jobs(_jobs(1), _script(code), timeout=1.5)
+    at = f"at <string>:{_named(code)} in wait_for_lock"
+    assert answer.figures == {
+        "failure": f"the case did not end within 1.5 s, killed; host thread: the program's call, {at}; thread 2: a launch, {at}"
+    }
+
+
+def test_a_child_that_hangs_with_the_gil_held_says_so_too() -> None:
+    code = LISTEN + "import ctypes\nsay(event='start', job=0); say(event='armed', job=0)\nctypes.PyDLL(None).sleep(600)\n"
+    original = runner.HANG_S
+    try:
+        runner.HANG_S = 1.0
+        (answer,) = run_jobs(_jobs(1, Experiment.DEADLOCK), _script(code), timeout=20)
+    finally:
+        runner.HANG_S = original
+    row = len((SAY + code).splitlines())
+    assert answer.figures == {"ended": False, "waited_s": 1.0, "stood": [f"host thread, at <string>:{row} in <module>"]}
+    assert deadlock(answer.figures).reason == f"did not end within 1.0 s, killed; host thread, at <string>:{row} in <module>"
+
+
+def test_a_child_that_does_not_listen_is_killed_all_the_same() -> None:
+    code = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)\nsay(event='start', job=0); time.sleep(600)"
+    (answer,) = run_jobs(_jobs(1), _script(code), timeout=0.5)
+    assert answer.figures == {"failure": "the case did not end within 0.5 s, killed"}
+
+
+def test_phases_move_no_deadline() -> None:
+    code = "say(event='start', job=0)\nwhile True:\n  say(event='phase', thread='0x1', name='host thread', doing='spins'); time.sleep(0.05)"
+    started = time.perf_counter()
+    (answer,) = run_jobs(_jobs(1), _script(LISTEN + code), timeout=0.5)
+    assert time.perf_counter() - started < 15
+    assert answer.figures["failure"].startswith("the case did not end within 0.5 s, killed; host thread: spins")
+
+
+def test_a_crash_says_where_and_with_which_last_words() -> None:
+    code = LISTEN + (
+        "import ctypes, threading\n"
+        "say(event='start', job=0)\n"
+        "say(event='phase', thread=f'0x{threading.get_ident():016x}', name='host thread', doing='the call')\n"
+        "sys.stderr.write('first\\nsecond\\n'); sys.stderr.flush()\n"
+        "def crash():\n"
+        "    ctypes.string_at(0)\n"
+        "crash()\n"
+    )
+    spawn = _script(code, "say(event='start', job=0); say(event='figures', job=0, figures={'n': 2})")
+    first, second = run_jobs(_jobs(2), spawn, timeout=20)
+    failure = first.figures["failure"]
+    assert failure.startswith("the child died of SIGSEGV: first / second; host thread: the call, at ")
+    assert second.figures == {"n": 2}
+
+
+def test_the_real_child_listens() -> None:
+    """``report_stacks`` is what the children of this package call."""
+    code = "from streamlint.verify.child import Answers, report_stacks\nreport_stacks(); answers = Answers()\n"
+    code += "answers.say('start', job=0); answers.phase('0x1', 'host thread', 'x'); time.sleep(600)"
+    child = _child(code)
+    try:
+        assert child.read(20) == {"event": "start", "job": 0}
+        assert child.read(20) == {"event": "phase", "thread": "0x1", "name": "host thread", "doing": "x"}
+        (stack,) = child.stacks()
+        assert stack.frames[-1] == ("<string>", str(len((SAY + code).splitlines())), "<module>")
+    finally:
+        child.kill()
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no /dev/shm")
+def test_nothing_is_left_in_shared_memory() -> None:
+    code = (
+        "import multiprocessing as mp\n"
+        "context = mp.get_context('spawn'); queue = context.SimpleQueue()\n"
+        "say(event='made', names=os.listdir('/dev/shm')); time.sleep(600)"
+    )
+    before = set(os.listdir("/dev/shm"))
+    child = _child(code)
+    message = child.read(20)
+    assert message is not None
+    made = {name for name in set(message["names"]) - before if name.startswith("sem.mp-")}
+    assert made
+    child.kill()
+    assert not made & set(os.listdir("/dev/shm"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamlint.verify.cases import UnsupportedError
-from streamlint.verify.lab import POOL_BYTES, Lab
+from streamlint.verify.lab import Lab, pool_bytes
 
 FLOAT = 4  # bytes
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
@@ -23,7 +23,7 @@ def torch_module() -> Any:
     if torch.version.cuda is None or not torch.cuda.is_available():
         raise UnsupportedError("the installed torch has no CUDA")
     total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction(min(1.0, POOL_BYTES / total))
+    torch.cuda.set_per_process_memory_fraction(min(1.0, pool_bytes() / total))
     torch.cuda.set_stream(torch.cuda.default_stream())
     return torch
 
@@ -51,9 +51,24 @@ def flush_numba(cuda: Any) -> None:
         pending.clear()
 
 
-def torch_stream(torch: Any, kind: str) -> Any:
-    """``null`` is torch's default stream; any other comes from its pool and is non-blocking."""
-    return torch.cuda.default_stream() if kind == "null" else torch.cuda.Stream()
+def torch_stream(lab: Lab, torch: Any, kind: str) -> Any:
+    """``null`` is torch's default stream; those of its pool are non-blocking; a blocking one is another library's."""
+    if kind == "null":
+        return torch.cuda.default_stream()
+    return lab.keep(torch.cuda.ExternalStream(lab.stream(blocking=True).ptr) if kind == "blocking" else torch.cuda.Stream())
+
+
+def lab_stream(lab: Lab, kind: str) -> Any:
+    """A CuPy stream of that kind: null, blocking, non-blocking."""
+    return lab.cupy.cuda.Stream.null if kind == "null" else lab.stream(blocking=kind == "blocking")
+
+
+def numba_stream(lab: Lab, cuda: Any, kind: str) -> tuple[Any, int]:
+    """numba's stream of that kind, and its handle."""
+    if kind == "null":
+        return cuda.default_stream(), 0
+    handle = lab_stream(lab, kind).ptr
+    return lab.keep(cuda.external_stream(handle)), handle
 
 
 def floats(lab: Lab, count: int) -> Any:

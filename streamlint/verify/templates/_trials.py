@@ -8,7 +8,7 @@ from typing import Any
 
 from streamlint.verify.cases import Trial
 from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, torch_module
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, lab_stream, torch_module, torch_stream
 
 COUNT = 1024  # floats in the buffers of a race
 BYTES = 4 * COUNT
@@ -55,13 +55,13 @@ def handed_on_in_python(lab: Lab, snippet: Any) -> Trial:
     return Trial(lambda: snippet.pass_on(source.data.ptr, between.data.ptr, host, first.ptr, second.ptr), gate=first.ptr, reset=reset)
 
 
-def torch_loss_read(lab: Lab, read: Callable[[Any, Any], object]) -> Trial:
+def torch_loss_read(lab: Lab, read: Callable[[Any, Any], object], kind: str = "non-blocking") -> Trial:
     """``read(loss, stream)`` brings one value home through a side stream.
 
     torch's pinned blocks are reused: the poison is the last round's value, so each round needs another.
     """
     torch = torch_module()
-    stream = lab.keep(torch.cuda.Stream())
+    stream = torch_stream(lab, torch, kind)
     loss = lab.keep(torch.zeros(1, device="cuda"))
 
     def reset(number: int) -> object:
@@ -71,9 +71,9 @@ def torch_loss_read(lab: Lab, read: Callable[[Any, Any], object]) -> Trial:
     return Trial(lambda: read(loss, stream), gate=handle_of(stream), reset=reset)
 
 
-def cupy_losses_read(lab: Lab, read: Callable[[Any, Any, Any], object], memory: str) -> Trial:
+def cupy_losses_read(lab: Lab, read: Callable[[Any, Any, Any], object], memory: str, kind: str = "non-blocking") -> Trial:
     """``read(losses, host, stream)`` brings an array home into poisoned ``pinned`` or ``pageable`` memory."""
-    stream = lab.stream(blocking=False)
+    stream = lab_stream(lab, kind)
     losses, host = floats(lab, COUNT), host_floats(lab, COUNT, memory)
 
     def reset(number: int) -> object:

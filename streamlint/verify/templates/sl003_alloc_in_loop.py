@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from streamlint.verify.cases import Case, Trial
+from streamlint.verify.cases import OTHER_CLAIM, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import FLOAT, POINTER, SIZE, flush_numba, function, numba_cuda, torch_module
@@ -19,6 +19,8 @@ from streamlint.verify.templates._common import FLOAT, POINTER, SIZE, flush_numb
 RULE, NAME = "SL003", "alloc-in-loop"
 _WAITS = "host waits for the device"
 _FACTS: dict[str, Any] = {"bytes": 1 << 20, "rounds": 3}
+_MANY, _BIG = {**_FACTS, "rounds": 16}, {**_FACTS, "bytes": 32 << 20}
+_TAKES = ("bytes",)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
@@ -52,7 +54,7 @@ def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial
 
 
 CASES = (
-    Case(RULE, "cuda_free_in_loop", "cupy", Experiment.HOST_WAITS, _WAITS, "sl003_cupy", _cupy, _FACTS),
+    Case(RULE, "cuda_free_in_loop", "cupy", Experiment.HOST_WAITS, _WAITS, "sl003_cupy", _cupy, _FACTS, takes=_TAKES),
     Case(
         RULE,
         "cuda_free_holds_other_threads",
@@ -62,10 +64,12 @@ CASES = (
         "sl003_cupy",
         _cupy,
         _FACTS,
+        takes=_TAKES,
+        kinds=(OTHER_CLAIM,),
     ),
     # numba queues frees and does them once more than 10 are pending, so the wait shows from the 11th round on.
-    Case(RULE, "device_array_in_loop", "numba", Experiment.HOST_WAITS, _WAITS, "sl003_numba", _numba, {**_FACTS, "rounds": 16}),
-    Case(RULE, "empty_cache_in_loop", "torch", Experiment.HOST_WAITS, _WAITS, "sl003_torch", _torch, {**_FACTS, "bytes": 32 << 20}),
-    Case(RULE, "cuda_free_in_loop", "cuda-python", Experiment.HOST_WAITS, _WAITS, "sl003_cuda_python", _cuda_python, _FACTS),
-    Case(RULE, "cuda_free_in_loop", "cuda", Experiment.HOST_WAITS, _WAITS, "sl003_cuda", _cuda, _FACTS),
+    Case(RULE, "device_array_in_loop", "numba", Experiment.HOST_WAITS, _WAITS, "sl003_numba", _numba, _MANY, takes=_TAKES),
+    Case(RULE, "empty_cache_in_loop", "torch", Experiment.HOST_WAITS, _WAITS, "sl003_torch", _torch, _BIG),
+    Case(RULE, "cuda_free_in_loop", "cuda-python", Experiment.HOST_WAITS, _WAITS, "sl003_cuda_python", _cuda_python, _FACTS, takes=_TAKES),
+    Case(RULE, "cuda_free_in_loop", "cuda", Experiment.HOST_WAITS, _WAITS, "sl003_cuda", _cuda, _FACTS, takes=_TAKES),
 )

@@ -21,6 +21,7 @@ from streamlint.verify.templates._common import POINTER, Surfacing, floats, func
 RULE, NAME = "SL004", "cuda-call-in-host-callback"
 _REFUSED = "CUDA refuses the call: cudaErrorNotPermitted (800)"
 _NOT_PERMITTED = 800
+_CALL = ("refused call",)
 _COUNT = 1024
 
 
@@ -73,9 +74,9 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "operation_in_callback", "cupy", Experiment.ERROR, _REFUSED, "sl004_cupy", _cupy),
-    Case(RULE, "copy_in_callback", "numba", Experiment.ERROR, _REFUSED, "sl004_numba", _numba),
-    Case(RULE, "cuda_free_in_callback", "cuda", Experiment.ERROR, _REFUSED, "sl004_cuda", _cuda),
+    Case(RULE, "operation_in_callback", "cupy", Experiment.ERROR, _REFUSED, "sl004_cupy", _cupy, kinds=_CALL),
+    Case(RULE, "copy_in_callback", "numba", Experiment.ERROR, _REFUSED, "sl004_numba", _numba, kinds=_CALL),
+    Case(RULE, "cuda_free_in_callback", "cuda", Experiment.ERROR, _REFUSED, "sl004_cuda", _cuda, kinds=_CALL),
     Case(
         RULE,
         "lock_in_callback",
@@ -84,5 +85,6 @@ CASES = (
         "deadlock: the callback waits for a lock whose owner waits for the stream",
         "sl004_cupy_lock",
         _lock,
+        kinds=("lock inversion",),
     ),
 )

@@ -15,27 +15,27 @@ from typing import Any
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
-from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, numba_cuda
+from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, lab_stream, numba_cuda, numba_stream
 from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, torch_loss_read
 
 RULE, NAME = "SL005", "d2h-read-before-sync"
+_TAKES = ("stream",)
 _STALE = "data race: the host reads before the copy has arrived"
 _PINNED: dict[str, Any] = {"bytes": BYTES, "direction": "d2h", "memory": "pinned", "stream": "non-blocking"}
 _PAGEABLE: dict[str, Any] = {**_PINNED, "memory": "pageable"}
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return torch_loss_read(lab, snippet.read_loss)
+    return torch_loss_read(lab, snippet.read_loss, parameters["stream"])
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return cupy_losses_read(lab, snippet.read_loss, parameters["memory"])
+    return cupy_losses_read(lab, snippet.read_loss, parameters["memory"], parameters["stream"])
 
 
 def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     cuda, numpy = numba_cuda(), importlib.import_module("numpy")
-    raw = lab.stream(blocking=False)
-    stream = lab.keep(cuda.external_stream(raw.ptr))
+    stream, handle = numba_stream(lab, cuda, parameters["stream"])
     losses, host = lab.keep(snippet.make_losses(COUNT)), host_floats(lab, COUNT, parameters["memory"])
 
     def reset(number: int) -> object:
@@ -43,11 +43,11 @@ def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
         losses.copy_to_device(numpy.full(COUNT, number, dtype=numpy.float32))
         return float(number * COUNT)
 
-    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=raw.ptr, reset=reset)
+    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=handle, reset=reset)
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    stream = lab.stream(blocking=False)
+    stream = lab_stream(lab, parameters["stream"])
     losses, host = floats(lab, COUNT), host_floats(lab, COUNT, parameters["memory"])
     read = function(library, "read_loss", ctypes.c_float, POINTER, POINTER, SIZE, POINTER)
 
@@ -60,16 +60,19 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return cupy_losses_read(lab, lambda losses, host, stream: snippet.read_loss(losses.data.ptr, host, stream.ptr), parameters["memory"])
+    def read(losses: Any, host: Any, stream: Any) -> object:
+        return snippet.read_loss(losses.data.ptr, host, stream.ptr)
+
+    return cupy_losses_read(lab, read, parameters["memory"], parameters["stream"])
 
 
 CASES = (
-    Case(RULE, "loss_to_cpu", "torch", Experiment.DATA_RACE, _STALE, "sl005_torch", _torch, {**_PINNED, "bytes": 4}),
-    Case(RULE, "pinned_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PINNED),
-    Case(RULE, "pageable_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PAGEABLE),
-    Case(RULE, "pinned_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PINNED),
-    Case(RULE, "pageable_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PAGEABLE),
-    Case(RULE, "pinned_destination", "cuda-python", Experiment.DATA_RACE, _STALE, "sl005_cuda_python", _cuda_python, _PINNED),
-    Case(RULE, "pinned_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PINNED),
-    Case(RULE, "pageable_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PAGEABLE),
+    Case(RULE, "loss_to_cpu", "torch", Experiment.DATA_RACE, _STALE, "sl005_torch", _torch, {**_PINNED, "bytes": 4}, takes=_TAKES),
+    Case(RULE, "pinned_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PINNED, takes=_TAKES),
+    Case(RULE, "pageable_destination", "cupy", Experiment.DATA_RACE, _STALE, "sl005_cupy", _cupy, _PAGEABLE, takes=_TAKES),
+    Case(RULE, "pinned_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PINNED, takes=_TAKES),
+    Case(RULE, "pageable_destination", "numba", Experiment.DATA_RACE, _STALE, "sl005_numba", _numba, _PAGEABLE, takes=_TAKES),
+    Case(RULE, "pinned_destination", "cuda-python", Experiment.DATA_RACE, _STALE, "sl005_cuda_python", _cuda_python, _PINNED, takes=_TAKES),
+    Case(RULE, "pinned_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PINNED, takes=_TAKES),
+    Case(RULE, "pageable_destination", "cuda", Experiment.DATA_RACE, _STALE, "sl005_cuda", _cuda, _PAGEABLE, takes=_TAKES),
 )

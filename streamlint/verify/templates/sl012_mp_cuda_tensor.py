@@ -16,6 +16,7 @@ from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import raised, torch_module
 
 RULE, NAME = "SL012", "mp-cuda-tensor"
+_RAISES = "the forked process ends with an exception (1)"
 _COUNT = 1024
 
 
@@ -66,6 +67,7 @@ CASES = (
         "data race: the receiver waits for the default stream, not for the stream that writes",
         "sl012_scope",
         _race,
+        kinds=("e",),
     ),
     Case(
         RULE,
@@ -75,7 +77,8 @@ CASES = (
         "data race: the receiver reads what was written after the put",
         "sl012_reuse",
         _race,
+        kinds=("d", "f"),
     ),
-    Case(RULE, "fork_after_cuda", "torch", Experiment.ERROR, "the forked process ends with an exception (1)", "sl012_fork", _fork),
-    Case(RULE, "relay", "torch", Experiment.ERROR, "the put raises (1)", "sl012_relay", _relay),
+    Case(RULE, "fork_after_cuda", "torch", Experiment.ERROR, _RAISES, "sl012_fork", _fork, kinds=("a",)),
+    Case(RULE, "relay", "torch", Experiment.ERROR, "the put raises (1)", "sl012_relay", _relay, kinds=("c",)),
 )

@@ -17,6 +17,8 @@ from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import POINTER, floats, function, torch_module
 
 RULE, NAME = "SL013", "capture-illegal-call"
+_ENDS, _BESIDE = "the capture ends with status 904", "refused: status 906"
+_WAIT = ("synchronize",)
 _COUNT = 1024
 # What PyTorch says where it gives no number.
 _WORDS = {"not permitted when stream is capturing": Status.UNSUPPORTED, "StreamCaptureUnsupported": Status.UNSUPPORTED}
@@ -58,8 +60,8 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "synchronize_in_capture", "cupy", Experiment.ERROR, "refused: status 900", "sl013_cupy", _cupy),
-    Case(RULE, "synchronize_in_capture", "torch", Experiment.ERROR, "refused: status 900", "sl013_torch", _torch),
-    Case(RULE, "fork_not_joined", "cuda", Experiment.ERROR, "the capture ends with status 904", "sl013_cuda_fork", _cuda, {"status": 904}),
-    Case(RULE, "null_stream_copy", "cuda", Experiment.ERROR, "refused: status 906", "sl013_cuda_null", _cuda, {"status": 906}),
+    Case(RULE, "synchronize_in_capture", "cupy", Experiment.ERROR, "refused: status 900", "sl013_cupy", _cupy, kinds=_WAIT),
+    Case(RULE, "synchronize_in_capture", "torch", Experiment.ERROR, "refused: status 900", "sl013_torch", _torch, kinds=_WAIT),
+    Case(RULE, "fork_not_joined", "cuda", Experiment.ERROR, _ENDS, "sl013_cuda_fork", _cuda, {"status": 904}, kinds=("unjoined",)),
+    Case(RULE, "null_stream_copy", "cuda", Experiment.ERROR, _BESIDE, "sl013_cuda_null", _cuda, {"status": 906}, kinds=("null-stream",)),
 )

@@ -16,6 +16,7 @@ from streamlint.verify.templates._common import torch_module
 
 RULE, NAME = "SL020", "hidden-sync-in-hot-loop"
 _WAITS = "host waits for the work of the step"
+_UPLOAD = ("upload",)
 _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
 
 
@@ -45,6 +46,16 @@ def _upload(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "loss_read_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl020_torch", _read, _FACTS),
-    Case(RULE, "constant_uploaded_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl020_torch_upload", _upload, _FACTS),
+    Case(RULE, "loss_read_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl020_torch", _read, _FACTS, kinds=("read",)),
+    Case(
+        RULE,
+        "constant_uploaded_each_step",
+        "torch",
+        Experiment.HOST_WAITS,
+        _WAITS,
+        "sl020_torch_upload",
+        _upload,
+        _FACTS,
+        kinds=_UPLOAD,
+    ),
 )

@@ -1,0 +1,97 @@
+"""From findings to the programs that settle them: which case, with which of a finding's facts, and what had to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from streamlint.findings import Facts, Finding
+from streamlint.verify.cases import Case, Template
+
+_CHOSEN_BY = ("direction", "memory", "stream")  # facts that tell cases of one API from each other
+_WORD = 4  # bytes: templates hold floats
+_SHARE = 16  # a template holds several buffers, some of them in several rounds: one may take this part of the device's share
+
+
+@dataclass
+class Question:
+    """One run: the findings that it answers, and in words what of their facts it could not use."""
+
+    case: Case
+    notes: tuple[str, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+
+
+def questions(findings: Iterable[Finding], templates: Mapping[str, Template], memory: int) -> tuple[list[Question], list[Finding]]:
+    """One question for each distinct set of facts, in order of the findings; and the findings that no template answers."""
+    found: dict[tuple[object, ...], Question] = {}
+    without: list[Finding] = []
+    for finding in findings:
+        template = templates.get(finding.code)
+        if template is None:
+            without.append(finding)
+            continue
+        chosen = choose(template, finding.known, memory // _SHARE)
+        if chosen is None:
+            without.append(finding)
+            continue
+        case, notes = chosen
+        found.setdefault((*case.identity, *notes), Question(case, notes)).findings.append(finding)
+    return list(found.values()), without
+
+
+def choose(template: Template, facts: Facts, most_bytes: int) -> tuple[Case, tuple[str, ...]] | None:
+    """The case that is nearest to the facts, with those that it can run with, and notes on the rest; none if no case shows it."""
+    cases, notes = _of_kind(template.cases, facts.kind), list[str]()
+    if not cases:
+        return None
+    same = tuple(case for case in cases if case.api == facts.api)
+    if not same:
+        same = cases
+        notes.append(f"{_called(facts.api)}: run with {same[0].api}")
+    case = max(same, key=lambda case: _likeness(case, facts))  # the first of the best
+    given: dict[str, object] = {}
+    for name in ("bytes", *_CHOSEN_BY):
+        known, default = getattr(facts, name), case.parameters.get(name)
+        if known is None:
+            notes += [f"{name} not known: the template's {_amount(default)}"] if name in case.takes else []
+        elif name in case.takes:
+            given[name] = _fitted(known, most_bytes) if name == "bytes" else known
+            if given[name] != known:
+                notes.append(f"{_amount(known)} brought to {_amount(given[name])}")
+        elif default not in (None, known):
+            notes.append(f"{name} is {_amount(known)}, the template's {_amount(default)}")
+    return case.given(given), tuple(notes)
+
+
+def _of_kind(cases: tuple[Case, ...], kind: str | None) -> tuple[Case, ...]:
+    """The cases about that kind of mistake; where none names it, those that are about no kind in particular."""
+    return tuple(case for case in cases if kind in case.kinds) or tuple(case for case in cases if not case.kinds)
+
+
+def _likeness(case: Case, facts: Facts) -> int:
+    """How many facts the case shares, less those that it contradicts. What it takes from the finding it does not contradict."""
+    score = 0
+    for name in _CHOSEN_BY:
+        known, own = getattr(facts, name), case.parameters.get(name)
+        if known is not None and own is not None:
+            score += 1 if known == own else 0 if name in case.takes else -1
+    return score
+
+
+def _fitted(size: int, most: int) -> int:
+    return max(min(size, most) // _WORD * _WORD, _WORD)
+
+
+def _called(api: str | None) -> str:
+    return "API not known" if api is None else f"no template for {api}"
+
+
+def _amount(value: object) -> str:
+    """``64 MiB``, ``4 KiB``, ``pinned``."""
+    if not isinstance(value, int):
+        return str(value)
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if value >= unit:
+            return f"{value / unit:.4g} {name}"
+    return f"{value} bytes"

@@ -1,0 +1,84 @@
+"""Runs cases on a machine, batch by batch, and says how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from streamlint.verify import report, runner
+from streamlint.verify.care import Plan
+from streamlint.verify.cases import VARIANTS, Case
+from streamlint.verify.criteria import Judgement, Verdict
+from streamlint.verify.progress import Progress
+from streamlint.verify.runner import Job, Result, Speaker
+
+Results = dict[tuple[object, ...], Result]
+
+
+@contextlib.contextmanager
+def orderly_end() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind as Ctrl-C does, so that children are ended and folders removed on the way out."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, leave) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+class Machine(Protocol):
+    """What a session needs of a GPU; :class:`streamlint.verify.device.Device` is one, tests have another."""
+
+    def probe(self) -> dict[str, Any]: ...
+    def prepare(self, probed: Mapping[str, object]) -> Plan: ...
+    def missing(self, case: Case) -> str | None: ...
+    def build(self, cases: Sequence[Case]) -> tuple[dict[str, str], dict[str, str]]: ...
+    def spawn(self, jobs: Sequence[Job]) -> Speaker: ...
+
+
+def run_cases(machine: Machine, cases: Sequence[Case], timeout: float, progress: Progress, *, swap: bool = False) -> Results:
+    """The result of each distinct case. ``swap``: misuse and remedy change places (``--self-test``)."""
+    results: Results = {}
+    runnable: list[Case] = []
+    for case in {case.identity: case for case in cases}.values():
+        lack = machine.missing(case)
+        if lack is None:
+            runnable.append(case)
+        else:
+            results[case.identity] = _without_run(case, Verdict.UNSUPPORTED, lack)
+    if any(case.api == "cuda" or case.builds for case in runnable):
+        progress.say("compiling (cached for the next time) …")
+    libraries, failures = machine.build(runnable)
+    progress.total = 2 * len(runnable)
+    for batch in runner.batches(runnable):
+        broken = {case.identity: problem for case in batch if (problem := _build_failure(case, failures)) is not None}
+        for case in batch:
+            if case.identity in broken:
+                results[case.identity] = _without_run(case, Verdict.INCONCLUSIVE, f"it did not compile: {broken[case.identity]}")
+        whole = [case for case in batch if case.identity not in broken]
+        if whole:
+            started = time.perf_counter()
+            found = runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+            results |= {result.case.identity: result for result in found}
+            progress.say(f"  {report.counts(found)} in {time.perf_counter() - started:.1f} s, the child's start included")
+    return results
+
+
+def _without_run(case: Case, verdict: Verdict, reason: str) -> Result:
+    return Result(case, Judgement(verdict, reason), {}, {}, 0.0)
+
+
+def _build_failure(case: Case, failures: Mapping[str, str]) -> str | None:
+    return next((failures[path] for variant in VARIANTS if (path := str(case.path(variant))) in failures), None)
