@@ -62,11 +62,13 @@ class _Line:
 def render(view: View) -> str:
     """A block a finding, with a blank line after each."""
     lines = {file: split_lines(text) for file, text in view.report.texts.items()}
-    told: set[str] = set()  # what was measured is told once a rule
+    told: set[str] = set()  # what was measured is told once a rule; what its own facts showed, with each finding
     blocks = []
     for finding in view.report.findings:
-        blocks.append(_Block(finding, lines, view, finding.code not in told).render() + "\n")
-        told.add(finding.code)
+        own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
+        blocks.append(_Block(finding, lines, view, own or finding.code not in told).render() + "\n")
+        if not own:
+            told.add(finding.code)
     return "".join(blocks)
 
 

@@ -151,9 +151,9 @@ class Device:
         libraries: dict[str, str] = {}
         failures: dict[str, str] = {}
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-            compiled = {path: pool.submit(self._compile, Path(path)) for path in sorted(native)}
-            built = {path: pool.submit(self._build_extension, path) for path in sorted(importing)}
             try:
+                compiled = {path: pool.submit(self._compile, Path(path)) for path in sorted(native)}
+                built = {path: pool.submit(self._build_extension, path) for path in sorted(importing)}
                 for path, future in compiled.items():
                     library, problem = future.result()
                     (libraries if problem is None else failures)[path] = library if problem is None else problem
