@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
 Position = tuple[int, int, int, int]
 NOWHERE: Position = (0, 0, 0, 0)
@@ -566,26 +566,28 @@ _PLAIN = frozenset(
 )
 
 
-def children(node: object) -> Iterator[object]:
+def children(node: object) -> list[object]:
     """The nodes directly below ``node``, in source order where the fields stand so."""
     cls = node.__class__
     names = _FIELDS.get(cls)
     if names is None:
         names = _FIELDS[cls] = tuple(item.name for item in fields(node) if item.name not in _PLAIN)  # type: ignore[arg-type]
+    found: list[object] = []
     for name in names:
-        value = getattr(node, name)
+        value: Any = getattr(node, name)
         if isinstance(value, _NODES):
-            yield value
+            found.append(value)
         elif isinstance(value, list | tuple):
-            yield from _inside(value)
+            _add_inside(value, found)
+    return found
 
 
-def _inside(values: list[object] | tuple[object, ...]) -> Iterator[object]:
+def _add_inside(values: list[Any] | tuple[Any, ...], found: list[object]) -> None:
     for value in values:
         if isinstance(value, _NODES):
-            yield value
-        elif isinstance(value, tuple | list):
-            yield from _inside(value)
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            _add_inside(value, found)
 
 
 def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:
@@ -608,4 +610,6 @@ def walk(node: object) -> Iterator[object]:
         if isinstance(current, Class):
             stack.extend(method for overloads in current.methods.values() for method in overloads)
             stack.extend(current.classes.values())
-        stack.extend(reversed(list(children(current))))
+        below = children(current)
+        below.reverse()
+        stack += below

@@ -90,10 +90,8 @@ class ImplicitDefaultStream(Check):
             return
         if operation.stream.how not in _CHOICES or operation.context.callback is not None:
             return
-        if self._ordered_on_purpose(path):
-            return
         reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
-        if reason is None:
+        if reason is None or self._ordered_on_purpose(path):
             return
         race = self._is_race(operation, path)
         yield self.finding(

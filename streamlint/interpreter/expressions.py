@@ -11,7 +11,8 @@ from streamlint.interpreter import items
 from streamlint.interpreter.addresses import array_type, is_address, moved_address
 from streamlint.interpreter.attributes import get_attribute, settle_method
 from streamlint.interpreter.calls import call
-from streamlint.interpreter.conditions import compare, holds
+from streamlint.interpreter.choices import choice, chosen
+from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
@@ -224,12 +225,13 @@ def _compare(run: Run, node: p.Compare) -> Value:
 
 def _bool(run: Run, node: p.Bool) -> Value:
     value: Value = Const(None)
+    before = len(run.decisions)
     for index, part in enumerate(node.values):
         if index == len(node.values) - 1:
-            return evaluate(run, part)
-        if holds(run, part) != (node.op == "and"):
+            return chosen(run, evaluate(run, part), before)
+        if choice(run, part, *node.values) != (node.op == "and"):
             # The value that decided it: `x or default` is x where x is true.
-            return Const(False) if node.op == "and" else _again(run, part)
+            return chosen(run, Const(False), before) if node.op == "and" else _again(run, part)
     return value
 
 
@@ -241,7 +243,9 @@ def _again(run: Run, part: p.Expression) -> Value:
 
 
 def _conditional(run: Run, node: p.Conditional) -> Value:
-    return evaluate(run, node.then if holds(run, node.test) else node.otherwise)
+    before = len(run.decisions)
+    arm = node.then if choice(run, node.test, node.then, node.otherwise) else node.otherwise
+    return chosen(run, evaluate(run, arm), before)
 
 
 def _lambda(run: Run, node: p.Lambda) -> Value:

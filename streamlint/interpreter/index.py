@@ -107,10 +107,18 @@ class File:
     _relevance: Relevance | None = None
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
+    _names_torch: bool | None = None
 
     def __post_init__(self) -> None:
         self.path = self.module.path
         self.is_cuda = self.module.language == "cuda"
+
+    @property
+    def names_torch(self) -> bool:
+        """Whether PyTorch is named anywhere in the text."""
+        if self._names_torch is None:
+            self._names_torch = "torch" in self.module.text
+        return self._names_torch
 
     @property
     def lines(self) -> list[str]:
@@ -254,6 +262,8 @@ class Program:
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _exports: Exports | None = None
+    _importers: dict[str, set[int]] | None = None  # by what they import
+    _called: dict[tuple[str, int], bool] = field(default_factory=dict)
 
     @property
     def exports(self) -> Exports:
@@ -285,11 +295,16 @@ class Program:
 
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
-        if home.module.text.count(f"{name}(") > 1:
-            return True
-        return any(
-            dotted.rpartition(".")[2] == name for file in self.files.values() if file is not home for dotted in file.module.imports.values()
-        )
+        if self._importers is None:
+            self._importers = {}
+            for file in self.files.values():
+                for dotted in file.module.imports.values():
+                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(id(file))
+        key = (name, id(home))
+        if key not in self._called:
+            elsewhere = self._importers.get(name, set()) - {id(home)}
+            self._called[key] = bool(elsewhere) or home.module.text.count(f"{name}(") > 1
+        return self._called[key]
 
     def owner(self, function: Function, asking: File) -> File:
         """The file that a function stands in."""
@@ -299,6 +314,8 @@ class Program:
         """Take a module into the program; ``key`` names one that has no path of its own (C++ in a Python string)."""
         file = File(module, self, models=models)
         self.files[key or module.path] = file
+        self._importers = None
+        self._called.clear()
         _index(file)
         self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:

@@ -10,7 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.bodies import call_method, run_generator
-from streamlint.interpreter.conditions import holds
+from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.queries import leave_loop
@@ -292,6 +292,6 @@ def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], ta
     with run.within_loop(frame):
         for element in rounds_of(run, iterable, node):
             assign(run, clause.target, element, node)
-            if all(holds(run, condition) for condition in clause.tests):
+            if all(choice(run, condition, condition, node.element) for condition in clause.tests):
                 open_ended = _clauses(run, node, depth + 1, found, table) or open_ended
     return open_ended

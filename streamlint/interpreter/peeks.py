@@ -188,10 +188,16 @@ def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, F
         frame = found.frames[number]
         function = frame.function
         if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
-            body = p.Loop("while", function.body, at=function.at)
+            body = _round_of(function)
             head = "called" if asks is is_framework_step else ""
             return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function), head)
     return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _round_of(function: p.Function) -> p.Loop:
+    """A method's body as that of a loop; one loop for a method, for what is known of loops is kept."""
+    return p.Loop("while", function.body, at=function.at)
 
 
 def _first_line(function: p.Function) -> p.Position:
@@ -203,7 +209,7 @@ def _within(frame: Frame, node: p.Loop) -> bool:
     return frame.function is None or contains(frame.function.at, node.at)
 
 
-def _stands(found: Peek, loop: Round) -> list[Stand] | None:
+def _stands(found: Peek, loop: Round) -> tuple[Stand, ...] | None:
     """The bodies from the loop down to the wait; None where the way cannot be followed."""
     node, first, place = loop
     is_step = place.head == "called"
@@ -220,7 +226,7 @@ def _stands(found: Peek, loop: Round) -> list[Stand] | None:
         owner = enclosing(frame.file, frame.function)[1] if frame.function is not None else None
         owner = owner or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
         stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way, number == first and is_step))
-    return stands
+    return tuple(stands)
 
 
 def _measures(loop: Round, found: Peek) -> bool:

@@ -88,7 +88,7 @@ _DECISIVE = (
     "vent",
     "record(",
     "wait",
-    "query",
+    "query()",
     "non_block",
     "blocking",
     "pin_",
@@ -116,6 +116,7 @@ _DECISIVE = (
     "callback",
     "std::move",  # of an owner, whose end may be a cudaFree
 )
+_OF_A_DICT = re.compile(r"\.get\(\s*[fr]?[\"']")  # no array, no queue
 
 
 @dataclass(eq=False, slots=True)
@@ -234,6 +235,17 @@ class Relevance:
             isinstance(node, p.Launch) or (isinstance(node, p.Name) and self._decisive(node.id)) for s in body for node in p.walk(s)
         )
 
+    def expression_matters(self, node: p.Expression) -> bool:
+        """Whether an expression holds any of the words, or calls what does."""
+        key = id(node)
+        if key not in self._bodies:
+            rows = self.file.code[max(node.at[0] - 1, 0) : node.at[2]]
+            if rows:
+                rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
+                rows[0] = rows[0][max(node.at[1] - 1, 0) :]
+            self._bodies[key] = self._has_word("\n".join(rows)) or any(self.matters(f) for f in self._called_in(node))
+        return self._bodies[key]
+
     def decides(self, function: p.Function, depth: int = 3) -> bool:
         """Whether a body, or one that it calls, orders, copies or allocates."""
         key = id(function)
@@ -247,6 +259,7 @@ class Relevance:
 
     def _decisive(self, text: str) -> bool:
         own = self.file.models.own_words
+        text = _OF_A_DICT.sub("(", text)
         return any(word in text for word in (*_DECISIVE, *own)) or (self.file.is_cuda and "cu" in text)
 
     def _has_word(self, text: str) -> bool:
@@ -264,7 +277,7 @@ class Relevance:
             self._library_names = (re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None,)
         return self._library_names[0]
 
-    def _called_in(self, statement: p.Statement) -> Iterable[p.Function]:
+    def _called_in(self, statement: p.Node) -> Iterable[p.Function]:
         names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}
         for name in self._meant(names):
             yield from map(self._defined, self.named(name))

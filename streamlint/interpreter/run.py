@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -89,6 +89,7 @@ class Decision:
     index: int
     span: Span
     worth: bool = True  # whether its other arm can show anything new
+    loose: bool = False  # it was made inside an expression whose values show nothing: worth it if an `if` that matters asks the same
     orders: bool = False  # it is a query's answer: one of the two says that the device is done
     link: str = ""  # the atom that was false right before: with it, this is one choice among several (`else if`, `case`)
     setup: bool = False  # of a constructor that made what the root was given: looked at last
@@ -186,7 +187,7 @@ class Run:
         self.memo: dict[str, Value] = {}
         self.absent: set[str] = set()  # attributes that no method is known to set
         self.lines: dict[str, list[tuple[Class, File]]] = {}  # classes with their bases
-        self.visits: Counter[int] = Counter()
+        self.visits: defaultdict[int, int] = defaultdict(int)
         self.steps = 0
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
         self.in_prelude = False  # what runs now only makes the root's receiver and parameters
@@ -212,6 +213,8 @@ class Run:
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}
         self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
+        self.tested: list[str] = []  # the atoms that were asked for, each time
+        self.chosen: dict[int, tuple[Value, str]] = {}  # constants that a decision chose, by identity
         self.asked = False  # a condition is being evaluated whose arms matter
         self.ran: set[int] = set()  # functions that were entered, by identity
         self.handed: list[tuple[FunctionValue, str]] = []  # nested functions that were given to code out of view, and to which
@@ -356,6 +359,7 @@ class Run:
         key = atom[4:] if negated else atom
         self.questions.add(key)
         self.latest = key
+        self.tested.append(key)
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import operator
 import pickle
 import sys
 from collections.abc import Callable, Mapping
@@ -105,6 +106,7 @@ def _restored(run: Run, kept: _Kept) -> Value:
     resume_numbering(numbers)
     run.machine.context = run.context
     # What goes by identity.
+    run.chosen = {id(held): (held, atom) for held, atom in run.chosen.values()}
     run.machine.pending = {id(storage): storage for storage in run.machine.pending.values()}
     run.origins.known = {id(link.result) for link in run.origins.links}
     assert isinstance(value, Value)
@@ -138,8 +140,15 @@ _SHARED = frozenset(
 _reading: list[tuple[Run, list[Any]]] = []
 
 
-def _shared(number: int) -> Any:
-    return _reading[-1][1][number]
+class _Shared:
+    """Stands for the list of what is shared while a run is written."""
+
+
+_LIST = _Shared()
+
+
+def _the_list() -> list[Any]:
+    return _reading[-1][1]
 
 
 def _the_run() -> Run:
@@ -158,6 +167,7 @@ class _Writer:
         pickler = pickle.Pickler(file, protocol=5)
         pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
         pickler.dispatch_table[operations.Context] = self._surroundings
+        pickler.dispatch_table[_Shared] = lambda held: (_the_list, ())
         pickler.dispatch_table[Run] = lambda run: (_the_run, ())
         pickler.dump(held)
         return file.getvalue()
@@ -167,7 +177,7 @@ class _Writer:
         if number is None:
             number = self._numbers[id(held)] = len(self.shared)
             self.shared.append(held)
-        return _shared, (number,)
+        return operator.getitem, (_LIST, number)
 
     def _surroundings(self, held: operations.Context) -> Any:
         return self._by_number(held) if held.beside is None else held.__reduce_ex__(5)

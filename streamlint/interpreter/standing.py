@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from streamlint import program as p
@@ -41,17 +41,18 @@ class Stand:
         return self.way[-1]
 
 
-def way_to(body: Iterable[object], span: Span) -> tuple[object, ...]:
+@functools.lru_cache(maxsize=4096)
+def way_to(body: tuple[object, ...], span: Span) -> tuple[object, ...]:
     """The nodes from a statement down to the one that stands at ``span``: the call of that name, or the innermost that holds it."""
     wanted: p.Position = (span.row, span.column, span.end_row, span.end_column)
     way: list[object] = []
-    level: Iterable[object] = body
+    level: Sequence[object] = body
     while True:
         below = next((node for node in level if _holds(node, wanted)), None)
         if below is None:
             break
         way.append(below)
-        level = list(p.children(below))
+        level = p.children(below)
     for index in range(len(way) - 1, -1, -1):
         node = way[index]
         if isinstance(node, p.Call) and node.name_at == wanted:
@@ -97,7 +98,7 @@ def _below(way: tuple[object, ...], node: object) -> list[object]:
         listed = getattr(node, name, None)
         if isinstance(listed, list) and following in listed:
             return listed
-    return list(p.children(node))
+    return p.children(node)
 
 
 def _skips(statements: list[object], position: int) -> Iterator[Test]:
@@ -138,6 +139,7 @@ def _around(way: tuple[object, ...], node: object) -> Iterator[Test]:
         yield from (Test(test, ()) for clause in node.clauses for test in clause.tests)
 
 
+@functools.lru_cache(maxsize=4096)
 def each_round(stand: Stand, loop: p.Loop) -> bool:
     """Whether only constants, questions of kind, or the accumulation test stand between a body and the node."""
     return all(condition.test is not None and _lets_pass(stand, condition, loop) for condition in conditions(stand))
@@ -177,8 +179,13 @@ def evaluates(stand: Stand, test: p.Expression, holds: bool) -> bool:
 
 def values_given(stand: Stand, name: str) -> list[p.Expression | None]:
     """What a body assigns to a name; None where a loop, an unpacking or an operator does."""
+    return _given_in(stand.body, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _given_in(body: tuple[p.Statement, ...], name: str) -> list[p.Expression | None]:
     found: list[p.Expression | None] = []
-    for statement in stand.body:
+    for statement in body:
         for node in p.walk(statement):
             if isinstance(node, p.Assign) and node.value is not None:
                 for target in node.targets:
@@ -310,23 +317,27 @@ def _same_answer(stand: Stand, call: p.Call) -> bool:
     return not call.args and bool(dotted) and not dotted.startswith(("time.", "random.", "datetime."))
 
 
-@functools.lru_cache(maxsize=1024)
 def changing(stand: Stand) -> frozenset[str]:
     """The places that are given values in the loop, or by methods other than the constructor; a called function's parameters."""
+    return _changing(stand.loop, stand.function, stand.owner)
+
+
+@functools.lru_cache(maxsize=1024)
+def _changing(loop: p.Loop | None, function: p.Function | None, owner: p.Class | None) -> frozenset[str]:
     found: set[str] = set()
-    if stand.loop is not None:
-        found |= places_assigned([*stand.loop.body, stand.loop])
-        if stand.loop.target is not None:
-            found |= {node.id for node in p.walk(stand.loop.target) if isinstance(node, p.Name)}
-        for statement in stand.loop.body:
+    if loop is not None:
+        found |= places_assigned([*loop.body, loop])
+        if loop.target is not None:
+            found |= {node.id for node in p.walk(loop.target) if isinstance(node, p.Name)}
+        for statement in loop.body:
             for node in p.walk(statement):
                 if isinstance(node, p.Loop) and node.target is not None:
                     found |= {name.id for name in p.walk(node.target) if isinstance(name, p.Name)}
-    elif stand.function is not None:
-        found |= places_assigned(stand.function.body)
-        found |= {param.name for param in stand.function.params} - {"self", "cls"}
-    if stand.owner is not None:
-        for name, overloads in stand.owner.methods.items():
+    elif function is not None:
+        found |= places_assigned(function.body)
+        found |= {param.name for param in function.params} - {"self", "cls"}
+    if owner is not None:
+        for name, overloads in owner.methods.items():
             if name != "__init__":
                 found |= {place for f in overloads for place in _assigned_by(f) if place.startswith("self.")}
     return frozenset(found)

@@ -9,13 +9,14 @@ from typing import Any
 
 from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
+from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds
 from streamlint.interpreter.endings import ends_the_program, leaves
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
 from streamlint.interpreter.places import returned
-from streamlint.interpreter.run import BreakSignal, ContinueSignal, RaiseSignal, ReturnSignal, Run
+from streamlint.interpreter.run import BreakSignal, ContinueSignal, Decision, RaiseSignal, ReturnSignal, Run
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Instance, Value
 
 
@@ -85,7 +86,7 @@ def _declare(run: Run, node: p.Declare) -> None:
 
 
 def _if(run: Run, node: p.If) -> None:
-    before = len(run.decisions)
+    before, tested = len(run.decisions), len(run.tested)
     then_leaves = leaves(node.then, run.file)
     default = not asks_for_another(node.test) and (not then_leaves or bool(node.otherwise and leaves(node.otherwise, run.file)))
     if node.otherwise and not leaves(node.otherwise, run.file) and _only_other_matters(run, node):
@@ -99,8 +100,7 @@ def _if(run: Run, node: p.If) -> None:
     undecided = bool(decided)
     body = node.then if taken else node.otherwise
     run.link = (run.latest or run.link) if not taken and len(body) == 1 and isinstance(body[0], p.If) else ""
-    if undecided:
-        _weigh(run, node, taken, before)
+    _weigh(run, node, taken, [*(run.decisions[atom] for atom in decided), *_loose(run, node, tested)])
     guard = guard_of(run, node, taken) if body else None
     try:
         if guard is not None:
@@ -131,15 +131,24 @@ def _calls(test: p.Expression) -> bool:
     return any(isinstance(node, p.Call) for node in p.walk(test))
 
 
-def _weigh(run: Run, node: p.If, taken: bool, before: int) -> None:
+def _loose(run: Run, node: p.If, tested: int) -> list[Decision]:
+    """Decisions that were made inside expressions, and that a condition asks for: itself, or a constant that they chose."""
+    atoms = {*run.tested[tested:], *(told_by(run, node.test) if run.chosen else ())}
+    found = [run.decisions[atom] for atom in sorted(atoms) if atom in run.decisions]
+    return [decision for decision in found if decision.loose and not decision.worth]
+
+
+def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None:
     """Whether the other arm of a decision is worth a path of its own."""
+    if not decisions:
+        return
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
     worth = relevance.body_matters(other) or (not leaves(other, run.file) and relevance.body_matters(body))
     # What a function answers that a condition asks, and that chooses between such arms.
     worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
-    for decision in list(run.decisions.values())[before:]:
-        decision.worth = decision.orders or (decision.worth and worth)
+    for decision in decisions:
+        decision.worth = decision.orders or ((decision.worth or decision.loose) and worth)
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ _SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach
 _DEEPEST = 6
 
 
-def is_avoidable(stands: Sequence[Stand], trains: bool = True, or_stops: bool = False) -> bool:
+@functools.lru_cache(maxsize=4096)
+def is_avoidable(stands: tuple[Stand, ...], trains: bool = True, or_stops: bool = False) -> bool:
     """Whether nothing in the round needs the value that the last of ``stands`` fetches. The first of them holds the loop.
 
     A round that does not train may read what is known before its loop. ``or_stops`` takes a test as well: one that ends the loop could

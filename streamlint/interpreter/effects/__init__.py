@@ -12,6 +12,7 @@ from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.assignment import store_at
+from streamlint.interpreter.choices import used
 from streamlint.interpreter.cpp_types import bytes_of
 from streamlint.interpreter.holding import kept
 from streamlint.interpreter.opaque import opaque_call, written_through
@@ -141,6 +142,8 @@ def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Argu
     action = _effects().get(row.effect)
     if action is None:
         return opaque_call(run, name, receiver, arguments, site)
+    if run.chosen:
+        used(run, arguments.all())
     result = action(call)
     if row.effect not in _PASSING and not run.file.is_cuda:
         kept(run, arguments.all())

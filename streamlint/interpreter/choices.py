@@ -1,0 +1,77 @@
+"""Decisions inside expressions (``a if c else b``, ``x or y``, a filter): which of them are worth a path of their own.
+
+What is chosen counts, not that it is chosen: streams, memory, what names or calls the device. A chosen constant counts once it is tested
+where arms matter, or given to the device's libraries. The rest is looked at when an ``if`` that matters asks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint import program as p
+from streamlint.interpreter.conditions import holds
+from streamlint.interpreter.reach import reachable
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Const, Instance, LibraryName, Opaque, Series, Table, Value
+
+_PLAIN = (Const, Opaque, Series, Table, LibraryName)
+_MOST = 20  # values that are looked at in what an arm gives
+
+
+def choice(run: Run, test: p.Expression, *arms: p.Expression) -> bool:
+    """Whether a condition inside an expression holds. The arms are what it chooses from."""
+    before = len(run.decisions)
+    answer = holds(run, test)
+    if len(run.decisions) > before and not run.file.is_cuda and not any(_matters(run, arm) for arm in arms):
+        for decision in list(run.decisions.values())[before:]:
+            decision.loose = True
+            decision.worth = decision.orders
+    return answer
+
+
+def _matters(run: Run, arm: p.Expression) -> bool:
+    if run.file.relevance.expression_matters(arm):
+        return True
+    held = found(run, arm)
+    return held is not None and not _is_plain(held)
+
+
+def _is_plain(value: Value) -> bool:
+    return all(isinstance(v, _PLAIN) and not (isinstance(v, Opaque) and v.buffer is not None) for v in reachable([value], _MOST))
+
+
+def found(run: Run, node: p.Expression) -> Value | None:
+    """What a name, or an attribute of an object at hand, holds: looked up, not evaluated."""
+    if isinstance(node, p.Name):
+        scope = run.frame.environment.find(node.id)
+        return scope.names.get(node.id) if scope is not None else None
+    if isinstance(node, p.Attr):
+        holder = found(run, node.value)
+        return holder.attrs.get(node.name) if isinstance(holder, Instance) else None
+    return None
+
+
+def chosen(run: Run, value: Value, decisions: int) -> Value:
+    """A value that was chosen by the decisions from this number on: a constant remembers them."""
+    if isinstance(value, Const) and len(run.decisions) > decisions:
+        loose = [decision.atom for decision in list(run.decisions.values())[decisions:] if decision.loose]
+        if loose:
+            run.chosen[id(value)] = (value, loose[-1])
+    return value
+
+
+def told_by(run: Run, test: p.Expression) -> Iterable[str]:
+    """The decisions that chose the constants which a condition asks for."""
+    for node in p.walk(test):
+        if isinstance(node, p.Name | p.Attr):
+            held = run.chosen.get(id(found(run, node)))
+            if held is not None:
+                yield held[1]
+
+
+def used(run: Run, values: Iterable[Value]) -> None:
+    """The device's libraries are given these: what chose one of them counts."""
+    for value in values:
+        held = run.chosen.get(id(value))
+        if held is not None and held[1] in run.decisions:
+            run.decisions[held[1]].worth = True
