@@ -107,7 +107,7 @@ def _for(run: Run, node: p.Loop) -> None:
     with run.within_loop(_frame(run, node, length)):
         if run.file.is_cuda and isinstance(iterable, Buffer):
             _look_at_elements(run, iterable, node)
-        for number, value in enumerate(rounds_of(run, iterable, node)):
+        for number, value in enumerate(_counted(run, rounds_of(run, iterable, node))):
             try:
                 _declare_target(run, target)
                 assign(run, target, value, node)
@@ -185,6 +185,20 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
             return
 
 
+def _rounds(run: Run) -> int:
+    """How often a loop runs whose length is not known: once more rounds of the loops around it meet what its first rounds left."""
+    return 1 if run.late else run.rounds
+
+
+def _counted(run: Run, rounds: Iterator[Value]) -> Iterator[Value]:
+    """The rounds of a loop; loops inside know whether it is past the first."""
+    late = run.late
+    for number, value in enumerate(rounds):
+        run.late = late + (number > 0)
+        yield value
+        run.late = late
+
+
 def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
     """The values that a loop variable takes."""
     if isinstance(iterable, Series) and iterable.items is not None:
@@ -202,7 +216,7 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
     if isinstance(iterable, Instance):
         yield from _rounds_of_object(run, iterable, node)
         return
-    for number in range(run.rounds):
+    for number in range(_rounds(run)):
         if isinstance(iterable, Loader):
             yield items.batch(run, iterable, str(number))
         else:
@@ -212,7 +226,7 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
 def _rounds_of_object(run: Run, iterable: Instance, node: object) -> Iterator[Value]:
     made = call_method(run, iterable, "__iter__", [], run.span(getattr(node, "at", (0, 0, 0, 0))))
     if made is None or made is iterable or isinstance(made, GeneratorCall | Instance):
-        for number in range(run.rounds):
+        for number in range(_rounds(run)):
             yield run.opaque(f"{iterable.term}[{number}]")
         return
     yield from rounds_of(run, made, node)
@@ -223,11 +237,12 @@ def _while(run: Run, node: p.Loop) -> None:
     from streamlint.interpreter.statements import execute
 
     with run.within_loop(_frame(run, node, None)):
-        number = 0
-        while number < MOST_ROUNDS + 1:
-            verdict = _round_wanted(run, node, number)
-            if not verdict:
+        late = run.late
+        for number in range(MOST_ROUNDS + 1):
+            run.late = late
+            if not _round_wanted(run, node, number):
                 break
+            run.late = late + (number > 0)
             try:
                 _body(run, node)
             except ContinueSignal:
@@ -236,7 +251,7 @@ def _while(run: Run, node: p.Loop) -> None:
                 return
             if node.update is not None:
                 run.evaluate(node.update)
-            number += 1
+        run.late = late
     if node.test is not None:
         leave_loop(run, node.test)
     execute(run, node.otherwise)
@@ -246,11 +261,11 @@ def _round_wanted(run: Run, node: p.Loop, number: int) -> bool:
     if node.kind == "do" and number == 0:
         return True
     if node.test is None:
-        return number < run.rounds
+        return number < _rounds(run)
     value = run.evaluate(node.test)
     known = truth(value)
     if known is None or (known and isinstance(node.test, p.Const)):
-        return number < run.rounds
+        return number < _rounds(run)
     return known
 
 
@@ -290,7 +305,7 @@ def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], ta
     open_ended = not (isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open")
     frame = LoopFrame("data", run.node_span(node), None, id(node))
     with run.within_loop(frame):
-        for element in rounds_of(run, iterable, node):
+        for element in _counted(run, rounds_of(run, iterable, node)):
             assign(run, clause.target, element, node)
             if all(choice(run, condition, condition, node.element) for condition in clause.tests):
                 open_ended = _clauses(run, node, depth + 1, found, table) or open_ended

@@ -215,6 +215,7 @@ class Run:
         self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
         self.tested: list[str] = []  # the atoms that were asked for, each time
         self.chosen: dict[int, tuple[Value, str]] = {}  # constants that a decision chose, by identity
+        self.late = 0  # loops in progress that are past their first round
         self.asked = False  # a condition is being evaluated whose arms matter
         self.ran: set[int] = set()  # functions that were entered, by identity
         self.handed: list[tuple[FunctionValue, str]] = []  # nested functions that were given to code out of view, and to which
@@ -266,12 +267,13 @@ class Run:
     @contextlib.contextmanager
     def within(self, **changes: Any) -> Iterator[None]:
         """Run with changed surroundings (see ``Context``)."""
-        before = self.context
+        before, late = self.context, self.late
         self._set(Context(*[changes[name] if name in changes else getattr(before, name) for name in _AROUND]))
         try:
             yield
         finally:
             self._set(before)
+            self.late = late
 
     def within_loop(self, frame: LoopFrame) -> contextlib.AbstractContextManager[None]:
         return self.within(loops=(*self.context.loops, frame))

@@ -75,7 +75,7 @@ def stand_of(file: File) -> Stand:
     loop = loops(file)[0]
     call = next(n for n in p.walk(loop) if isinstance(n, p.Call) and isinstance(n.function, p.Name) and n.function.id == "READ")
     function, owner = enclosing(file, loop)
-    return Stand(file, function, owner, tuple(loop.body), loop, way_to(loop.body, Span("case.py", *call.name_at)))
+    return Stand(file, function, owner, tuple(loop.body), loop, way_to(tuple(loop.body), Span("case.py", *call.name_at)))
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_each_round(body: str, each: bool) -> None:
 )
 def test_is_avoidable(body: str, avoidable: bool) -> None:
     stand = stand_of(file_of(f"def f(xs, rows, group, stats, x, write):\n  for i in xs:\n    {body}"))
-    assert is_avoidable([stand]) is avoidable
+    assert is_avoidable((stand,)) is avoidable
