@@ -1,0 +1,65 @@
+"""How much of a root is run: paths for what a condition chooses, and rounds of loops in loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamlint import models
+from streamlint import operations as ops
+from streamlint.frontends.python import lower
+from streamlint.interpreter.explore import Explorer
+from streamlint.interpreter.index import Program
+from streamlint.interpreter.roots import roots_of
+from streamlint.interpreter.run import Coverage, Run, Settings
+
+
+def paths(text: str) -> list[Run]:
+    """The paths of a function ``f``."""
+    program = Program()
+    file = program.add(lower("a.py", f"import torch\n\n{text}"), models.builtin("python"))
+    root = next(root for root in roots_of(file) if root.qualname == "f")
+    return list(Explorer(program, root, Coverage(), Settings()).paths())
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        ("options = dict(a or {})\n    torch.cuda.synchronize()", 1),
+        ("size = a if b else c\n    torch.cuda.synchronize()", 1),
+        ("names = [n for n in a if n.startswith('x')]\n    torch.cuda.synchronize()", 1),
+        # What is chosen is the device's.
+        ("a = torch.cuda.Stream()\n    b = torch.cuda.Stream()\n    (a if c else b).synchronize()", 2),
+        ("a = torch.zeros(8, device='cuda') if b else c\n    a.cpu()", 2),
+        ("made = [torch.zeros(8, device='cuda') for n in a if n > b]", 3),
+        # A chosen constant is tested where it matters, or given to the library.
+        ("way = 'train' if a else 'eval'\n    if way == 'train':\n        torch.cuda.synchronize()", 2),
+        ("way = 'train' if a else 'eval'\n    if way == 'train':\n        print(b)", 1),
+        ("flag = True if a else False\n    b.to('cuda', non_blocking=flag)", 2),
+        # The same is asked again, where it matters.
+        ("size = b if a else c\n    if a:\n        torch.cuda.synchronize()", 2),
+        # The `get` of a dict is no copy of an array.
+        ("if a:\n        b = c.get('depth')\n    torch.cuda.synchronize()", 1),
+    ],
+)
+def test_a_choice_has_its_own_path_where_what_it_chooses_matters(body: str, number: int) -> None:
+    assert len(paths(f"def f(a, b, c):\n    {body}\n")) == number
+
+
+def rounds(text: str) -> int:
+    """How often the first path waits for the device."""
+    return sum(isinstance(operation, ops.Synchronize) for operation in paths(text)[0].machine.operations)
+
+
+def test_loops_in_loops_run_once_in_later_rounds() -> None:
+    nested = "def f(a, b, c):\n  for x in a:\n    for y in b:\n      for z in c:\n        torch.cuda.synchronize()\n"
+    assert rounds(nested) == 4
+    called = "def g(b):\n  for y in b:\n    torch.cuda.synchronize()\n\n\ndef f(a, b):\n  while a.more():\n    g(b)\n"
+    assert rounds(called) == 3
+
+
+def test_loops_one_after_the_other_run_twice_each() -> None:
+    assert rounds("def f(a, b):\n  for x in a:\n    torch.cuda.synchronize()\n  for y in b:\n    torch.cuda.synchronize()\n") == 4
+
+
+def test_a_known_length_is_kept_in_later_rounds() -> None:
+    assert rounds("def f(a):\n  for x in a:\n    for y in range(3):\n      torch.cuda.synchronize()\n") == 6
