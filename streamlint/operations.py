@@ -140,7 +140,7 @@ class Copy(Operation):
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
     between_devices: bool = False  # from one device to another, for sure
-    host_made_in: tuple[Span, ...] | None = None  # the calls in progress when the host memory was made
+    host_passed_at: Span | None = None  # the call by which a caller, who chose it, passed the host memory in
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 

@@ -108,10 +108,7 @@ class UnpinnedNonBlocking(Check):
 
     def _place(self, copy: Copy) -> Span:
         """The copy; where a caller made the memory and passed it in, the call that passes it."""
-        made_in, calls = copy.host_made_in, copy.context.calls
-        if made_in is not None and len(made_in) < len(calls) and calls[: len(made_in)] == made_in and not copy.host_gapped:
-            return calls[len(made_in)]
-        return copy.span
+        return copy.host_passed_at if copy.host_passed_at is not None and not copy.host_gapped else copy.span
 
     def _message(self, copy: Copy) -> str:
         what = "from" if copy.direction is Direction.H2D else "to"

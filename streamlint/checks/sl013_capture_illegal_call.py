@@ -106,6 +106,7 @@ class CaptureIllegalCall(Check):
         yield self.finding(
             operation,
             _MESSAGES[refusal.kind].format(what=what, status=f"{refusal.status}"),
+            span=self._place(operation, refusal),
             trail=self._trail(operation, refusal),
             help=_HELP[refusal.kind],
             facts={"kind": refusal.kind, "status": int(refusal.status), "api": operation.api},
@@ -117,9 +118,20 @@ class CaptureIllegalCall(Check):
         guards = [g for g in operation.context.guards if g.span is None or g.span.file != begin.file or not _holds(g.span, begin)]
         return len(guards) > _MOST_GUARDS or any(guard.kind == "error" for guard in guards)
 
+    def _place(self, operation: Operation, refusal: Refusal) -> Span:
+        """The operation, or the call in the region that reaches it; a fork that is not joined is wrong where it launches."""
+        calls = self._within(operation, refusal)
+        return calls[0] if calls and refusal.kind != "unjoined" else operation.span
+
+    def _within(self, operation: Operation, refusal: Refusal) -> tuple[Span, ...]:
+        """Of the calls that led here, those in the region."""
+        return operation.context.calls[refusal.depth :]
+
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
-        calls = operation.context.calls[refusal.depth :]  # of those that led here, the ones in the region
-        return (refusal.capture, *(Step("reached through this call", span) for span in calls), *refusal.trail)
+        place = self._place(operation, refusal)
+        steps = [Step("reached through this call", span) for span in self._within(operation, refusal) if span != place]
+        there = (Step("refused here", operation.span),) if place != operation.span else ()
+        return (refusal.capture, *steps, *there, *refusal.trail)
 
     def _what(self, operation: Operation) -> str:
         last = operation.name.rpartition(".")[2].rpartition("::")[2] or "the call"

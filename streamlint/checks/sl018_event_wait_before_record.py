@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Create, Operation, Record, Synchronize, Wait, Work
+from streamlint.operations import Conflict, Context, Create, Operation, Record, Synchronize, Wait, Work
 
 
 class EventWaitBeforeRecord(Check):
@@ -127,7 +127,11 @@ class EventWaitBeforeRecord(Check):
         """A variable's event, whose wait orders nothing that follows, for nothing was recorded."""
         event = wait.on if isinstance(wait, Wait) else wait.of
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or not _stands_by(wait, made) or any(isinstance(o, Record) and o.event is event for o in path.operations):
+        if (
+            made is None
+            or not _made_for(made.context, wait.context)
+            or any(isinstance(o, Record) and o.event is event for o in path.operations)
+        ):
             return
         trail = (Step("the event is created here", made.span), *call_trail(wait))
         yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
@@ -153,10 +157,10 @@ class EventWaitBeforeRecord(Check):
         return next((o for o in path.after(wait) if isinstance(o, Record) and o.event is event), None)
 
     def _once(self, wait: Wait | Synchronize, record: Record, path: Trace) -> bool:
-        """Whether the event is new at each visit of the wait: made in a function in progress, and no loop comes back behind the record."""
+        """Whether the event is new at each visit of the wait: a function in progress makes it, and no loop comes back behind the record."""
         event = record.event
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or not _stands_by(wait, made):
+        if made is None or not _made_for(made.context, wait.context):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}
@@ -166,10 +170,20 @@ _NEVER = "waits for an event that nothing records: there is nothing to wait for,
 _RECORD = "record the event behind the work that it stands for, and before the wait"
 
 
-def _stands_by(wait: Wait | Synchronize, made: Create) -> bool:
-    """Whether the event is a new one at each visit: made in a function in progress, or for a variable of the one that waits."""
-    one, other = made.context.calls, wait.context.calls
-    return other[: len(one)] == one or (not made.before and one[: len(other)] == other)
+def _made_for(made: Context, wait: Context) -> bool:
+    """Whether each visit of the wait comes from a function that made the event, by itself or through what it called without a condition."""
+    common = 0
+    while common < min(len(made.calls), len(wait.calls)) and made.calls[common] == wait.calls[common]:
+        common += 1
+    if _caller(made, common) != _caller(wait, common):
+        return False
+    return common == len(made.calls) or made.guards == wait.guards[: len(made.guards)]
+
+
+def _caller(context: Context, depth: int) -> str:
+    """The function in which the call of that depth stands."""
+    index = len(context.functions) - len(context.calls) - 1 + depth
+    return context.functions[index] if 0 <= index < len(context.functions) else ""
 
 
 def _same(one: object, other: object) -> bool:

@@ -8,6 +8,7 @@ from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.lifetimes import released
+from streamlint.interpreter.names import cpp_global_key
 from streamlint.interpreter.places import held_memory, is_place
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -71,7 +72,7 @@ def _assign_name(run: Run, name: str, value: Value, statement: p.Node) -> None:
         _set_member(run, frame.this, name, value)
         return
     elif frame.file.is_cuda:
-        run.globals[(frame.file.path, name)] = value
+        run.globals[cpp_global_key(run, name)] = value
         return
     scope = scope or _scope_for(run, name)
     dropped = scope.names.get(name)

@@ -132,7 +132,8 @@ def _keeps(file: File, within: p.Function, node: p.Expression) -> bool:
 def _name_keeps(file: File, within: p.Function, name: str) -> bool:
     declared = _declaration(within, name)
     if declared is None:
-        declared = next((s for f in (file, *file.neighbours()) for s in f.globals.get(name, ()) if isinstance(s, p.Declare)), None)
+        others = ((f, f.global_named(name, within.qualname)) for f in (file, *file.neighbours()))
+        declared = next((s for f, full in others for s in f.globals.get(full or "", ()) if isinstance(s, p.Declare)), None)
     if declared is not None:
         return not _releases(file.resolve_type(declared.type)) and (declared.value is None or _keeps(file, within, declared.value))
     known = any(f.function(name) is not None for f in (file, *file.neighbours()))

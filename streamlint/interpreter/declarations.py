@@ -81,8 +81,10 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
     kind = run.file.resolve_type(declared.type) if declared.type is not None else Type("auto")
     span = run.span(declared.at)
     if given is not None and given.positional:
-        if len(given.positional) == 1 and not (is_container(run, kind) and isinstance(given.positional[0], Const | Opaque | LibraryName)):
-            return converted(run, given.positional[0], kind, name)
+        first = given.positional[0]
+        makes = _constructs(run, kind, first) or (is_container(run, kind) and isinstance(first, Const | Opaque | LibraryName))
+        if len(given.positional) == 1 and not makes:
+            return converted(run, first, kind, name)
         return construct(run, kind, [(None, v) for v in given.positional], span, name)
     if declared.value is not None and given is None:
         return converted(run, run.evaluate(declared.value), kind, name)
@@ -93,10 +95,22 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
     return default_value(run, kind, name, span)
 
 
+def _constructs(run: Run, kind: Type, value: Value) -> bool:
+    """Whether ``member(value)`` makes an object of a class at hand out of something else, and is no copy of one."""
+    if kind.pointers or kind.reference or class_of(run, kind) is None:
+        return False
+    if isinstance(value, Opaque):
+        other = value.cpp_type
+        return other is not None and not other.pointers and other.name in SIZES
+    return not isinstance(value, Instance | Handle)
+
+
 def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
     """A value given to a variable of a type."""
     if kind.name == "auto":
         return value
+    if isinstance(value, Series) and kind.array is not None:
+        return _listed(run, kind, value, name)
     if kind.name in pointers.SMART and not isinstance(value, Const | Opaque):
         return pointers.make(run, kind, [value])
     row = type_row(run, kind)
@@ -108,11 +122,21 @@ def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
         return default_value(run, kind, name, None)
     if isinstance(value, Series) and (class_of(run, kind) is not None) and not kind.pointers:
         return construct(run, kind, [(None, v) for v in value.items or []], Span(run.file.path, 0, 0, 0, 0), name)
-    if isinstance(value, Series) and not value.items and kind.array is None and kind.name not in (*SEQUENCES, *TABLES):
+    if isinstance(value, Series) and not value.items and kind.name not in (*SEQUENCES, *TABLES):
         return default_value(run, kind, name, None)
     if isinstance(value, Opaque) and not value.type:
         return cast_to(run, value, kind)
     return value
+
+
+def _listed(run: Run, kind: Type, value: Series, name: str) -> Value:
+    """``T x[4] = {a, b}``: what the list does not name starts as zero."""
+    if kind.pointers:
+        return value if value.items else default_value(run, kind, name, None)
+    made = array(run, kind, name, None)
+    if isinstance(made, Series) and value.items:
+        made.items = [*value.items, *(made.items or [])[len(value.items) :]]
+    return made
 
 
 def cast_to(run: Run, value: Value, kind: Type) -> Value:
@@ -159,7 +183,7 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     if (found := class_of(run, kind)) is not None:
         return _object(run, found, [], span or Span(run.file.path, 0, 0, 0, 0), name)
     if kind.name in pointers.SMART:
-        return run.opaque(f"empty:{name}")
+        return pointers.unset(run, kind, name)
     return Opaque(f"uninitialised:{name}", type=kind.name, cpp_type=kind)
 
 

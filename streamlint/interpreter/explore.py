@@ -14,6 +14,7 @@ from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import shown
 from streamlint.interpreter.peeks import settle
+from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
@@ -91,6 +92,7 @@ class Explorer:
         if key not in self.runs:
             run = Run(self.program, forced, rounds, self.coverage, self.settings)
             run.calls = CALLS if again else 1
+            run.machine.per_thread = has_per_thread_streams(self.root.file, self.settings.default_stream)
             try:
                 run_root(run, self.root)
             except OutOfBudget:

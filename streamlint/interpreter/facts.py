@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.build import build_root, default_stream_of_python, per_thread_default_stream
+from streamlint.build import build_root
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
@@ -17,7 +17,7 @@ from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
-from streamlint.interpreter.per_thread import MACRO, IdleMacro, idle_macros
+from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
 from streamlint.interpreter.stale import Kept, kept_streams
 
 _STREAM_TYPES = frozenset(
@@ -124,7 +124,7 @@ class FileFacts:
 def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     """Collect the facts of a file."""
     facts = FileFacts(file)
-    said = default_stream == "per-thread" if default_stream != "auto" else _built_per_thread(file)
+    said = default_stream == "per-thread" if default_stream != "auto" else built_per_thread(file)
     facts.per_thread, facts.stream_is_told = said is True, said is not None or not file.is_cuda
     facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
     _threads(facts)
@@ -137,31 +137,6 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     for function, _ in p.functions_of(file.module):
         _scan(facts, function)
     return facts
-
-
-def _built_per_thread(file: File) -> bool | None:
-    """Whether the build gives a file per-thread default streams: build files beside it, and Python at hand that names it (or holds it)."""
-    said = per_thread_default_stream(file.path)
-    if said or not file.is_cuda:
-        return said
-    name = file.path.rpartition("/")[2]
-    for other in file.program.files.values():
-        if not other.is_cuda and "tream" in other.module.text and (name in other.module.text or other.path == file.path):
-            code = _code(other)
-            if "per-thread" in code or "PER_THREAD" in code:
-                asked = default_stream_of_python(code, file.path)
-                if asked:
-                    return True
-                said = None if asked is None else said
-    return said
-
-
-def _code(file: File) -> str:
-    """A Python file without the C++ that its strings hold."""
-    text = file.module.text
-    for inner in file.module.inline:
-        text = text.replace(inner.text.strip(), "")
-    return text
 
 
 def launches_of_project(file: File) -> tuple[int, int]:

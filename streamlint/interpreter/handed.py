@@ -12,7 +12,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.effects import buffer_of
 from streamlint.interpreter.reach import contents
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Access, Buffer, Opaque, Series, Value
+from streamlint.interpreter.values import Access, Buffer, Opaque, Series, Storage, Value
 from streamlint.operations import Evidence, Memory
 
 # Nobody has put work on a stream before a program's own beginning.
@@ -70,3 +70,20 @@ def presumed(run: Run, value: Value) -> Buffer | None:
     if buffer.storage.memory is Memory.UNKNOWN:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.SCOPE
     return buffer if buffer.storage.on_device else None
+
+
+def passed_at(run: Run, storage: Storage) -> Span | None:
+    """The call by which a caller that has some memory passed it to the code in progress; None if this code got it by itself."""
+    made_in, calls = storage.made_in, run.context.calls
+    if made_in is None:
+        return None
+    if len(made_in) < len(calls) and calls[: len(made_in)] == made_in:
+        return calls[len(made_in)]
+    found = None
+    for frame in reversed(run.frames):
+        params = frame.function.params if frame.function is not None else ()
+        held = (frame.environment.names.get(param.name) for param in params)
+        if not any(isinstance(value, Buffer) and value.storage is storage for value in held):
+            break
+        found = frame.call
+    return found

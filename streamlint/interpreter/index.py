@@ -95,6 +95,7 @@ class File:
     module: Module
     program: Program
     globals: dict[str, list[Statement]] = field(default_factory=dict)
+    globals_by_last: dict[str, set[str]] = field(default_factory=dict)  # C++: full names by their last part
     functions: dict[str, list[Function]] = field(default_factory=dict)  # by last name (C++), by qualname (both)
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
@@ -204,6 +205,18 @@ class File:
             if found is not None and (found.qualname == name or found.qualname.endswith(f"::{name}") or name.endswith(f"::{found.name}")):
                 return found
         return None
+
+    def global_named(self, name: str, within: str) -> str | None:
+        """C++: the full name of a variable of file or namespace scope, as code in ``within`` (a qualified name) means it by ``name``."""
+        scope = within
+        while scope:
+            if (full := f"{scope}::{name}") in self.globals:
+                return full
+            scope = scope.rpartition("::")[0]
+        if name in self.globals:
+            return name
+        found = [full for full in self.globals_by_last.get(name.rpartition("::")[2], ()) if full.endswith(f"::{name}")]
+        return found[0] if len(found) == 1 else None
 
     def neighbours(self) -> list[File]:
         """C++: the files at hand that this one includes, in order, transitively."""
@@ -417,6 +430,7 @@ def _index(file: File) -> None:
     _index_globals(module.body, file.globals)
     for declared in module.globals:
         file.globals.setdefault(declared.name, []).append(declared)
+        file.globals_by_last.setdefault(declared.name.rpartition("::")[2], set()).add(declared.name)
 
 
 def _index_nested(file: File, outer: Class) -> None:

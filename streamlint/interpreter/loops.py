@@ -118,8 +118,22 @@ def _for(run: Run, node: p.Loop) -> None:
             except BreakSignal:
                 return
             finally:
-                _give_back(run, iterable, number, value, target)
+                _write_back(run, node, iterable, number, value)
     execute(run, node.otherwise)
+
+
+def _write_back(run: Run, node: p.Loop, iterable: Value, number: int, value: Value) -> None:
+    """C++: ``for (auto& s : streams) cudaStreamCreate(&s)`` fills the container."""
+    declared = node.init[0] if node.init else None
+    if not isinstance(declared, p.Declare) or not declared.type.reference or not isinstance(iterable, Series):
+        return
+    held = run.frame.environment.names.get(declared.name)
+    if held is None or held is value:
+        return
+    if iterable.items is not None:
+        iterable.items[number] = held
+    else:
+        iterable.made[str(number)] = held
 
 
 def _look_at_elements(run: Run, memory: Buffer, node: p.Loop) -> None:
@@ -142,19 +156,6 @@ def _declare_target(run: Run, target: p.Expression) -> None:
         for name in p.walk(target):
             if isinstance(name, p.Name):
                 run.frame.environment.names[name.id] = run.opaque(name.id)
-
-
-def _give_back(run: Run, iterable: Value, number: int, before: Value, target: p.Expression) -> None:
-    """C++: what ``for (auto& x : xs)`` gave the variable is in the container now."""
-    if not run.file.is_cuda or not isinstance(target, p.Name) or not isinstance(iterable, Series):
-        return
-    after = run.frame.environment.names.get(target.id, before)
-    if after is before:
-        return
-    if iterable.items is not None and number < len(iterable.items):
-        iterable.items[number] = after
-    else:
-        iterable.made[str(number)] = after
 
 
 def _body(run: Run, node: p.Loop) -> None:

@@ -14,6 +14,7 @@ from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
 from streamlint.interpreter.blocks import Blocks
 from streamlint.interpreter.captures import Captures
+from streamlint.interpreter.default_stream import give_threads_own
 from streamlint.interpreter.gil import Gil
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.unknowns import parts_meet
@@ -59,6 +60,7 @@ class Machine:
         self._entered: Stamp | None = None  # what stands for a caller's work
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
+        self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
         self.gil = Gil()
@@ -82,6 +84,8 @@ class Machine:
     def note(self, operation: Operation) -> Operation:
         """Append an operation to the path, with its surroundings."""
         operation.index = len(self.operations)
+        if self.per_thread:
+            give_threads_own(operation)
         capture = self.captures.step
         operation.context = self.context if capture is None else replace(self.context, capture=capture)
         operation.guesses = tuple(self.guesses)

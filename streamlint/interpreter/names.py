@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.interpreter.index import File
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
@@ -156,22 +154,11 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
             return class_of(run, bound) or LibraryName(bound.name)
     files = (frame.file, *frame.file.neighbours())
     for file in files:
-        qualified = next((spelled for spelled in _in_scopes(frame, name) if spelled in file.globals), name)
-        value = _cpp_global(run, file, qualified)
+        value = _cpp_global(run, file, name)
         if value is not None:
             return value
     full = expanded(frame.file, name)
     return constant(run, full) or LibraryName(full)
-
-
-def _in_scopes(frame: Frame, name: str) -> Iterator[str]:
-    """What a variable's name may stand for in the namespaces around, innermost first."""
-    scope = frame.qualname.rpartition("::")[0]
-    while scope:
-        yield f"{scope}::{name}"
-        scope = scope.rpartition("::")[0]
-    for used in frame.file.module.using:
-        yield f"{used}::{name}"
 
 
 def constant(run: Run, name: str) -> Value | None:
@@ -201,8 +188,8 @@ def constant(run: Run, name: str) -> Value | None:
 
 
 def _cpp_global(run: Run, file: File, name: str) -> Value | None:
-    if name in file.globals:
-        return lookup_global(run, file, name)
+    if (full := file.global_named(name, run.frame.qualname)) is not None:
+        return lookup_global(run, file, full)
     if file.function(name) is not None:
         return FunctionValue(file.function(name), file)  # type: ignore[arg-type]
     definition = file.class_named(name)
@@ -214,6 +201,15 @@ def _cpp_global(run: Run, file: File, name: str) -> Value | None:
         if static is not None:
             return static
     return None
+
+
+def cpp_global_key(run: Run, name: str) -> tuple[str, str]:
+    """Where the value of a C++ variable of file or namespace scope is kept: the file that declares it, and its full name."""
+    file = run.frame.file
+    for other in (file, *file.neighbours()):
+        if (full := other.global_named(name, run.frame.qualname)) is not None:
+            return other.path, full
+    return file.path, name
 
 
 def _static_member(run: Run, file: File, owner: ClassValue, name: str) -> Value | None:

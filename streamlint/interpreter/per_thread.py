@@ -6,11 +6,12 @@ source, so the macro does nothing there; in a C++ source it works if it is defin
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamlint import program as p
-from streamlint.build import language_of_source
+from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
 
@@ -40,6 +41,40 @@ class IdleMacro:
     why: str
     because: Span | None
     header: str = ""
+
+
+@functools.lru_cache(maxsize=256)
+def has_per_thread_streams(file: File, default_stream: str) -> bool:
+    """Whether the default stream of a C++ file is its thread's own: by its build, or by the macro in its text."""
+    if not file.is_cuda or default_stream == "legacy":
+        return False
+    built = default_stream == "per-thread" or built_per_thread(file) is True
+    return built or (MACRO in file.module.text and working_macro(file) is not None)
+
+
+def built_per_thread(file: File) -> bool | None:
+    """Whether the build gives a file per-thread default streams: build files beside it, and Python at hand that names it (or holds it)."""
+    said = per_thread_default_stream(file.path)
+    if said or not file.is_cuda:
+        return said
+    name = file.path.rpartition("/")[2]
+    for other in file.program.files.values():
+        if not other.is_cuda and "tream" in other.module.text and (name in other.module.text or other.path == file.path):
+            code = _code(other)
+            if "per-thread" in code or "PER_THREAD" in code:
+                asked = default_stream_of_python(code, file.path)
+                if asked:
+                    return True
+                said = None if asked is None else said
+    return said
+
+
+def _code(file: File) -> str:
+    """A Python file without the C++ that its strings hold."""
+    text = file.module.text
+    for inner in file.module.inline:
+        text = text.replace(inner.text.strip(), "")
+    return text
 
 
 def idle_macros(file: File) -> Iterator[IdleMacro]:

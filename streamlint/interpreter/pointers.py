@@ -12,7 +12,7 @@ from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionVal
 from streamlint.program import Type
 
 SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr")
-_POINTEE, _DELETER = "(pointee)", "(deleter)"
+_POINTEE, _DELETER, _UNSET = "(pointee)", "(deleter)", "(unset)"
 
 
 def make(run: Run, kind: Type, values: list[Value]) -> Handle:
@@ -31,6 +31,13 @@ def make(run: Run, kind: Type, values: list[Value]) -> Handle:
     return handle
 
 
+def unset(run: Run, kind: Type, name: str) -> Handle:
+    """A smart pointer without an initialiser: somebody else may set it, so that what it points to is not known to be nothing."""
+    handle = make(run, kind, [])
+    handle.attrs[_UNSET] = run.opaque(f"empty:{name}")
+    return handle
+
+
 def _deleter_type(run: Run, kind: Type) -> Value | None:
     if len(kind.args) < 2:
         return None
@@ -44,13 +51,23 @@ def is_smart(value: Value | None) -> bool:
 
 def pointee(value: Value) -> Value | None:
     """What a smart pointer points to."""
-    return value.attrs.get(_POINTEE) if isinstance(value, Handle) else None
+    if not isinstance(value, Handle):
+        return None
+    return value.attrs.get(_POINTEE) or value.attrs.get(_UNSET)
+
+
+def point(value: Handle, target: Value | None) -> None:
+    """Give a smart pointer what it points to from now on; None: nothing."""
+    value.attrs.pop(_UNSET, None)
+    value.attrs.pop(_POINTEE, None)
+    if target is not None:
+        value.attrs[_POINTEE] = target
 
 
 def moved(value: Handle) -> Handle:
     """``std::move(p)``: a new owner; the old one points to nothing."""
     owner = replace(value, attrs=dict(value.attrs))
-    value.attrs.pop(_POINTEE, None)
+    point(value, None)
     return owner
 
 

@@ -293,9 +293,9 @@ class Relevance:
         found = set(self.words_of(function, words)) | self._words_outside(words)
         seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
-        if not self.file.is_cuda and function.class_name:
+        if function.class_name:
             # A method's object is made by its constructor first.
-            name = function.class_name.rpartition(".")[2]
+            name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
         while waiting and len(seen) < _MOST_CALLEES:
             callee, depth = waiting.pop()

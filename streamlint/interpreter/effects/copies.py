@@ -9,7 +9,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.handed import presumed
+from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Series, Stream, Value
 from streamlint.models.vocabulary import Selector
@@ -178,7 +178,7 @@ def issue_copy(
         host_memory=effective,
         host_gapped=gapped,
         between_devices=_between_devices(call, dst, src, direction),
-        host_made_in=storage.made_in if storage is not None else None,
+        host_passed_at=passed_at(call.run, storage) if storage is not None else None,
         trail=storage.trail if storage is not None else (),
     )
     call.run.machine.copy(operation)
