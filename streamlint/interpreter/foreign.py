@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.findings import Span
@@ -117,8 +118,11 @@ def _foreign_fields(run: Run, value: Instance) -> None:
                 value.attrs[declared.name] = made or run.opaque(f"{value.term}.{declared.name}")
 
 
-def _widen(run: Run, value: Instance) -> None:
+def _widen(run: Run, value: Instance, depth: int = 0) -> None:
     """Other methods may have filled the containers that the constructor left empty, and set what it left null."""
+    if value.file.is_cuda and depth < _DEEPEST:
+        for inner in [i for held in value.attrs.values() for i in _objects_in(held) if i.file.is_cuda and not i.foreign]:
+            _widen(run, inner, depth + 1)
     types = {f.name: f.type for f in value.definition.fields if f.type is not None and not f.static} if value.file.is_cuda else {}
     for name, held in list(value.attrs.items()):
         if name in types and (isinstance(held, Const) or (isinstance(held, Stream) and held.kind == "null")):
@@ -130,6 +134,17 @@ def _widen(run: Run, value: Instance) -> None:
             value.attrs[name] = Series(None, element=_element(run, value, name), name=f"{value.term}.{name}", kind=held.kind)
         elif isinstance(held, Table) and held.complete and not held.items:
             value.attrs[name] = Table(complete=False)
+
+
+_DEEPEST = 2
+
+
+def _objects_in(held: Value) -> Iterator[Instance]:
+    """The objects that a member holds: itself, what it points to, its elements."""
+    for value in (held, *(held.all() if isinstance(held, Series) else ())):
+        target = pointers.pointee(value) if pointers.is_smart(value) else value
+        if isinstance(target, Instance):
+            yield target
 
 
 def _is_chosen(value: Instance, name: str) -> bool:
