@@ -11,6 +11,7 @@ from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Copy, Direction, Launch, Operation, Synchronize, Wait
 
+_PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
 
 
@@ -90,7 +91,10 @@ class ImplicitDefaultStream(Check):
             return
         if operation.stream.how not in _CHOICES or operation.context.callback is not None:
             return
-        reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
+        if path.facts.file.is_cython and operation.api not in _PYTHON:
+            reason = self._reason_cython(operation, path)
+        else:
+            reason = self._reason_cpp(operation, path) if path.facts.file.is_cuda else self._reason_python(operation)
         if reason is None or self._ordered_on_purpose(path):
             return
         race = self._is_race(operation, path)
@@ -169,6 +173,19 @@ class ImplicitDefaultStream(Check):
             return "a stream is at hand here"
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
             return "other streams have work in flight"
+        return None
+
+    def _reason_cython(self, operation: Launch | Copy, path: Trace) -> str | None:
+        """The function that Python calls puts other work on a stream: one that it is given, or made."""
+        context, place = operation.context, operation.stream.chosen if operation.stream is not None else None
+        if path.facts.per_thread or context.teardown or context.handles_error or context.setup or self._fetches_at_rest(operation):
+            return None
+        if (place or operation.span).file != path.facts.file.path or self._behind_device_wait(operation, path):
+            return None
+        for other in path.operations:
+            stream = other.stream if isinstance(other, Launch | Copy) and other.api not in _PYTHON else None
+            if stream is not None and stream.kind in ("parameter", "created") and other.context.functions[:1] == context.functions[:1]:
+                return "a stream is at hand here"
         return None
 
     def _chosen_beside_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:

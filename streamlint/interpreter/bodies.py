@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 
 from streamlint import program as p
 from streamlint.findings import Span
@@ -59,6 +60,8 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if _passes_over(run, callee, arguments):
         return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
+    if run.file.is_cython and callee.file.is_cuda:
+        arguments = replace(arguments, positional=as_cpp(run, callee, arguments.positional))
     if not run.can_enter(function):
         run.coverage.opaque["(recursion or depth)"] += 1
         return opaque_call(run, function.name, callee.receiver, arguments, site)
@@ -66,6 +69,14 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         key = f"cached:{id(function)}({', '.join(v.term for v in arguments.all())})"
         return run.remembered(key, lambda: _run(run, callee, arguments, site))
     return _run(run, callee, arguments, site)
+
+
+def as_cpp(run: Run, callee: FunctionValue, given: list[Value]) -> list[Value]:
+    """Cython: what an address is known to point to by the type of the C++ parameter that takes it."""
+    from streamlint.interpreter.crossing import to_cpp
+
+    kinds = [param.type for param in callee.function.params]
+    return [to_cpp(run, v, kind, callee.file) if isinstance(v, Opaque) else v for v, kind in zip_longest(given, kinds[: len(given)])]
 
 
 def _decorated(run: Run, callee: FunctionValue) -> FunctionValue | None:
@@ -179,7 +190,7 @@ def run_body(
     with (
         run.entered(frame, span),
         run.within(setup=context.setup or setup, teardown=context.teardown or teardown),
-        _called_from_python(run, callee),
+        _called_from_python(run, callee, span),
     ):
         try:
             execute(run, function.body)
@@ -196,13 +207,17 @@ def run_body(
     return result
 
 
-def _called_from_python(run: Run, callee: FunctionValue) -> contextlib.AbstractContextManager[None]:
+def _called_from_python(run: Run, callee: FunctionValue, span: Span | None) -> contextlib.AbstractContextManager[object]:
     """Cython: what Python sees (``def``, ``cpdef``) runs with the GIL, and is where the GIL would have to be released."""
     function = callee.function
     if not callee.file.is_cython or function.is_lambda or any(isinstance(d, p.Name) and d.id == "cfunc" for d in function.decorators):
         return contextlib.nullcontext()
     place = Span(callee.file.path, *function.at)
-    return run.machine.gil.entered(held_by_function(place, len(run.context.calls)))
+    stack = contextlib.ExitStack()
+    stack.enter_context(run.machine.gil.entered(held_by_function(place, len(run.context.calls))))
+    if span is not None and not run.frames[-2].file.is_cuda and not run.frames[-2].file.is_cython:
+        stack.enter_context(run.within(crossing=span))
+    return stack
 
 
 def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:

@@ -12,7 +12,7 @@ from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bindings import Binding, callables, keeps_gil
-from streamlint.interpreter.cpp_types import class_of, type_row
+from streamlint.interpreter.cpp_types import SIZES, class_of, type_row
 from streamlint.interpreter.effects import buffer_of
 from streamlint.interpreter.exports import EXTENSION, Export, ExportedClass
 from streamlint.interpreter.gil import held_by_function
@@ -36,6 +36,7 @@ from streamlint.interpreter.values import (
 from streamlint.operations import Holding
 from streamlint.program import Type
 
+_PLAIN = frozenset({"void", "float", *SIZES, *(f"std::{name}" for name in SIZES if name.endswith("_t"))})
 _TENSORS = ("at::", "torch::", "c10::")
 
 
@@ -236,8 +237,8 @@ def _as_cpp(run: Run, value: Value, kind: Type | None) -> Value:
 
 def _unknown(run: Run, value: Opaque, kind: Type | None) -> Value:
     """An unknown value of Python's, under its own term: what C++ learns of its type is nothing to Python."""
-    if value.buffer is not None and kind is not None and kind.pointers:
-        return value.buffer
+    if kind is not None and kind.pointers == 1 and (value.buffer is not None or kind.name in _PLAIN):
+        return buffer_of(run, value, "pointer") or value
     key = f"cpp:{value.term}"
     return run.remembered(
         key, lambda: Opaque(value.name, (value,), buffer=value.buffer, parameter=value.parameter, evidence=value.evidence)
