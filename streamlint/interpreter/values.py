@@ -142,6 +142,7 @@ class Storage(Numbered):
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
     made: Access | None = None  # work out of view that wrote it, if it is on a device
     handed: bool = False  # computed from what came from out of view, wherever that is
+    addresses: tuple[Buffer, ...] = ()  # what its numbers point to: the arguments of a kernel
 
     @property
     def raw(self) -> bool:

@@ -19,6 +19,7 @@ from streamlint.operations import Conflict, Copy, HostRead, HostWait, HostWrite,
 from streamlint.options import Options
 from streamlint.silence import words
 from streamlint.silence.answer import Answer
+from streamlint.silence.bound import tell_bindings
 from streamlint.silence.lacks import Lack, lacks, touched
 from streamlint.silence.runs import Rerun, Supposed, rerun
 
@@ -69,6 +70,7 @@ class Visit:
 
 def dig(answer: Answer, line: Line) -> None:
     """Add what the paths tell to an answer."""
+    tell_bindings(answer, line)
     visits = list(_visits(line))
     met = [(visit, run) for visit in visits for run in visit.runs if visit.here(line, run)]
     _tell_cuts(answer, visits)
@@ -196,7 +198,7 @@ def _of_conflict(line: Line, visit: Visit, run: Run, conflict: Conflict) -> list
 
 
 def _nothing(answer: Answer, line: Line, visits: list[Visit]) -> None:
-    if any(reason.kind in ("round", "cut", "hidden", "given-way") for reason in answer.reasons):
+    if any(reason.kind in ("round", "cut", "hidden", "given-way", "facts") for reason in answer.reasons):
         return
     if not visits:
         answer.add("place", "nothing at this line is run: it stands in no function, method or statement of a module")

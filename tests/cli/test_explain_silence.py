@@ -256,3 +256,35 @@ def test_a_place_that_is_none(capsys, place):
     Path("a.py").write_text(TORCH)
     assert cli.main(["check", ".", "--explain-silence", place]) == 2
     assert place.partition(":")[0] in capsys.readouterr().err
+
+
+BINDINGS = """#include <cuda_runtime.h>
+#include <pybind11/pybind11.h>
+namespace py = pybind11;
+
+void finish() {
+  py::gil_scoped_release quiet;
+  cudaDeviceSynchronize();
+}
+void drain() { cudaDeviceSynchronize(); }
+int devices() { return 1; }
+
+PYBIND11_MODULE(_x, m) {
+  m.def("finish", &finish);
+  m.def("drain", &drain, py::call_guard<py::gil_scoped_release>());
+  m.def("devices", &devices);
+}
+"""
+
+
+def test_the_gil_is_let_go_in_the_body(capsys):
+    answer = said(capsys, BINDINGS, '"finish"', path="a.cpp")
+    assert "SL009: the GIL is not held at the wait of the host (line 7)" in answer
+
+
+def test_the_gil_is_let_go_by_the_binding(capsys):
+    assert "SL009: the binding lets the GIL go around what it calls" in said(capsys, BINDINGS, '"drain"', path="a.cpp")
+
+
+def test_a_binding_that_waits_for_nothing(capsys):
+    assert "SL009: nothing that this binding calls, as far as it is at hand, may wait" in said(capsys, BINDINGS, '"devices"', path="a.cpp")

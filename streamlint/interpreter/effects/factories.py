@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlint import operations as ops
 from streamlint.findings import Step
+from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
@@ -46,7 +47,9 @@ def _made(call: Call) -> Value:
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
     if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
         peek(run, UPLOAD, data, call.span, call.name)
-    if isinstance(data, Buffer | Series):
+    given = data.items if isinstance(data, Series) and data.items else [data] if data is not None else []
+    storage.addresses = tuple(item for item in given if isinstance(item, Buffer) and is_address(item))
+    if isinstance(data, Buffer | Series) and not storage.addresses:
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
     if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True

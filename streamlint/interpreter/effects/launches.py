@@ -140,6 +140,14 @@ def _implicit_copy(call: Call, span: Span, dst: Buffer, src: Buffer, direction: 
     issue_copy(call, dst, src, direction, asynchronous=asynchronous, stream=stream, evidence=Evidence.LITERAL)
 
 
+def _pointed_to(value: Value, depth: int = 3) -> Iterator[Buffer]:
+    """The memory that a kernel is given, also through arrays of addresses (the arguments of a driver's launch)."""
+    for buffer in buffers_in(value):
+        yield buffer
+        for held in buffer.storage.addresses if depth else ():
+            yield from _pointed_to(held, depth - 1)
+
+
 def _launch(call: Call) -> Value:
 
     run = call.run
@@ -149,7 +157,7 @@ def _launch(call: Call) -> Value:
     stream = _policy_stream(call) if call.flag("policy") else stream_argument(call, default="none")
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
-    touched = tuple(b for v in values for b in buffers_in(v) if not b.storage.on_host)
+    touched = tuple(b for v in values for b in _pointed_to(v) if not b.storage.on_host)
     if fields == (None, None):
         reads = writes = touched
     else:
@@ -174,7 +182,7 @@ def _memory_in(run: Run, value: Value) -> Iterator[Buffer]:
     """The device memory that a library is given: a plain pointer that a caller handed over as well."""
     pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers == 1
     buffer = buffer_of(run, value) if pointer else None
-    yield from (b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host)
+    yield from (b for b in ([buffer] if buffer is not None else _pointed_to(value)) if not b.storage.on_host)
 
 
 def _policy_stream(call: Call) -> Stream | None:
