@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -15,7 +16,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, name: str, description: str, examples: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(
             prog=f"streamlint {name}",
-            description=description,
+            description=textwrap.fill(description, 78),
             epilog=_listed(examples),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
