@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamlint import models
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.program import Module
 
+Keep = Callable[[Any], None]
 
-def analyse(sources: Sequence[Source], options: Options, jobs: int = 1) -> Report:
-    """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same."""
+
+def analyse(sources: Sequence[Source], options: Options, jobs: int = 1, keep: Keep | None = None) -> Report:
+    """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
+
+    ``keep`` is handed the program that was made of them.
+    """
     collecting, frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()  # syntax trees are many small objects that live until the end
     try:
-        return _analyse(sources, options, jobs)
+        return _analyse(sources, options, jobs, keep)
     finally:
         if not frozen:
             gc.unfreeze()
@@ -30,7 +35,7 @@ def analyse(sources: Sequence[Source], options: Options, jobs: int = 1) -> Repor
             gc.enable()
 
 
-def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
+def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None = None) -> Report:
     from streamlint.analysis import Analysis
     from streamlint.interpreter.index import Program
     from streamlint.workers import shared
@@ -42,6 +47,8 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int) -> Report:
         lower(source, options, program, report, headers)
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
+    if keep is not None:
+        keep(program)
     analysis = Analysis(program, options)
     found: list[Finding] = []
     for part in shared(analysis.check, list(program.files), jobs):

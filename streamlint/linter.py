@@ -18,6 +18,8 @@ from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.fingerprint import with_fingerprints
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.relint import Relint
+from streamlint.repairs import trials
 from streamlint.rules import UNUSED
 from streamlint.seams import Seams
 from streamlint.selection import expand
@@ -37,9 +39,9 @@ def lint(paths: Sequence[str | Path] = (".",), settings: Settings | None = None)
     return run(paths, Resolver(settings))
 
 
-def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False, jobs: int = 1) -> Report:
-    """Lint files and folders under the settings that a resolver finds."""
-    work = _Run(coverage, jobs)
+def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False, jobs: int = 1, *, fixes: bool = False) -> Report:
+    """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds."""
+    work = _Run(coverage, jobs, fixes)
     with work.timed("discover"):
         found = discover(paths, resolver)
     work.report.problems += found.problems
@@ -49,9 +51,9 @@ def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False,
     return work.finish()
 
 
-def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False) -> Report:
+def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False, *, fixes: bool = False) -> Report:
     """Lint one source that is no file, such as standard input, under the settings of the path that it is named by."""
-    work = _Run(coverage)
+    work = _Run(coverage, fixes=fixes)
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
     if not (settings.force_exclude and left_out(path, False, settings)):
@@ -63,7 +65,9 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False)
 class _Run:
     coverage: bool
     jobs: int = 1
+    fixes: bool = False
     report: Report = field(default_factory=Report)
+    _relints: dict[str, Relint] = field(default_factory=dict)  # by file
     _files: dict[str, Found] = field(default_factory=dict)
     _sources: dict[Options, list[Source]] = field(default_factory=dict)
     _options: dict[int, Options] = field(default_factory=dict)
@@ -123,16 +127,26 @@ class _Run:
         self._join_seams()
         with self.timed("analyse"):
             for options, sources in self._sources.items():
-                self._merge(engine.analyse(sources, options, self.jobs))
+                self._merge(self._analysed(sources, options))
         with self.timed("suppress"):
             found = _without_copies(self._in_view(), self.report.texts)
             kept = self._kept(with_fingerprints(found, self.report.texts))
             self.report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), self.report.texts)
             self.report.linted = list(self._files)
             self._hold_against_baselines()
+        if self.fixes:
+            with self.timed("fixes"):
+                self.report.trials = trials(self.report, self._files, self._relints)
         self.report.problems.sort(key=lambda problem: (problem.file, problem.row, problem.column, problem.message))
         self._forget_texts()
         return self.report
+
+    def _analysed(self, sources: list[Source], options: Options) -> Report:
+        if not self.fixes:
+            return engine.analyse(sources, options, self.jobs)
+        relint = Relint(sources, options)
+        self._relints.update((source.path, relint) for source in sources)
+        return engine.analyse(sources, options, self.jobs, relint.keep)
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""

@@ -94,6 +94,11 @@ def test_a_rule_is_verified(code: str, tmp_path: Path) -> None:
     assert bool(shipped) is (code not in AWAITING_A_GPU)
 
 
+@pytest.mark.parametrize("path", sorted((PACKAGE / "fix").glob("sl*.py")), ids=lambda path: path.stem)
+def test_a_fix_is_named_as_its_check(path: Path) -> None:
+    assert path.stem in stems(CHECK_FILES)
+
+
 def test_every_template_has_a_rule() -> None:
     assert set(templates.load()) == set(CHECKS)
 
@@ -225,7 +230,9 @@ def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest
 # What a check may import of streamlint. `base` may name whom it hands over: a trace and the facts of a file.
 FOR_CHECKS = {"checks.base", "findings", "operations", "interpreter.trace", "interpreter.facts"}
 # What stands above the interpreter: nobody at or below it may look up.
-ABOVE = {"analysis", "checks", "cli", "commands", "config", "engine", "linter", "litmus", "report", "verify"}
+ABOVE = {
+    *("analysis", "checks", "cli", "commands", "config", "engine", "fix", "linter", "litmus", "relint", "repairs", "report", "verify"),
+}
 BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
 # Rooms that know few others; a room knows itself.
 NARROW = {
@@ -235,6 +242,7 @@ NARROW = {
     "cuda_model": set[str](),
     "models": set[str](),
     "frontends": {"program"},
+    "fix": {"findings", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }
 
 

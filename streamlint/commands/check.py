@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
 from streamlint.errors import ConfigError, PathError, did_you_mean
@@ -43,20 +44,38 @@ def _run(options: argparse.Namespace) -> int:
     targets = _targets(options, resolver)
     if options.explain_silence:
         return _explain_silence(options, resolver, targets)
-    report = _lint(options, resolver)
-    _demand_files(options, report.files)
+    options.fixes = not options.write_baseline and fixing.worth_finding(options, [format for format, _ in targets])
+
+    def look(data: bytes | None = None) -> Report:
+        report = _lint(options, resolver, data)
+        _demand_files(options, report.files)
+        if options.since:
+            _keep_changed(options, report)
+        return report
+
+    report = look()
     if options.write_baseline:
         return _write_baseline(options, report)
-    if options.since:
-        _keep_changed(options, report)
     if options.add_ignore is not None:
         return _add_ignores(options, report)
-    _print_findings(options, report, targets)
+    if options.diff:
+        return _diff(options, report)
+    done = fixing.fix(options, report, look) if fixing.wanted(options) else fixing.Fixed(report)
+    return _tell(options, done, targets, resolver)
+
+
+def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
+    report = done.report
+    if options.paths == ["-"] and fixing.wanted(options):
+        sys.stdout.write(done.text if done.text is not None else _input(options).decode("utf-8", "replace"))
+        targets = [(format, file) for format, file in targets if file]
+    if not options.fix_only:
+        _print_findings(options, report, targets)
     if options.verbose and not options.quiet:
         used = ", ".join(plain(str(path)) for path in resolver.sources())
         print(f"configuration: {used or 'none'}", file=sys.stderr)
-    _print_remarks(options, report)
-    return _exit_code(options, report, resolver)
+    _print_remarks(options, done)
+    return _exit_code(options, done, resolver)
 
 
 def lint(words: list[str]) -> Report:
@@ -88,14 +107,28 @@ def _resolver(options: argparse.Namespace) -> Resolver:
     return Resolver(fixed, [("--config", inline), ("command line", overrides(options))], **attributes)
 
 
-def _lint(options: argparse.Namespace, resolver: Resolver) -> Report:
+def _lint(options: argparse.Namespace, resolver: Resolver, data: bytes | None) -> Report:
     from streamlint import linter
 
+    coverage = options.coverage or options.coverage_file is not None
     if options.paths == ["-"]:
         name = options.stdin_filename or "-"
-        return linter.run_text(sys.stdin.buffer.read(), name, resolver, options.coverage)
-    coverage = options.coverage or options.coverage_file is not None
-    return linter.run(options.paths, resolver, coverage, options.jobs)
+        return linter.run_text(_input(options) if data is None else data, name, resolver, coverage, fixes=options.fixes)
+    return linter.run(options.paths, resolver, coverage, options.jobs, fixes=options.fixes)
+
+
+def _input(options: argparse.Namespace) -> bytes:
+    """Standard input, read once."""
+    if not hasattr(options, "stdin"):
+        options.stdin = sys.stdin.buffer.read()
+    data: bytes = options.stdin
+    return data
+
+
+def _diff(options: argparse.Namespace, report: Report) -> int:
+    would = fixing.diff(options, report, Paint(wants_color(options.color, sys.stdout)))
+    _say(options, f"would fix {_count(would, 'finding')}")
+    return FOUND if would and not options.exit_zero else CLEAN
 
 
 def _write_baseline(options: argparse.Namespace, report: Report) -> int:
@@ -184,7 +217,8 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, color: b
     from streamlint.report import View, render, statistics
 
     columns = min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
-    view = View(report, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=_evidence(report))
+    links = color and sys.stdout.isatty()
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes)
     if options.statistics:
         return statistics.render(view, as_json=format.startswith("json"))
     return render(format, view)
@@ -196,8 +230,9 @@ def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
 
 
-def _print_remarks(options: argparse.Namespace, report: Report) -> None:
+def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     """Everything that is no finding: on stderr, the summary last."""
+    report = done.report
     paint = Paint(wants_color(options.color, sys.stderr))
     if options.coverage_file:
         Path(options.coverage_file).write_text(json.dumps(report.coverage, indent=2, default=str) + "\n", encoding="utf-8")
@@ -213,14 +248,19 @@ def _print_remarks(options: argparse.Namespace, report: Report) -> None:
     if options.timings:
         rows = [f"  {stage:<10} {seconds * 1000:8.1f} ms" for stage, seconds in report.timings.items()]
         print("timings:", *rows, sep="\n", file=sys.stderr)
-    print(summary_line(report), file=sys.stderr)
+    if options.show_fixes and done.mended:
+        print("fixed:", *fixing.shown_fixes(done.mended), sep="\n", file=sys.stderr)
+    if not options.fix_only and (text := fixing.footer(report, options.unsafe_fixes)):
+        print(text, file=sys.stderr)
+    print(summary_line(report, len(done.mended)), file=sys.stderr)
 
 
-def summary_line(report: Report) -> str:
+def summary_line(report: Report, mended: int = 0) -> str:
     """What a run did: ``212 files, 9 mention CUDA, 0 findings``."""
     parts = [_count(report.files, "file"), f"{report.relevant} mention{'s' * (report.relevant == 1)} CUDA"]
-    known = f" ({len(report.baselined)} more in the baseline)" if report.baselined else ""
-    return ", ".join([*parts, _count(len(report.findings), "finding")]) + known
+    notes = [f"{mended} fixed"] if mended else []
+    notes += [f"{len(report.baselined)} more in the baseline"] if report.baselined else []
+    return ", ".join([*parts, _count(len(report.findings), "finding")]) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _count(number: int, noun: str) -> str:
@@ -248,8 +288,11 @@ def _demand_files(options: argparse.Namespace, count: int) -> None:
         raise PathError(f"no lintable file in {', '.join(options.paths)}")
 
 
-def _exit_code(options: argparse.Namespace, report: Report, resolver: Resolver) -> int:
-    if options.exit_zero:
+def _exit_code(options: argparse.Namespace, done: fixing.Fixed, resolver: Resolver) -> int:
+    report = done.report
+    if options.exit_non_zero_on_fix and done.mended:
+        return FOUND
+    if options.exit_zero or options.fix_only:
         return CLEAN
     unreadable = any("SL000" in resolver.of_file(Path(os.path.abspath(problem.file))).codes for problem in report.problems)
     return FOUND if report.findings or unreadable else CLEAN

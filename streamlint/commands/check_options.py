@@ -15,6 +15,7 @@ LISTS = ("select", "ignore", "extend-select", "extend-ignore", "exclude", "exten
 EXAMPLES = (
     ("streamlint check", "this folder, as configured"),
     ("streamlint check src --select SL005,SL006", "two rules"),
+    ("streamlint check src --diff", "what safe fixes would change"),
     ("streamlint check --since main", "only what touches changed lines"),
     ("streamlint check src --write-baseline known.json", "accept what is there"),
     ("streamlint check --output-format sarif:out.sarif --output-format concise", "for code scanning, and for the log"),
@@ -30,6 +31,7 @@ def build_parser() -> Parser:
     _add_rules(parser.add_argument_group("rules"))
     _add_files(parser.add_argument_group("files"))
     _add_findings(parser.add_argument_group("what is told"))
+    _add_fixes(parser.add_argument_group("fixes"))
     _add_output(parser.add_argument_group("output"))
     _add_configuration(parser.add_argument_group("configuration"))
     return parser
@@ -83,6 +85,15 @@ def _add_findings(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--write-baseline", metavar="FILE", help="list all findings there, and exit 0")
     group.add_argument("--since", metavar="REV", help="tell only what touches lines that changed since a git revision")
     group.add_argument("--add-ignore", metavar="REASON", help="write suppression comments; alone, or --add-ignore=REASON")
+
+
+def _add_fixes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--fix", action="store_true", help="apply safe fixes, and tell what is left")
+    group.add_argument("--unsafe-fixes", action="store_true", help="count fixes that may change more than the hazard as well")
+    group.add_argument("--diff", action="store_true", help="print what --fix would change, and exit 1 if it would")
+    group.add_argument("--fix-only", action="store_true", help="apply fixes, and tell nothing of what is left")
+    group.add_argument("--show-fixes", action="store_true", help="list what was fixed")
+    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if anything was fixed")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

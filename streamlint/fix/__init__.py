@@ -1,0 +1,40 @@
+"""Fixes: edits that end a finding and bring no new one.
+
+A rule's fix is one module here, named as its check; the folder is the registry. Its ``fixes(finding, code)`` proposes edits, the best
+first, from the finding's places and the source alone. Whether a proposal holds is not its business: ``trial`` lints the edited file once
+more and keeps the first one that ends the finding, brings none, and parses. So a proposal may be bold where the interpreter can judge it,
+and must see for itself only to what no rule knows: that the names it uses are bound there, and what else could change.
+
+This room knows findings and, for the trial, whoever lints again; it knows no check, no interpreter and no model.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+
+from streamlint.findings import Finding, Fix
+from streamlint.fix.code import Code, NotThere, code_of
+
+Fixer = Callable[[Finding, Code], Iterator[Fix]]
+
+
+@functools.cache
+def fixers() -> dict[str, Fixer]:
+    """The rules that have a fix, by code."""
+    names = [info.name for info in pkgutil.iter_modules(__path__) if info.name.startswith("sl")]
+    return {name[:5].upper(): importlib.import_module(f"{__name__}.{name}").fixes for name in names}
+
+
+def proposals(finding: Finding, text: str, language: str) -> Iterator[Fix]:
+    """What might end a finding, the best first; nothing where its rule has no fix or the source is not what the fix knows."""
+    fixer = fixers().get(finding.code)
+    if fixer is None or language == "cython":
+        return
+    try:
+        code = code_of(finding.span.file, text, language)
+        yield from fixer(finding, code)
+    except NotThere:
+        return

@@ -35,7 +35,7 @@ def fake_engine(made_up_rules: None, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """An engine that flags each line that holds the word ``misuse``; the options of each call are kept."""
     seen: list[Options] = []
 
-    def analyse(sources: list[Source], options: Options, jobs: int = 1) -> Report:
+    def analyse(sources: list[Source], options: Options, jobs: int = 1, keep: object = None) -> Report:
         seen.append(options)
         findings = []
         for source in sources:

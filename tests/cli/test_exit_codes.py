@@ -111,7 +111,7 @@ def test_unreadable_files_alone_are_no_findings(run, tmp_path):
 
 
 def test_a_crash_is_2_and_not_1(monkeypatch, tmp_path, capsys):
-    def analyse(sources, options, jobs=1):
+    def analyse(sources, options, jobs=1, keep=None):
         raise RuntimeError("oh")
 
     monkeypatch.setattr(engine, "analyse", analyse)
@@ -121,7 +121,7 @@ def test_a_crash_is_2_and_not_1(monkeypatch, tmp_path, capsys):
 
 
 def test_interrupt_is_quiet(monkeypatch, tmp_path, capsys):
-    def analyse(sources, options, jobs=1):
+    def analyse(sources, options, jobs=1, keep=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "analyse", analyse)

@@ -19,7 +19,7 @@ def analysed(made_up_rules, monkeypatch, tmp_path):
     """The paths that the engine was given."""
     paths: list[str] = []
 
-    def analyse(sources, options, jobs=1):
+    def analyse(sources, options, jobs=1, keep=None):
         report = Report()
         for source in sources:
             paths.append(source.path)

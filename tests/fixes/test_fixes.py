@@ -1,0 +1,354 @@
+"""What fixes write, and what they leave alone: sources before and after, by the linter itself."""
+
+from __future__ import annotations
+
+import collections
+import difflib
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+from streamlint import linter
+from streamlint.config import Resolver, Settings
+from streamlint.fix import fixers
+from streamlint.fix.trial import Trial, together
+from streamlint.rules import all_rules
+
+DOCUMENTS = Path(__file__).parents[1] / "rules"
+FENCE = re.compile(r"^```(?P<language>python|cuda)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMES = {"python": "a.py", "cuda": "a.cu"}
+EVERY = [code for code, rule in all_rules().items() if rule.default != "off"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def lint(text, language="python", codes=EVERY, fixes=False):
+    return linter.run_text(text.encode(), NAMES[language], Resolver(Settings.of(select=codes)), fixes=fixes)
+
+
+def mended(text, language="python", code="SL001"):
+    """The text with all fixes of a rule, and the applicability of each; the edited text is linted anew, apart from the trial."""
+    report = lint(text, language, [code], fixes=True)
+    found = [finding for finding in report.findings if finding.fix]
+    if not found:
+        return text, []
+    trial = report.trials[NAMES[language]]
+    assert isinstance(trial, Trial)
+    after, done = together(trial, found)
+    codes = [*EVERY, code]
+    again, before = lint(after, language, codes), lint(text, language, codes)
+    assert not again.problems, "it does not parse"
+    left = collections.Counter(finding.code for finding in before.findings)
+    left.subtract(finding.code for finding in done)
+    now = collections.Counter(finding.code for finding in again.findings)
+    assert now[code] == left[code], "a finding is left"
+    assert now <= left, "a finding is new"
+    return after, [finding.fix.applicability for finding in done]
+
+
+def changes(text, after):
+    """The lines that a fix takes away and those that it adds."""
+    lines = difflib.ndiff(text.splitlines(), after.splitlines())
+    return [line[:2] + line[2:].strip() for line in lines if line[:2] in ("- ", "+ ")]
+
+
+HEAD = "import torch\nfrom torch.utils.data import DataLoader\n\n\n"
+CPP = "#include <cuda_runtime.h>\n\n__global__ void work(float* x, int n);\n\n"
+LAUNCH = "work<<<1, 64, 0, stream>>>"
+FIXED = {
+    "a loader is pinned": (
+        "SL001",
+        "python",
+        HEAD + "def run(data, net):\n    loader = DataLoader(data, batch_size=8)\n    for x in loader:\n"
+        '        net(x.to("cuda", non_blocking=True))\n',
+        ["- loader = DataLoader(data, batch_size=8)", "+ loader = DataLoader(data, batch_size=8, pin_memory=True)"],
+        "unsafe",
+    ),
+    "what says that it is not pinned is changed": (
+        "SL001",
+        "python",
+        HEAD + "def run(data, net):\n    for x in DataLoader(data, pin_memory=False, batch_size=8):\n"
+        '        net(x.to("cuda", non_blocking=True))\n',
+        [
+            "- for x in DataLoader(data, pin_memory=False, batch_size=8):",
+            "+ for x in DataLoader(data, pin_memory=True, batch_size=8):",
+        ],
+        "unsafe",
+    ),
+    "an argument gets a line of its own where the others have one": (
+        "SL001",
+        "python",
+        HEAD
+        + 'def run(n):\n    host = torch.empty(\n        n,  # rows\n        4,\n    )\n    return host.to("cuda", non_blocking=True)\n',
+        ["+ pin_memory=True,"],
+        "unsafe",
+    ),
+    "an allocation of several lines keeps its style": (
+        "SL001",
+        "python",
+        HEAD + 'def run(n):\n    host = torch.empty(\n        n,\n        4)\n    return host.to("cuda", non_blocking=True)\n',
+        ["- 4)", "+ 4, pin_memory=True)"],
+        "unsafe",
+    ),
+    "a launch gets the stream of the function": (
+        "SL002",
+        "cuda",
+        CPP + "void run(float* x, int n, cudaStream_t stream) {\n  work<<<1, 64>>>(x, n);\n  work<<<2, 64, 0, stream>>>(x, n);\n}\n",
+        ["- work<<<1, 64>>>(x, n);", f"+ {LAUNCH}(x, n);"],
+        "unsafe",
+    ),
+    "a launch of an extension gets the current stream, and its header": (
+        "SL002",
+        "cuda",
+        "#include <torch/extension.h>\n\n__global__ void work(float* x, int n);\n\nvoid run(torch::Tensor x) {\n"
+        "  work<<<1, 64>>>(x.data_ptr<float>(), x.numel());\n}\n",
+        [
+            "+ #include <ATen/cuda/CUDAContext.h>",
+            "- work<<<1, 64>>>(x.data_ptr<float>(), x.numel());",
+            "+ work<<<1, 64, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), x.numel());",
+        ],
+        "unsafe",
+    ),
+    "the stream-ordered pair": (
+        "SL003",
+        "cuda",
+        CPP + "void run(int rounds, int n, cudaStream_t stream) {\n  for (int i = 0; i < rounds; ++i) {\n    float* x = nullptr;\n"
+        "    cudaMalloc((void**)&x, n * 4);\n    " + LAUNCH + "(x, n);\n    cudaFree(x);\n  }\n}\n",
+        [
+            "- cudaMalloc((void**)&x, n * 4);",
+            "+ cudaMallocAsync((void**)&x, n * 4, stream);",
+            "- cudaFree(x);",
+            "+ cudaFreeAsync(x, stream);",
+        ],
+        "unsafe",
+    ),
+    "pinned memory out of the loop": (
+        "SL003",
+        "cuda",
+        CPP + "void run(float* x, int rounds, size_t n, cudaStream_t stream) {\n  for (int i = 0; i < rounds; ++i) {\n"
+        "    float* host;\n    cudaMallocHost((void**)&host, n);\n"
+        "    cudaMemcpyAsync(host, x, n, cudaMemcpyDeviceToHost, stream);\n    cudaStreamSynchronize(stream);\n"
+        "    cudaFreeHost(host);\n  }\n}\n",
+        [
+            "+ float* host;",
+            "+ cudaMallocHost((void**)&host, n);",
+            "- float* host;",
+            "- cudaMallocHost((void**)&host, n);",
+            "- cudaFreeHost(host);",
+            "+ cudaFreeHost(host);",
+        ],
+        "unsafe",
+    ),
+    "scratch out of a loop of CuPy": (
+        "SL003",
+        "python",
+        "import cupy as cp\n\ncp.cuda.set_allocator(None)\n\n\ndef run(now, rounds, shape):\n    for _ in range(rounds):\n"
+        "        scratch = cp.empty(shape)\n        cp.sin(now, out=scratch)\n        now[...] = scratch\n",
+        ["+ scratch = cp.empty(shape)", "- scratch = cp.empty(shape)"],
+        "unsafe",
+    ),
+    "the host waits at once": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x):\n    host = x.cuda().to("cpu", non_blocking=True)\n    return host.numpy()\n',
+        ["+ torch.cuda.current_stream().synchronize()"],
+        "safe",
+    ),
+    "the host waits for an event where there is work in between": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x, log):\n    host = x.cuda().to("cpu", non_blocking=True)\n    log("copying")\n    return host.numpy()\n',
+        ["+ copied = torch.cuda.current_stream().record_event()", "+ copied.synchronize()"],
+        "safe",
+    ),
+    "a name that is taken is not used": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x, copied):\n    host = x.cuda().to("cpu", non_blocking=True)\n    copied(1)\n    return host.numpy()\n',
+        ["+ copied_2 = torch.cuda.current_stream().record_event()", "+ copied_2.synchronize()"],
+        "safe",
+    ),
+    "the host waits before the loop that reads": (
+        "SL005",
+        "cuda",
+        CPP + "float run(const float* x, int n, cudaStream_t stream) {\n  float* host;\n  cudaMallocHost((void**)&host, n * 4);\n"
+        "  cudaMemcpyAsync(host, x, n * 4, cudaMemcpyDeviceToHost, stream);\n  float sum = 0;\n"
+        "  for (int i = 0; i < n; ++i) {\n    sum += host[i];\n  }\n  return sum;\n}\n",
+        ["+ cudaStreamSynchronize(stream);"],
+        "safe",
+    ),
+    "the current stream waits for a side stream": (
+        "SL006",
+        "python",
+        HEAD + "def run():\n    side = torch.cuda.Stream()\n    with torch.cuda.stream(side):\n"
+        '        x = torch.rand(9, device="cuda").exp()\n    return x.sum()\n',
+        ["+ torch.cuda.current_stream().wait_stream(side)"],
+        "safe",
+    ),
+    "a side stream waits for the current one, before it is entered": (
+        "SL006",
+        "python",
+        HEAD + "def run(batch):\n    x = batch.cuda() * 2\n    side = torch.cuda.Stream()\n    with torch.cuda.stream(side):\n"
+        "        return x.mean()\n",
+        ["+ side.wait_stream(torch.cuda.current_stream())"],
+        "safe",
+    ),
+    "a stream of CuPy waits for an event": (
+        "SL006",
+        "python",
+        "import cupy as cp\n\n\ndef run(frame):\n    a = cp.cuda.Stream(non_blocking=True)\n    b = cp.cuda.Stream(non_blocking=True)\n"
+        "    with a:\n        x = cp.asarray(frame).astype(cp.float32)\n    with b:\n        return x - 1\n",
+        ["+ b.wait_event(a.record())"],
+        "safe",
+    ),
+    "a stream of C++ waits for an event": (
+        "SL006",
+        "cuda",
+        CPP + "void run(float* x, int n) {\n  cudaStream_t a, b;\n  cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking);\n"
+        "  cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);\n  cudaMemsetAsync(x, 0, n * 4, a);\n"
+        "  work<<<1, 64, 0, b>>>(x, n);\n}\n",
+        [
+            "+ cudaEvent_t ready;",
+            "+ cudaEventCreateWithFlags(&ready, cudaEventDisableTiming);",
+            "+ cudaEventRecord(ready, a);",
+            "+ cudaStreamWaitEvent(b, ready, 0);",
+            "+ cudaEventDestroy(ready);",
+        ],
+        "safe",
+    ),
+    "the allocator is told": (
+        "SL007",
+        "python",
+        HEAD + "class Bucket:\n    def __init__(self):\n        self.lane = torch.cuda.Stream()\n\n    def send(self, grads):\n"
+        "        flat = torch.cat([g.flatten() for g in grads])\n        self.lane.wait_stream(torch.cuda.current_stream())\n"
+        "        with torch.cuda.stream(self.lane):\n            flat.mul_(0.5)\n        return self.lane.record_event()\n",
+        ["+ flat.record_stream(self.lane)"],
+        "unsafe",
+    ),
+    "a staging buffer is waited for": (
+        "SL008",
+        "python",
+        HEAD + "def run(blocks, net):\n    host = torch.empty(1 << 20, pin_memory=True)\n    for block in blocks:\n"
+        '        host.copy_(torch.from_numpy(block))\n        net(host.to("cuda", non_blocking=True))\n',
+        ["+ copied = torch.cuda.Event()", "+ copied.synchronize()", "+ copied.record()"],
+        "safe",
+    ),
+    "the GIL is released": (
+        "SL009",
+        "cuda",
+        "#include <cuda_runtime.h>\n#include <pybind11/pybind11.h>\n\nvoid drain() { cudaDeviceSynchronize(); }\n\n"
+        'PYBIND11_MODULE(lane, m) {\n  m.def("drain", &drain, "waits");\n}\n',
+        [
+            '- m.def("drain", &drain, "waits");',
+            '+ m.def("drain", &drain, "waits", pybind11::call_guard<pybind11::gil_scoped_release>());',
+        ],
+        "unsafe",
+    ),
+    "an event without a clock": (
+        "SL023",
+        "python",
+        HEAD + "def run(side):\n    ready = torch.cuda.Event(enable_timing=True, blocking=True)\n    ready.record()\n"
+        "    side.wait_event(ready)\n",
+        ["- ready = torch.cuda.Event(enable_timing=True, blocking=True)", "+ ready = torch.cuda.Event(blocking=True)"],
+        "safe",
+    ),
+    "an event of C++ without a clock": (
+        "SL023",
+        "cuda",
+        CPP + "void run(cudaStream_t a, cudaStream_t b) {\n  cudaEvent_t e;\n  cudaEventCreate(&e);\n  cudaEventRecord(e, a);\n"
+        "  cudaStreamWaitEvent(b, e, 0);\n}\n",
+        ["- cudaEventCreate(&e);", "+ cudaEventCreateWithFlags(&e, cudaEventDisableTiming);"],
+        "safe",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_what_is_written(name):
+    code, language, text, expected, applicability = FIXED[name]
+    after, kinds = mended(text, language, code)
+    assert changes(text, after) == expected
+    assert kinds == [applicability]
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_line_ends_are_kept(name):
+    code, language, text, *_ = FIXED[name]
+    after, _ = mended(text.replace("\n", "\r\n"), language, code)
+    assert after == mended(text, language, code)[0].replace("\n", "\r\n")
+
+
+ALONE = {
+    "memory that is not torch's": (
+        "SL001",
+        "python",
+        'import numpy as np\nimport torch\n\n\ndef run(n):\n    return torch.from_numpy(np.zeros(n)).to("cuda", non_blocking=True)\n',
+    ),
+    "a pinned buffer that is written in flight": (
+        "SL001",
+        "python",
+        HEAD + "def run(blocks, net):\n    host = torch.empty(1 << 20)\n    for block in blocks:\n"
+        '        host.copy_(torch.from_numpy(block))\n        net(host.to("cuda", non_blocking=True))\n',
+    ),
+    "several streams": (
+        "SL002",
+        "cuda",
+        CPP + "void run(float* x, int n, cudaStream_t a, cudaStream_t b) {\n  work<<<1, 64, 0, a>>>(x, n);\n"
+        "  work<<<1, 64>>>(x, n);\n  work<<<1, 64, 0, b>>>(x, n);\n}\n",
+    ),
+    "zeros that each round wants anew": (
+        "SL003",
+        "python",
+        "import cupy as cp\n\ncp.cuda.set_allocator(None)\n\n\ndef run(now, rounds, shape):\n    for _ in range(rounds):\n"
+        "        total = cp.zeros(shape)\n        cp.add(total, now, out=total)\n        now[...] = total\n",
+    ),
+    "buffers that are kept": (
+        "SL003",
+        "python",
+        "import cupy as cp\n\ncp.cuda.set_allocator(None)\n\n\ndef run(now, rounds, shape, kept):\n    for _ in range(rounds):\n"
+        "        scratch = cp.empty(shape)\n        cp.sin(now, out=scratch)\n        kept.append(scratch)\n",
+    ),
+    "a binding that touches Python's objects": (
+        "SL009",
+        "cuda",
+        "#include <cuda_runtime.h>\n#include <pybind11/pybind11.h>\n\nvoid drain(pybind11::list kept) {\n  cudaDeviceSynchronize();\n"
+        '  kept.append(1);\n}\n\nPYBIND11_MODULE(lane, m) {\n  m.def("drain", &drain);\n}\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_is_left_alone(name):
+    code, language, text = ALONE[name]
+    assert [finding.code for finding in lint(text, language, [code]).findings] == [code]
+    assert mended(text, language, code) == (text, [])
+
+
+# The documents of the rules ---------------------------------------------------------------------------------------------------
+
+# How many findings of a rule's document have a fix, at least.
+OFFERED = {"SL001": 14, "SL002": 9, "SL003": 4, "SL005": 30, "SL006": 6, "SL007": 12, "SL008": 6, "SL009": 7, "SL023": 4}
+
+
+@functools.cache
+def blocks(code):
+    text = (DOCUMENTS / f"{code.lower()}.md").read_text(encoding="utf-8")
+    return tuple((fence["language"], fence["body"]) for fence in FENCE.finditer(text))
+
+
+def test_each_fixer_belongs_to_a_rule():
+    assert set(fixers()) == set(OFFERED)
+    assert set(fixers()) <= set(all_rules())
+
+
+@pytest.mark.parametrize("code", OFFERED)
+def test_every_fix_that_is_offered_holds(code):
+    count = 0
+    for language, body in blocks(code):
+        count += len(mended(body, language, code)[1])
+    assert count >= OFFERED[code]
