@@ -81,7 +81,8 @@ def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[s
 def lint(words: list[str]) -> Report:
     """What ``check`` finds with this command line, for other commands."""
     options = build_parser().read(words)
-    report = _lint(options, _resolver(options))
+    options.fixes = False
+    report = _lint(options, _resolver(options), None)
     _demand_files(options, report.files)
     return report
 
