@@ -13,6 +13,7 @@ COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
+    "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
     "rule": ("streamlint.commands.rule", "explain rules"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }

@@ -9,7 +9,7 @@ def build_parser() -> Parser:
     """The parser of ``litmus``."""
     from streamlint.litmus.command import add_arguments
 
-    parser = Parser("litmus", "Run random CUDA programs on this machine's GPU and compare with what the CUDA model says.")
+    parser = Parser("litmus", "Run random CUDA programs on this machine's GPU, beside what the model says.")
     add_arguments(parser)
     return parser
 

@@ -34,7 +34,7 @@ EXAMPLES = (
 
 def build_parser() -> Parser:
     """The parser of ``verify``."""
-    parser = Parser("verify", "Run the rules' templates on this machine's GPU and compare with what they predict.", EXAMPLES)
+    parser = Parser("verify", "Run the rules' templates on this machine's GPU, beside what they predict.", EXAMPLES)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="verify the findings in these files and folders, with their own facts")
     command.add_arguments(parser)
     return parser

@@ -6,6 +6,7 @@ A platform is a GPU, a driver and a CUDA runtime; its file holds the last verdic
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.metadata
 import json
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = 1
+_NEEDED = {"rule", "verdict", "platform"}
 SHIPPED = Path(__file__).parent / "evidence"
 _PACKAGES = ("cupy", "torch", "numba", "numba-cuda", "numpy", "cuda-bindings", "cuda-core")
 
@@ -106,45 +108,113 @@ def _key(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def merge(old: Iterable[Entry], new: Iterable[Entry]) -> list[Entry]:
-    """One entry a platform and case: a decided one replaces any older; INCONCLUSIVE replaces only its like."""
+    """One entry a platform and case: a decided one replaces any that is not newer; INCONCLUSIVE replaces only its like."""
     kept = {_key(entry): entry for entry in old}
     for entry in new:
         before = kept.get(_key(entry))
-        if before is None or entry["verdict"] != "INCONCLUSIVE" or before["verdict"] == "INCONCLUSIVE":
+        if before is None or (_decides(entry, before) and str(entry.get("date", "")) >= str(before.get("date", ""))):
             kept[_key(entry)] = entry
     return [kept[key] for key in sorted(kept)]
 
 
+def _decides(entry: Entry, before: Entry) -> bool:
+    return bool(entry["verdict"] != "INCONCLUSIVE" or before["verdict"] == "INCONCLUSIVE")
+
+
+class UnreadableError(Exception):
+    """A file that should hold evidence does not; the text says why."""
+
+
+def parse(text: str) -> list[Entry]:
+    """The entries of a file, or of what :func:`export` wrote; :class:`UnreadableError` if it holds none."""
+    try:
+        content = json.loads(text)
+    except ValueError as problem:
+        raise UnreadableError(f"no JSON: {problem}") from None
+    if not isinstance(content, dict) or "schema" not in content:
+        raise UnreadableError("no evidence of streamlint")
+    if content["schema"] != SCHEMA:
+        raise UnreadableError(f"written by another streamlint, as version {content['schema']}; this one reads version {SCHEMA}")
+    found = content.get("entries")
+    if not isinstance(found, list) or not all(isinstance(entry, dict) and set(entry) >= _NEEDED for entry in found):
+        raise UnreadableError("its entries are not evidence")
+    return found
+
+
 def read(folder: Path) -> list[Entry]:
-    """All entries of a folder. A file that is not ours, or of a newer schema, is passed over."""
+    """All entries of a folder. What cannot be read is left out, and told of once."""
     found: list[Entry] = []
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(content, dict) and content.get("schema") == SCHEMA and isinstance(content.get("entries"), list):
-            found += [entry for entry in content["entries"] if isinstance(entry, dict) and "rule" in entry and "verdict" in entry]
+            found += parse(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, UnreadableError) as problem:
+            _complain(path, str(problem))
     return found
+
+
+@functools.cache
+def _complain(path: Path, why: str) -> None:
+    print(f"streamlint: the evidence in {path} cannot be read and is left out ({why})", file=sys.stderr)
 
 
 def save(cases: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], folder: Path | None = None, date: str | None = None) -> Path:
     """Merge a run into its platform's file and return the file."""
-    folder = folder or user_folder()
-    name = platform_name(facts)
+    return _merge_into(folder or user_folder(), platform_name(facts), entries(cases, facts, date), facts)
+
+
+def _merge_into(folder: Path, name: str, new: Sequence[Entry], facts: Mapping[str, Any] | None) -> Path:
+    """Merge entries of one platform into its file. A file that cannot be read is kept beside it."""
     path = folder / _file_name(name)
     folder.mkdir(parents=True, exist_ok=True)
-    old = [entry for entry in read(folder) if entry.get("platform") == name]
-    content = {"schema": SCHEMA, "platform": dict(facts), "entries": merge(old, entries(cases, facts, date))}
+    old: list[Entry] = []
+    known: Mapping[str, Any] = {}
+    if path.exists():
+        try:
+            text = path.read_text(encoding="utf-8")
+            old, known = parse(text), json.loads(text).get("platform", {})
+        except (UnicodeDecodeError, UnreadableError) as problem:
+            os.replace(path, path.with_suffix(".json.bad"))
+            _complain(path.with_suffix(".json.bad"), str(problem))
+    content = {"schema": SCHEMA, "platform": dict(known if facts is None else facts), "entries": merge(old, new)}
     scratch = path.with_suffix(".tmp")
     scratch.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(scratch, path)
     return path
 
 
+def export(found: Sequence[Entry]) -> str:
+    """Entries of any platforms as one file, to be imported elsewhere."""
+    return json.dumps({"schema": SCHEMA, "entries": list(found)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def take_in(found: Sequence[Entry], folder: Path | None = None) -> dict[str, int]:
+    """Merge imported entries into the user's own; how many there were of each platform."""
+    by_platform: dict[str, list[Entry]] = {}
+    for entry in found:
+        by_platform.setdefault(str(entry["platform"]), []).append(entry)
+    for name, own in by_platform.items():
+        _merge_into(folder or user_folder(), name, own, None)
+    return {name: len(own) for name, own in sorted(by_platform.items())}
+
+
+def everything(folder: Path | None = None) -> list[Entry]:
+    """What was shipped and the user's own, merged."""
+    return merge(_read_once(SHIPPED, _state(SHIPPED)), _read_once(folder or user_folder(), _state(folder or user_folder())))
+
+
+def _state(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a file of the folder does."""
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    return tuple((path.name, (stat := path.stat()).st_mtime_ns, stat.st_size) for path in files)
+
+
+@functools.lru_cache(maxsize=4)
+def _read_once(folder: Path, _now: tuple[tuple[str, int, int], ...]) -> tuple[Entry, ...]:
+    return tuple(read(folder))
+
+
 def load(rule: str, folder: Path | None = None) -> list[Entry]:
     """The evidence on a rule, shipped and the user's own, for its page: verdict, platform, date, summary and figures."""
-    found = merge(read(SHIPPED), read(folder or user_folder()))
     return [
         {
             "case": entry.get("case", ""),
@@ -157,6 +227,6 @@ def load(rule: str, folder: Path | None = None) -> list[Entry]:
             "figures": {"misuse": entry.get("misuse", {}), "remedy": entry.get("remedy", {})},
             **{key: entry[key] for key in ("level", "facts", "asked") if key in entry},
         }
-        for entry in found
+        for entry in everything(folder)
         if entry["rule"] == rule
     ]

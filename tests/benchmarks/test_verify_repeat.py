@@ -37,8 +37,8 @@ def test_the_same_each_time(repeat: Any) -> None:
     text = repeat.page([_run("CONFIRMED", "NOT OBSERVED", cold=True, wall=200.0), _run("CONFIRMED", "NOT OBSERVED", seconds=2.0)])
     assert "2 cases, the same verdict in each of 2 runs" in text
     assert "| SL001 | c | cupy | CONFIRMED 2/2 | 1.5 | 2.0 |" in text
-    assert "| cold: templates are compiled: 1 | 200 | SL001, 1.0 s |" in text
-    assert "| warm: 1 | 60 | SL001, 2.0 s |" in text
+    assert "| cold: templates are compiled: 1 | 200 | SL002, 1.0 s |" in text
+    assert "| warm: 1 | 60 | SL002, 2.0 s |" in text
     assert "What differed" not in text
 
 
