@@ -4,7 +4,7 @@
 
 The fixes stand in fixes.toml, without code. MIRRORS holds clones with their history, bare or not, as OWNER/NAME, OWNER+NAME or NAME. Of
 each fix, the file in question is read out of the clone before and after, with what it includes or imports from the same repository, into
-a folder of its own, and linted with all rules and no configuration, within a time limit. Nothing of a repository is ever run.
+a folder of its own, and that folder is linted with all rules and no configuration, within a time limit. Nothing of a repository is run.
 """
 
 from __future__ import annotations
@@ -171,12 +171,22 @@ def needed(clone: Clone, revision: str, fix: Fix) -> dict[str, bytes]:
 
 
 def wanted(path: str, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Files of the repository that a file includes or imports."""
-    targets = included(text) if PurePosixPath(path).suffix in NATIVE else imported(path, text)
-    for target in targets:
+    """Files of the repository that a file includes or imports; of what other packages bring, nothing is looked for."""
+    native = PurePosixPath(path).suffix in NATIVE
+    near = set(PurePosixPath(path).parts[:-1]) | {PurePosixPath(name).stem for name in beside(path, names)}
+    for target in included(text) if native else imported(path, text):
+        if not native and PurePosixPath(target).parts[0].partition(".")[0] not in near:
+            continue
         matches = [name for name in names if name == target or name.endswith(f"/{target}")]
         if matches:
             yield max(matches, key=lambda name: (shared(name, path), -len(name)))
+
+
+def beside(path: str, names: Sequence[str]) -> Iterator[str]:
+    """Modules and packages in a file's own folder."""
+    folder = PurePosixPath(path).parent.as_posix()
+    start = "" if folder == "." else f"{folder}/"
+    return (name[len(start) :].partition("/")[0] for name in names if name.startswith(start))
 
 
 def included(text: str) -> Iterator[str]:
@@ -228,8 +238,7 @@ def lint(clone: Clone, revision: str, fix: Fix, folder: Path, limit: float) -> L
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text)
     options = ["--select", "ALL", "--output-format", "json", "--no-cache", "--isolated", "--no-default-excludes", "--exit-zero", "--quiet"]
-    named = [name for name in (fix.path, *fix.beside) if name in files]
-    command = [sys.executable, "-m", "streamlint", "check", *named, *options]
+    command = [sys.executable, "-m", "streamlint", "check", ".", *options]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False, env=environment())
     except subprocess.TimeoutExpired:
