@@ -62,6 +62,7 @@ class Plan:
     remarks: list[str] = field(default_factory=list)
     stop: str | None = None
     one_process: bool = False  # no case may use a second process
+    devices: int = 0  # how many are visible; 0: not known
 
 
 def plan(survey: Survey, number: int, memory: int, probed: Mapping[str, object]) -> Plan:
@@ -74,6 +75,7 @@ def plan(survey: Survey, number: int, memory: int, probed: Mapping[str, object])
             "WSL: the host's driver issues work in batches, so costs are not those of Linux; gates decide by order and hold"
         )
     visible = visible_gpus(survey)
+    found.devices = len(visible)
     gpu = visible[number] if number < len(visible) else None
     if survey.gpus and gpu is None:
         found.stop = f"there is no GPU {number}: {_number(len(visible), 'GPU')} visible, counted from 0"

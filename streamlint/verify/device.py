@@ -26,6 +26,7 @@ from streamlint.verify.runner import STARTUP_S, Job
 from streamlint.verify.watchdog import Child
 
 NVCC_S = 120.0
+_TWO_PROCESSES = ("SL012", "SL025")
 PYTHON_HEADERS = "python-headers"
 BUILD_S = 300.0  # a torch extension, once per machine
 
@@ -131,8 +132,10 @@ class Device:
 
     def missing(self, case: Case) -> str | None:
         """What the case needs and this machine lacks, in a sentence; ``None`` if it can run."""
-        if self.plan.one_process and case.rule == "SL012":
+        if self.plan.one_process and case.rule in _TWO_PROCESSES:
             return "the GPU is in exclusive mode, and the case has two processes"
+        if case.devices > (self.plan.devices or case.devices):
+            return "needs two GPUs"
         for requirement in case.requirements:
             if requirement in ("nvcc", "ninja"):
                 if shutil.which(requirement) is None:

@@ -134,6 +134,10 @@ class Lab:
         self._keep.append(thing)
         return thing
 
+    def is_open(self) -> bool:
+        """Whether no gate is shut."""
+        return self._get(1) != 0
+
     def settle(self) -> None:
         """Wait for the device (``cudaDeviceSynchronize``)."""
         self.runtime.deviceSynchronize()

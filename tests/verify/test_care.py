@@ -22,7 +22,7 @@ def _with(**changes: object) -> Survey:
 
 
 def test_an_idle_machine_needs_no_remark() -> None:
-    assert _plan(Survey((IDLE,))) == Plan(GIB)
+    assert _plan(Survey((IDLE,))) == Plan(GIB, devices=1)
 
 
 def test_a_machine_of_which_nothing_is_known_runs() -> None:
