@@ -78,7 +78,22 @@ def bind(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) 
         environment.names[param.name] = _argument(run, callee, param, given, keywords, arguments.open, site)
         if param.type is not None:
             environment.types[param.name] = param.type
+    if site.template and function.template and not function.class_name:
+        for name, text in zip(function.template, site.template, strict=False):
+            if (value := _template_value(run, text)) is not None:
+                environment.names.setdefault(name, value)
     return environment
+
+
+def _template_value(run: Run, text: str) -> Value | None:
+    """A template's argument that is a value: written out, or one of the caller's own."""
+    if text in ("true", "false"):
+        return Const(text == "true")
+    if text.isdigit():
+        return Const(int(text))
+    scope = run.frame.environment.find(text)
+    held = scope.names[text] if scope is not None else None
+    return held if isinstance(held, Const) else None
 
 
 def _argument(

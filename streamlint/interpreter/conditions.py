@@ -12,7 +12,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.queries import asked, told
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
-from streamlint.interpreter.values import Buffer, Const, Device, Opaque, Value
+from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence, Memory
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
@@ -117,8 +117,8 @@ def _probe_joined(run: Run, node: p.Bool, default: bool, firm: bool) -> bool | A
 
 def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> bool | Atom:
     known = truth(value)
-    if known is not None:
-        return known
+    if known is not None and not (run.file.is_cuda and isinstance(value, LibraryName)):
+        return known  # (a C++ name of which nothing is known: a template's parameter, a macro, a constant of a library)
     if isinstance(value, Buffer):
         if run.file.is_cuda:
             return True  # a pointer that was allocated

@@ -21,6 +21,7 @@ from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Set
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
 
 MOST_RUNS = 12
+MOST_RUNS_CPP = 24  # with one guess: functions that choose among many kernels are short
 MOST_STEPS = 40_000  # over all runs of a root
 MOST_FLIPS = 2
 
@@ -44,10 +45,11 @@ class Explorer:
         waiting: list[dict[str, bool]] = [{}]
         seen: set[tuple[tuple[str, bool], ...]] = set()
         count = 0
-        while waiting and count < MOST_RUNS and self.steps < MOST_STEPS:
+        most = MOST_RUNS_CPP if self.root.file.is_cuda else MOST_RUNS
+        while waiting and count < most and self.steps < MOST_STEPS:
             forced = waiting.pop(0)
             key = tuple(sorted(forced.items()))
-            if key in seen:
+            if key in seen or (count >= MOST_RUNS and self._guesses(forced) > 1):
                 continue
             seen.add(key)
             run = self.run(forced, 2)

@@ -192,7 +192,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     _read_by_caller(run, root, result)
     if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
         left(run)
-    if run.calls == 1 and not root.file.is_cuda:
+    if run.calls == 1:
         run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
         _run_handed(run)
 
@@ -216,7 +216,8 @@ def _run_handed(run: Run) -> None:
             names[first] = Buffer(gradient, type="torch.Tensor")
         run.machine.forget_everything()
         run.current.clear()
-        enter(run, value.function.name, Span(value.file.path, *value.function.at), list(names.values()))
+        if not value.file.is_cuda:
+            enter(run, value.function.name, Span(value.file.path, *value.function.at), list(names.values()))
         plain = {"setup": False, "teardown": False, "loops": (), "guards": (), "handles_error": False}
         with run.within(**plain), contextlib.suppress(Signal):
             run_body(run, value, Environment(names, value.closure), None)
