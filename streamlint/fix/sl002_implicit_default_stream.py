@@ -27,10 +27,10 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     known = {stream for call in calls for stream in _known(finding, call, code)}
     if len(known) == 1:  # of several streams nobody knows which is meant
         (stream,) = known
-        yield fix(f"pass {stream}", UNSAFE, *(with_stream(call, stream, code) for call in calls))
+        yield fix(f"pass `{stream}`", UNSAFE, *(with_stream(call, stream, code) for call in calls))
     elif not known and OF_TORCH.search(code.text):
         more = [] if CURRENT.search(code.text) else [_include(code)]
-        yield fix(f"pass {OF_NOW}", UNSAFE, *more, *(with_stream(call, OF_NOW, code) for call in calls))
+        yield fix(f"pass `{OF_NOW}`", UNSAFE, *more, *(with_stream(call, OF_NOW, code) for call in calls))
 
 
 def _known(finding: Finding, call: Node, code: CppCode) -> list[str]:

@@ -42,7 +42,7 @@ def _stream_ordered(alloc: Node, free: Node, code: CppCode) -> Iterator[Fix]:
             code.replaced(free.children[0], "cudaFreeAsync"),
             code.appended(free, stream),
         ]
-        yield fix(f"allocate and free in the order of stream {stream}", UNSAFE, *edits)
+        yield fix(f"allocate and free in the order of stream `{stream}`", UNSAFE, *edits)
 
 
 def _hoisted(alloc: Node, free: Node, code: CppCode) -> Iterator[Fix]:

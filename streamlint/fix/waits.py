@@ -69,4 +69,4 @@ def _of_cpp(copy: Span, use: Span, code: CppCode) -> Iterator[Fix]:
     if not code.knows(stream, call, statement):
         return
     for place in code.outwards(statement, call):
-        yield fix(f"wait for stream {stream}", SAFE, code.before(place, f"cudaStreamSynchronize({stream});"))
+        yield fix(f"wait for stream `{stream}`", SAFE, code.before(place, f"cudaStreamSynchronize({stream});"))

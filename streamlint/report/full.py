@@ -81,7 +81,11 @@ class _Block:
         self._labels = [_Label(finding.span, "", True)]
         for number, step in enumerate(finding.trail, 1):
             mark = f"{number}: " if len(finding.trail) > 1 else ""
-            self._labels.append(_Label(step.span, mark + plain(step.message), False))
+            text = mark + plain(step.message)
+            if step.span == finding.span and not self._labels[0].text:
+                self._labels[0] = _Label(finding.span, text, True)  # one underline for both
+            else:
+                self._labels.append(_Label(step.span, text, False))
         self._gutter = max(len(str(label.span.row)) for label in self._labels)
         self._room = view.width - self._gutter - 3
 
@@ -152,7 +156,9 @@ class _Block:
         if fix := self._finding.fix:
             yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
         if self._measured and (evidence := evidence_of(self._finding, self._view.evidence)):
-            yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}: {evidence['summary']}")
+            # What a run with the finding's own facts showed is told here; the figures of the rule stand on its page.
+            more = f": {evidence['summary']}" if evidence["level"] == "facts" else f" (streamlint rule {self._finding.code})"
+            yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}{more}")
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -81,13 +82,25 @@ error: d2h-read-before-sync [SL005] 100% read, too: early
 1 | 日本(x)
   | ^^^^
   |
-  = verify: CONFIRMED on GPU: stale
+  = verify: CONFIRMED on GPU (streamlint rule SL005)
 
 """
 
 
 def test_full():
     assert render("full", VIEW) == FULL
+
+
+def test_full_tells_what_a_run_with_the_findings_own_facts_showed():
+    own = {"SL005": {**EVIDENCE["SL005"], "level": "facts"}}
+    assert "  = verify: CONFIRMED on GPU: stale\n" in render("full", View(VIEW.report, evidence=own))
+
+
+def test_a_step_at_the_operation_itself_shares_its_underline():
+    here = FINDINGS[1].span
+    found = replace(FINDINGS[1], trail=(Step("allocated here", here), Step("freed here", span("src/o.py", 1, 3, 5))))
+    text = render("full", View(Report([found], texts=TEXTS)))
+    assert "1 | 日本(x)\n  | ^^^^ 1: allocated here\n  |     -- 2: freed here\n" in text
 
 
 def test_full_is_readable_at_80_columns():
