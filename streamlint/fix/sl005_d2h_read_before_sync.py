@@ -13,4 +13,4 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     """An event behind the copy that the host waits for; where that cannot be named, the copy's stream."""
     copies = [step.span for step in finding.trail if step.message.startswith("copied asynchronously")]
     for copy in copies:
-        yield from host_waits(copy, finding.span, code)
+        yield from host_waits(finding, copy, code)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import SAFE, Code, NotThere, fix
+from streamlint.fix.code import SAFE, Code, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import call_with_stream, stream_of
 from streamlint.fix.python_code import PythonCode
-from streamlint.fix.streams import Place, streams_of
+from streamlint.fix.streams import streams_of
 
 
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
@@ -25,34 +25,32 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     for place in _places(use, code):
         for first in that or [""]:
             for second in this or [""]:
-                if wait := _wait(api, first, second, place, code):
-                    yield fix("make the stream wait", SAFE, code.before(place.statement, wait))
+                for wait in _waits(api, first, second, code):
+                    yield fix("make the stream wait", SAFE, code.before(place, wait))
 
 
-def _places(use: cst.CSTNode, code: PythonCode) -> Iterator[Place]:
+def _places(use: cst.CSTNode, code: PythonCode) -> Iterator[cst.CSTNode]:
     """Before the use; before each ``with`` and each loop around it, in its function."""
-    yield Place(use, inside=True)
+    yield use
     for up in code.above(use):
         if isinstance(up, cst.FunctionDef):
             return
         if isinstance(up, cst.With | cst.For):
-            yield Place(up, inside=False)
+            yield up
 
 
-def _wait(api: str, first: str, second: str, place: Place, code: PythonCode) -> str:
+def _waits(api: str, first: str, second: str, code: PythonCode) -> Iterator[str]:
     """The second stream waits for the first; a stream without a name is the current one of the place."""
     if not first and not second:
-        return ""
-    try:
-        if api == "torch":
-            current = f"{code.called('torch', 'torch')}.cuda.current_stream()"
-            return f"{second or current}.wait_stream({first or current})"
-        if api == "cupy":
-            current = f"{code.called('cupy', 'cupy')}.cuda.get_current_stream()"
-            return f"{second or current}.wait_event({first or current}.record())"
-    except NotThere:
-        return ""
-    return ""
+        return
+    if api == "torch":
+        current = f"{code.called('torch', 'torch')}.cuda.current_stream()"
+        yield f"{second or current}.wait_stream({first or current})"
+    elif api == "cupy":
+        cuda = f"{code.called('cupy', 'cupy')}.cuda"
+        current = f"{cuda}.get_current_stream()"
+        for event in ("", f"{cuda}.Event(disable_timing=True)"):
+            yield f"{second or current}.wait_event({first or current}.record({event}))"
 
 
 def _of_cpp(finding: Finding, code: CppCode) -> Iterator[Fix]:

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
 from streamlint.findings import Finding
 from streamlint.fix.code import NotThere
 from streamlint.fix.python_code import PythonCode
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a wait may stand."""
-
-    statement: cst.CSTNode
-    inside: bool
 
 
 def streams_of(finding: Finding, code: PythonCode, user: cst.CSTNode, lead: str) -> list[str]:

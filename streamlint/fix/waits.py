@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
-from streamlint.findings import Fix, Span
+from streamlint.findings import Finding, Fix, Span
 from streamlint.fix.code import SAFE, Code, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import stream_of
@@ -15,51 +16,79 @@ from streamlint.fix.python_code import PythonCode
 MESSAGE = "wait for the copy"
 
 
-def host_waits(copy: Span, use: Span, code: Code) -> Iterator[Fix]:
-    """The host waits for the copy at one place before it does what stands at another."""
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a library writes it."""
+
+    current: str  # the current stream
+    record: str  # a method of a stream that returns an event
+    event: str  # makes an event
+    on: str = ""  # the stream that the copy names, where it is not the current one
+
+
+def host_waits(finding: Finding, copy: Span, code: Code) -> Iterator[Fix]:
+    """The host waits for the copy at one place before it does what stands at the finding's."""
     if copy.file != code.file:
         return
     if isinstance(code, CppCode):
-        yield from _of_cpp(copy, use, code)
+        yield from _of_cpp(copy, finding.span, code)
         return
-    first, second = code.statement_at(copy), code.statement_at(use)
+    first, second = code.statement_at(copy), code.statement_at(finding.span)
+    words = _words(str(finding.facts.get("api")), code.call_at(copy), first, second, code)
     for place in code.outwards(second, first):
         for attempt in (_at_once, _event, _event_of_rounds, _stream):
             try:
-                yield attempt(first, place, code)
+                yield attempt(first, place, code, words)
             except NotThere:
                 continue
 
 
-def _at_once(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Fix:
+def _words(api: str, copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> _Words:
+    if api == "torch":
+        torch = code.called("torch", "torch")
+        return _Words(f"{torch}.cuda.current_stream()", "record_event()", f"{torch}.cuda.Event()")
+    if api != "cupy":
+        raise NotThere
+    cupy = code.called("cupy", "cupy")
+    made = f"{cupy}.cuda.Event(disable_timing=True)"
+    named = next((code.source(given.value) for given in copy.args if given.keyword is not None and given.keyword.value == "stream"), "")
+    if not named:
+        return _Words(f"{cupy}.cuda.get_current_stream()", "record()", made)
+    if code.function_of(first) is not code.function_of(second) and not (
+        named.startswith("self.") and code.class_of(first) is code.class_of(second)
+    ):
+        raise NotThere
+    return _Words(named, "record()", made, named)
+
+
+def _at_once(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
     """The use is the next statement: there is nothing to do meanwhile."""
     if not code.follows(second, first):
         raise NotThere
-    return _stream(first, second, code)
+    return _stream(first, second, code, words)
 
 
-def _event(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Fix:
+def _event(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
     """The copy has run wherever the host comes to the use."""
     if not code.dominates(first, second):
         raise NotThere
-    torch, event = code.called("torch", "torch"), code.fresh("copied")
-    recorded = code.after(first, f"{event} = {torch}.cuda.current_stream().record_event()")
+    event = code.fresh("copied")
+    recorded = code.after(first, f"{event} = {words.current}.{words.record}")
     return fix(MESSAGE, SAFE, recorded, code.before(second, f"{event}.synchronize()"))
 
 
-def _event_of_rounds(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Fix:
+def _event_of_rounds(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
     """The use comes before the copy of the same loop: an event that nobody has recorded holds nobody up in the first round."""
     loop = code.loop_of(second)
     if loop is None or not any(loop is up for up in code.above(first)) or code.function_of(first) is not code.function_of(second):
         raise NotThere
-    torch, event = code.called("torch", "torch"), code.fresh("copied")
-    made = code.before(loop, f"{event} = {torch}.cuda.Event()")
-    return fix(MESSAGE, SAFE, made, code.before(second, f"{event}.synchronize()"), code.after(first, f"{event}.record()"))
+    event = code.fresh("copied")
+    made = code.before(loop, f"{event} = {words.event}")
+    return fix(MESSAGE, SAFE, made, code.before(second, f"{event}.synchronize()"), code.after(first, f"{event}.record({words.on})"))
 
 
-def _stream(_: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Fix:
-    torch = code.called("torch", "torch")
-    return fix(MESSAGE, SAFE, code.before(second, f"{torch}.cuda.current_stream().synchronize()"))
+def _stream(_: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
+    return fix(MESSAGE, SAFE, code.before(second, f"{words.current}.synchronize()"))
 
 
 def _of_cpp(copy: Span, use: Span, code: CppCode) -> Iterator[Fix]:

@@ -102,6 +102,17 @@ FIXED = {
         ["- work<<<1, 64>>>(x, n);", f"+ {LAUNCH}(x, n);"],
         "unsafe",
     ),
+    "an algorithm of Thrust gets the stream of the function": (
+        "SL002",
+        "cuda",
+        CPP.replace("\n\n", "\n#include <thrust/execution_policy.h>\n#include <thrust/sort.h>\n\n", 1)
+        + "void run(int* keys, float* x, int n, cudaStream_t stream) {\n  "
+        + LAUNCH
+        + "(x, n);\n"
+        "  thrust::sort(thrust::device, keys, keys + n);\n}\n",
+        ["- thrust::sort(thrust::device, keys, keys + n);", "+ thrust::sort(thrust::cuda::par.on(stream), keys, keys + n);"],
+        "unsafe",
+    ),
     "a launch of an extension gets the current stream, and its header": (
         "SL002",
         "cuda",
@@ -236,6 +247,14 @@ FIXED = {
         HEAD + "def run(blocks, net):\n    host = torch.empty(1 << 20, pin_memory=True)\n    for block in blocks:\n"
         '        host.copy_(torch.from_numpy(block))\n        net(host.to("cuda", non_blocking=True))\n',
         ["+ copied = torch.cuda.Event()", "+ copied.synchronize()", "+ copied.record()"],
+        "safe",
+    ),
+    "a staging buffer of CuPy is waited for": (
+        "SL008",
+        "python",
+        "import cupy as cp\nimport cupyx\n\n\ndef run(blocks, out, stream):\n    host = cupyx.empty_pinned(1024)\n"
+        "    for block in blocks:\n        host[:] = block\n        out.set(host, stream=stream)\n",
+        ["+ copied = cp.cuda.Event(disable_timing=True)", "+ copied.synchronize()", "+ copied.record(stream)"],
         "safe",
     ),
     "the GIL is released": (
