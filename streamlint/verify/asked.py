@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Facts, Finding
-from streamlint.verify.cases import Case, Template
+from streamlint.verify.cases import ANY_KIND, Case, Template
 
-_CHOSEN_BY = ("direction", "memory", "stream")  # facts that tell cases of one API from each other
+_CHOSEN_BY = ("direction", "memory")  # facts that tell cases of one API from each other
+_CPP = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp")
 _WORD = 4  # bytes: templates hold floats
 _SHARE = 16  # a template holds several buffers, some of them in several rounds: one may take this part of the device's share
 
@@ -31,13 +32,19 @@ def questions(findings: Iterable[Finding], templates: Mapping[str, Template], me
         if template is None:
             without.append(finding)
             continue
-        chosen = choose(template, finding.known, memory // _SHARE)
+        chosen = choose(template, _facts(finding), memory // _SHARE)
         if chosen is None:
             without.append(finding)
             continue
         case, notes = chosen
         found.setdefault((*case.identity, *notes), Question(case, notes)).findings.append(finding)
     return list(found.values()), without
+
+
+def _facts(finding: Finding) -> Facts:
+    """A finding's facts; a callback that waits for a lock is no library's, but its language is known."""
+    facts = finding.known
+    return replace(facts, api="cuda") if facts.api is None and finding.span.file.endswith(_CPP) else facts
 
 
 def choose(template: Template, facts: Facts, most_bytes: int) -> tuple[Case, tuple[str, ...]] | None:
@@ -51,7 +58,9 @@ def choose(template: Template, facts: Facts, most_bytes: int) -> tuple[Case, tup
         notes.append(f"{_called(facts.api)}: run with {same[0].api}")
     case = max(same, key=lambda case: _likeness(case, facts))  # the first of the best
     given: dict[str, object] = {}
-    for name in ("bytes", *_CHOSEN_BY):
+    if facts.kind is not None and case.kinds and facts.kind not in case.kinds:
+        notes.append(f"no template for '{facts.kind}': the nearest")
+    for name in ("bytes", "stream", *_CHOSEN_BY):
         known, default = getattr(facts, name), case.parameters.get(name)
         if known is None:
             notes += [f"{name} not known: the template's {_amount(default)}"] if name in case.takes else []
@@ -59,23 +68,23 @@ def choose(template: Template, facts: Facts, most_bytes: int) -> tuple[Case, tup
             given[name] = _fitted(known, most_bytes) if name == "bytes" else known
             if given[name] != known:
                 notes.append(f"{_amount(known)} brought to {_amount(given[name])}")
-        elif default not in (None, known):
+        elif name in _CHOSEN_BY and default not in (None, known):
             notes.append(f"{name} is {_amount(known)}, the template's {_amount(default)}")
     return case.given(given), tuple(notes)
 
 
 def _of_kind(cases: tuple[Case, ...], kind: str | None) -> tuple[Case, ...]:
     """The cases about that kind of mistake; where none names it, those that are about no kind in particular."""
-    return tuple(case for case in cases if kind in case.kinds) or tuple(case for case in cases if not case.kinds)
+    return tuple(case for case in cases if kind in case.kinds) or tuple(case for case in cases if not case.kinds or ANY_KIND in case.kinds)
 
 
 def _likeness(case: Case, facts: Facts) -> int:
-    """How many facts the case shares, less those that it contradicts. What it takes from the finding it does not contradict."""
+    """How many facts the case shares, less those that it contradicts."""
     score = 0
     for name in _CHOSEN_BY:
         known, own = getattr(facts, name), case.parameters.get(name)
         if known is not None and own is not None:
-            score += 1 if known == own else 0 if name in case.takes else -1
+            score += 1 if known == own else -1
     return score
 
 

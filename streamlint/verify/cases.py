@@ -21,6 +21,7 @@ SNIPPETS = Path(__file__).parent / "templates" / "snippets"
 VARIANTS = ("misuse", "remedy")
 _REQUIREMENTS = {"torch": ("torch",), "numba": ("numba",), "cuda-python": ("cuda.bindings",), "cuda": ("nvcc",), "cupy": ()}
 OTHER_CLAIM = "other claim"  # a kind that no finding is of: what a rule claims beside its main point
+ANY_KIND = "*"  # the case stands for kinds that none names
 _MARKER = re.compile(r"(?:#|//) misuse: (SL\d{3})\s*$")
 
 

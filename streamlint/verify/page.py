@@ -17,6 +17,7 @@ from typing import Any
 from streamlint.verify import templates
 from streamlint.verify.cases import VARIANTS, Case
 from streamlint.verify.criteria import Verdict
+from streamlint.verify.timeline import in_order
 
 PAGES = Path(__file__).parent / "pages"
 SIGNS = {"CONFIRMED": "✓", "REFUTED": "✗", "NOT OBSERVED": "○", "INCONCLUSIVE": "?", "UNSUPPORTED": "·"}
@@ -115,7 +116,7 @@ def _case(case: Mapping[str, Any], mark: str) -> dict[str, Any]:
 
 def _drawings(sides: Mapping[str, Mapping[str, Any]]) -> dict[str, Drawing]:
     """Both programs on one scale, so that their lengths can be compared."""
-    lanes = {variant: side["timeline"] for variant, side in sides.items() if side.get("timeline")}
+    lanes = {variant: sorted(side["timeline"], key=in_order) for variant, side in sides.items() if side.get("timeline")}
     spans = [span for rows in lanes.values() for row in rows for span in row["spans"]]
     if not spans:
         return {}

@@ -71,4 +71,9 @@ class Timeline:
     def lanes(self) -> list[dict[str, Any]]:
         """The round as plain data: name, kind (``host``, ``stream``) and spans in ms, host threads first."""
         rows = [{"name": name, "kind": place, "spans": spans} for name, (place, spans) in self._lanes.items()]
-        return sorted(rows, key=lambda row: row["kind"] != HOST)
+        return sorted(rows, key=in_order)
+
+
+def in_order(lane: dict[str, Any]) -> tuple[bool, bool, str]:
+    """How lanes are sorted: host threads before streams, the program's own before others."""
+    return (lane["kind"] != HOST, not lane["name"].startswith("host"), lane["name"])

@@ -20,6 +20,7 @@ from streamlint.verify.templates._common import POINTER, Surfacing, floats, func
 
 RULE, NAME = "SL004", "cuda-call-in-host-callback"
 _REFUSED = "CUDA refuses the call: cudaErrorNotPermitted (800)"
+_DEADLOCK = "deadlock: the callback waits for a lock whose owner waits for the stream"
 _NOT_PERMITTED = 800
 _CALL = ("refused call",)
 _COUNT = 1024
@@ -82,7 +83,7 @@ CASES = (
         "lock_in_callback",
         "cupy",
         Experiment.DEADLOCK,
-        "deadlock: the callback waits for a lock whose owner waits for the stream",
+        _DEADLOCK,
         "sl004_cupy_lock",
         _lock,
         kinds=("lock inversion",),

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamlint.verify.cases import Case, Trial
+from streamlint.verify.cases import ANY_KIND, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import torch_module
 
 RULE, NAME = "SL020", "hidden-sync-in-hot-loop"
 _WAITS = "host waits for the work of the step"
-_UPLOAD = ("upload",)
+_READ, _UPLOAD = ("read", ANY_KIND), ("upload",)
 _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
 
 
@@ -46,7 +46,7 @@ def _upload(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "loss_read_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl020_torch", _read, _FACTS, kinds=("read",)),
+    Case(RULE, "loss_read_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl020_torch", _read, _FACTS, kinds=_READ),
     Case(
         RULE,
         "constant_uploaded_each_step",

@@ -8,7 +8,7 @@ def work():
 
 def run():
     torch.zeros(64, device="cuda")
-    worker = mp.get_context("spawn").Process(target=work)
+    worker = mp.get_context("forkserver").Process(target=work)
     worker.start()
     worker.join()
     return worker.exitcode

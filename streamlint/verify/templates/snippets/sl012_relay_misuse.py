@@ -8,7 +8,7 @@ def send(box, done):
 
 
 def run():
-    context = mp.get_context("spawn")
+    context = mp.get_context("forkserver")
     first, second, done = context.SimpleQueue(), context.SimpleQueue(), context.Event()
     sender = context.Process(target=send, args=(first, done), daemon=True)
     sender.start()
