@@ -34,7 +34,7 @@ def lower(path: str, text: str, headers: Headers | None = None) -> Module:
     else:
         source = headers.read(path, text) if headers else preprocess(text)
     pieces = _expanded(source, headers.definitions(path, source) if headers else source.definitions)
-    code, device_lambdas = without_annotations(pieces.text)
+    code, device_lambdas = without_annotations(pieces.text, source.mask if pieces.text == source.text else "")
     # One byte a code point, so that the parser's offsets are ours; only strings hold other characters.
     encoded = code.encode("ascii", "replace")
     macros = {name: macro.body for _, name, macro in source.definitions if macro is not None}

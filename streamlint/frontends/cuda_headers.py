@@ -14,6 +14,7 @@ Definitions = tuple[tuple[str, Macro | None], ...]
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*(?:define|include)\b", re.M)
 _API = re.compile(r"\b(?:cuda|cu|nccl|cublas|cudnn|cufft|cusparse|curand|cusolver)[A-Z_]\w*|\bat::cuda::|\bc10::cuda::")
 _NUMBER = re.compile(r"\(*\s*(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)*")
+_CALLED = re.compile(r"(?<![#\w.>])([A-Za-z]\w*)\s*\(")
 _MOST = 4000  # macros that one file is given
 
 
@@ -84,7 +85,7 @@ def _matters(macro: Macro, known: dict[str, Macro]) -> bool:
     """Whether files that include a macro cannot be understood without it."""
     if macro.params is None:
         return bool(macro.body) and (has_effects(macro.body, known) or bool(_NUMBER.fullmatch(macro.body) or _API.search(macro.body)))
-    if any(re.search(rf"(?<![#\w.>]){re.escape(param)}\s*\(", macro.body) for param in macro.params if param != "__VA_ARGS__"):
+    if not set(macro.params).isdisjoint(_CALLED.findall(macro.body)) and macro.params != ("__VA_ARGS__",):
         return True
     return has_effects(macro.body, known) or bool(_API.match(macro.body))
 

@@ -83,7 +83,7 @@ class Expander:
 
     def expand(self, given: Pieces, hidden: frozenset[str], depth: int, *, statements: bool, top: bool = False) -> list[Piece]:
         """``given`` with its macros replaced. ``statements``: uses in it may stand where a statement begins."""
-        mask = masked(given.text)
+        mask = self.source.mask if top and given.text == self.source.text else masked(given.text)
         out: list[Piece] = []
         at = done = 0
         while match := self.pattern.search(mask, at):

@@ -240,6 +240,7 @@ _WORDS = re.compile(
 _CALLED = re.compile(
     r"\b(?:__align__|__launch_bounds__|__attribute__|__attribute|__declspec|alignas|__cluster_dims__|__maxnreg__|__block_size__)\s*(?=\()"
 )
+_CALLED_WORDS = ("__align", "__launch", "__attr", "__decl", "alignas", "__cluster", "__maxnreg", "__block_size")
 _ASSEMBLY = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:volatile|goto|__volatile__|\s)*(?=\()")
 _BRACKETS = re.compile(r"\[\[[^\[\]]*\]\]")
 _IN_LAMBDA = re.compile(r"(?<=[\])])(?:\s*(?:__host__|__device__)\b)+(?=\s*(?:mutable\b|[({]|->))")
@@ -254,13 +255,15 @@ _EXPORTED_CLASS = re.compile(r"\b(?:class|struct|namespace)\s+([A-Z][A-Z0-9_]{2,
 _UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
 
 
-def without_annotations(text: str) -> tuple[str, list[int]]:
+def without_annotations(text: str, mask: str = "") -> tuple[str, list[int]]:
     """``text`` with what the grammar stumbles over blanked, and the offsets of lambdas that are device code."""
-    mask = masked(text)
+    mask = mask or masked(text)
     edits: list[tuple[int, int, str]] = []
     if "__" in mask or "CUDA" in mask or "API" in mask:
         edits += [(match.start(), match.end(), "") for match in _WORDS.finditer(mask)]
-    for pattern in (_CALLED, _ASSEMBLY):
+    for pattern, words in ((_CALLED, _CALLED_WORDS), (_ASSEMBLY, ("asm",))):
+        if not any(word in mask for word in words):
+            continue
         edits += [(match.start(), _after_parenthesis(mask, match.end()), "") for match in pattern.finditer(mask)]
     edits += [(match.start(), match.end(), "") for match in _BRACKETS.finditer(mask)]
     edits += [(match.start(1), match.end(1), "D") for match in _UNSIGNED.finditer(mask)]
