@@ -69,7 +69,7 @@ class UnpinnedNonBlocking(Check):
                 "memcpyAsync",
             ),
         ),
-        (("True)",), (".cuda(", "copy_(", ".to(")),
+        (("True)", "true)"), (".cuda(", "copy_(", ".to(")),
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
 

@@ -68,7 +68,7 @@ class D2hReadBeforeSync(Check):
                 "blocking=False",
             ),
         ),
-        (("True)",), ("copy_(", ".to(")),
+        (("True)", "true)"), ("copy_(", ".to(")),
         (("](",), ("tream",)),
     )
 

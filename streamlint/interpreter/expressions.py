@@ -14,6 +14,7 @@ from streamlint.interpreter.calls import call
 from streamlint.interpreter.choices import choice, chosen
 from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
+from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.places import is_place, looked_at, pointer_to
@@ -185,6 +186,8 @@ def _term(op: str, left: Value, right: Value) -> str:
 
 
 def _cpp_arithmetic(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value:
+    if any(isinstance(v, Buffer) and v.type in TENSORS for v in (left, right)):
+        return _tensor_arithmetic(run, node, left, right)
     for base, offset in ((left, right), (right, left)):
         if isinstance(base, Buffer) and op in ("+", "-"):
             return Buffer(base.storage, (*base.part, ("s", offset.term, "?")), base.type, attrs=base.attrs, element=base.element)

@@ -16,7 +16,7 @@ _HEADERS = (
     "c10/cuda",
     "torch/serialize",
 )
-_TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList"})
+TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList"})
 
 
 def is_torch_extension(file: File) -> bool:
@@ -39,7 +39,7 @@ def _takes_tensors(file: File) -> bool:
         if function.space == "host"
         for kind in (function.returns, *(param.type for param in function.params))
     )
-    return any(kind is not None and file.resolve_type(kind).name in _TENSORS for kind in kinds)
+    return any(kind is not None and file.resolve_type(kind).name in TENSORS for kind in kinds)
 
 
 def _is_linked(file: File) -> bool:

@@ -20,7 +20,7 @@ _DEEPEST = 4
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    return not file.is_cuda and file.names_torch and _is_hot(node, file)
+    return (not file.is_cuda or "backward(" in file.module.text) and file.names_torch and _is_hot(node, file)
 
 
 @functools.lru_cache(maxsize=4096)

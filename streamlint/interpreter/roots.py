@@ -95,7 +95,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
     function, file = root.function, root.file
     if file.is_cuda:
-        return all_loops
+        return all_loops or (function is not None and any(is_hot(loop, file) for loop in _loops(function)))
     if function is not None and is_step(function, root.definition, file):
         return True
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
