@@ -1,4 +1,4 @@
-"""The published JSON Schemas, made from the code: of the configuration, and of the findings.
+"""The published JSON Schemas, made from the code: of the configuration, of the findings, and of what verify says.
 
 ``python -m streamlint.schema configuration`` prints one; ``docs/schemas/`` holds them, and a test keeps them current.
 """
@@ -69,7 +69,7 @@ def findings() -> dict[str, Any]:
     text = {"type": "string"}
     place = {"filename": text, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
     evidence = _closed(
-        verdict={"enum": ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]},
+        verdict={"enum": VERDICTS},
         level={"enum": ["rule", "facts"]},
         platform=text,
         date=text,
@@ -103,11 +103,46 @@ def findings() -> dict[str, Any]:
     }
 
 
+VERDICTS = ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]
+
+
+def verify() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint verify`` without paths. With paths it writes findings."""
+    text = {"type": "string"}
+    span = _closed(**{"from": {"type": "number"}, "to": {"type": "number"}, "what": text})
+    lane = _closed(name=text, kind={"enum": ["host", "stream"]}, spans={"type": "array", "items": span})
+    figures = {
+        "type": "object",
+        "description": "What was measured, by name. timeline: the last round, in ms.",
+        "properties": {"timeline": {"type": "array", "items": {"$ref": "#/definitions/lane"}}, "failure": text},
+    }
+    case = _closed(
+        rule={"type": "string", "pattern": r"^SL\d{3}$"},
+        case=text,
+        api={"enum": ["torch", "cupy", "numba", "cuda-python", "cuda"]},
+        prediction=text,
+        verdict={"enum": VERDICTS},
+        reason=text,
+        misuse={"$ref": "#/definitions/figures"},
+        remedy={"$ref": "#/definitions/figures"},
+        seconds={"type": "number", "minimum": 0},
+    )
+    packages = {"type": "object", "additionalProperties": text}
+    platform = _closed(gpu=text, driver=text, cuda_runtime=text, python=text, streamlint=text, packages=packages)
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint verify, version 1",
+        "description": "What `streamlint verify --output-format json` writes.",
+        **_closed(platform=platform, cases={"type": "array", "items": {"$ref": "#/definitions/case"}}),
+        "definitions": {"case": case, "figures": figures, "lane": lane},
+    }
+
+
 def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
-SCHEMAS = {"configuration": configuration, "findings": findings}
+SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify}
 
 
 def text_of(name: str) -> str:

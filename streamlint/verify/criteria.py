@@ -215,6 +215,28 @@ CRITERIA = {
 }
 
 
+def shown_share(experiment: Experiment, figures: Figures) -> float | None:
+    """How much of the prediction one program showed, from 0 to 1; ``None`` where there is no figure. For a bar, not for a verdict."""
+    runs = float(figures.get("runs", 0))
+    share: float | None = None
+    if experiment is Experiment.HOST_WAITS:
+        share = slope(list(figures.get("gate_ms", ())), list(figures.get("host_ms", ())))
+    elif experiment is Experiment.GIL_HELD and figures.get("beats"):
+        longest = max(inside / float(figures.get("beat_ms", 1.0)) for inside in figures["inside_ms"])
+        share = 1.0 - max(figures["beats"]) / longest
+    elif experiment is Experiment.THREAD_HELD and runs:
+        share = 1.0 - figures.get("returned_before", 0) / runs
+    elif experiment is Experiment.STREAMS_SERIALISE and runs:
+        share = 1.0 - figures.get("started_before", 0) / runs
+    elif experiment is Experiment.DATA_RACE and runs:
+        share = figures.get("wrong", 0) / runs
+    elif experiment is Experiment.DEADLOCK and "ended" in figures:
+        share = float(not figures["ended"])
+    elif experiment is Experiment.ERROR and "status" in figures:
+        share = float(figures["status"] == figures.get("expected"))
+    return None if share is None else min(max(share, 0.0), 1.0)
+
+
 def outcome(experiment: Experiment, figures: Figures) -> Outcome:
     """Apply the experiment's criterion. Figures with a ``failure`` (a gate gave up, a crash, a deadline) decide nothing."""
     if "failure" in figures:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from streamlint.verify.criteria import Verdict
+from streamlint.verify.criteria import Experiment, Verdict, shown_share
 from streamlint.verify.runner import Result
+
+_BAR = 5  # signs
 
 
 def as_json(platform: Mapping[str, Any], results: Sequence[Result]) -> str:
@@ -25,16 +28,24 @@ def counts(results: Sequence[Result]) -> str:
 
 
 def full(name: str, results: Sequence[Result]) -> str:
-    """A table with one line a case, and the counts."""
-    rows = [(r.case.rule, r.case.name, r.case.api, r.judgement.verdict.value, f"{r.seconds:.1f} s", r.judgement.reason) for r in results]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
-    lines = [name, ""]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if column == 4 else cell.ljust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ]
-        lines.append("  ".join([*cells, row[5]]).rstrip())
+    """A table with one line a case, and the counts. The bars: how much of the prediction misuse and remedy showed."""
+    rows = [(r.case.rule, r.case.name, r.case.api, r.judgement.verdict.value, bars(r), f"{r.seconds:.1f} s") for r in results]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(6)]
+    lines = [name, "", "bars: how much of the prediction the misuse showed, and the remedy", ""]
+    for row, result in zip(rows, results, strict=True):
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)] + [row[-1].rjust(widths[-1])]
+        lines.append("  ".join([*cells, result.judgement.reason]).rstrip())
     return "\n".join([*lines, "", counts(results)])
+
+
+def bars(result: Result) -> str:
+    """``█████|░░░░░``, misuse and remedy; a cost is shown as a share of the dearer one. Blank where there is no figure."""
+    shares = [shown_share(result.case.experiment, side) for side in (result.misuse, result.remedy)]
+    if result.case.experiment is Experiment.COSTS:
+        middles = [statistics.median(side["ms"]) if side.get("ms") else None for side in (result.misuse, result.remedy)]
+        most = max((middle for middle in middles if middle is not None), default=0.0)
+        shares = [None if middle is None or not most else middle / most for middle in middles]
+    return "|".join(" " * _BAR if share is None else ("█" * round(share * _BAR)).ljust(_BAR, "░") for share in shares)
 
 
 def markdown(name: str, results: Sequence[Result]) -> str:

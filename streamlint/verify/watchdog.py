@@ -20,7 +20,7 @@ from streamlint.verify.stacks import Stack
 Message = dict[str, Any]
 _KILL_WAIT_S = 10.0
 _LAST_WORDS_S = 1.0  # for the child's own helpers to clear up behind it
-_DUMP_S = 2.0  # for a child to write its stacks
+_DUMP_S = 5.0  # for a child to write its stacks
 _TAIL = 3  # lines of standard error that a report shows
 STACKS = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None  # asks a child for its stacks (``faulthandler.register``)
 
