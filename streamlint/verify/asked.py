@@ -9,6 +9,7 @@ from streamlint.findings import Facts, Finding
 from streamlint.verify.cases import ANY_KIND, Case, Template
 
 _CHOSEN_BY = ("direction", "memory")  # facts that tell cases of one API from each other
+_WHOLE = 4  # templates' own sizes are known to fit: only a share far below the usual one cuts them
 _CPP = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp")
 _WORD = 4  # bytes: templates hold floats
 _SHARE = 16  # a template holds several buffers, some of them in several rounds: one may take this part of the device's share
@@ -86,6 +87,12 @@ def _likeness(case: Case, facts: Facts) -> int:
         if known is not None and own is not None:
             score += 1 if known == own else -1
     return score
+
+
+def within(case: Case, memory: int) -> Case:
+    """The case with its own size cut to what may be taken of the device."""
+    size = case.parameters.get("bytes", 0)
+    return case if "bytes" not in case.takes or size <= memory // _WHOLE else case.given({"bytes": _fitted(size, memory // _SHARE)})
 
 
 def _fitted(size: int, most: int) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.verify import evidence, report, templates
+from streamlint.verify.asked import within
 from streamlint.verify.cases import Template
 from streamlint.verify.criteria import Verdict
 from streamlint.verify.lab import MEMORY_BYTES
@@ -89,7 +90,7 @@ def _run(options: argparse.Namespace, machine: Machine | None, stack: contextlib
     targets = targets_of(options, FORMATS)
     progress = Progress(quiet=options.quiet)
     ready = prepare(options, machine, progress, stack)
-    cases = [case for template in chosen for case in template.cases]
+    cases = [within(case, ready.memory) for template in chosen for case in template.cases]
     found = run_cases(ready.machine, cases, options.timeout, progress, swap=options.self_test)
     results = [found[case.identity] for case in cases]
     progress.clear()

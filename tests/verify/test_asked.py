@@ -8,7 +8,7 @@ import pytest
 
 from streamlint.findings import Category, Facts, Finding, Span
 from streamlint.verify import templates
-from streamlint.verify.asked import choose, questions
+from streamlint.verify.asked import choose, questions, within
 from streamlint.verify.cases import ANY_KIND, OTHER_CLAIM
 
 MOST = 64 << 20
@@ -50,6 +50,14 @@ def test_sizes_are_brought_to_what_may_be_taken() -> None:
     assert (name, api, given) == ("cuda_free_in_loop", "cuda", {"bytes": MOST})
     assert notes == ("8 GiB brought to 64 MiB",)
     assert _chosen("SL003", api="cuda-runtime", bytes=3)[2:] == ({"bytes": 4}, ("3 bytes brought to 4 bytes",))
+
+
+def test_a_small_share_cuts_the_templates_own_sizes() -> None:
+    large = next(case for case in CASES if case.key == ("SL019", "copy_without_access", "cuda"))
+    assert within(large, 1 << 30) is large
+    assert within(large, 256 << 20).parameters["bytes"] == 16 << 20
+    small = next(case for case in CASES if case.key == ("SL005", "loss_to_cpu", "torch"))
+    assert within(small, 1 << 20) is small
 
 
 def test_memory_chooses_the_case() -> None:

@@ -14,11 +14,12 @@ from typing import Any
 from streamlint.verify.cases import OTHER_CLAIM, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
-from streamlint.verify.templates._common import FLOAT, POINTER, SIZE, flush_numba, function, numba_cuda, torch_module
+from streamlint.verify.templates._common import FLOAT, POINTER, SIZE, floats, flush_numba, function, numba_cuda, torch_module
 
 RULE, NAME = "SL003", "alloc-in-loop"
 _WAITS = "host waits for the device"
-_FACTS: dict[str, Any] = {"bytes": 1 << 20, "rounds": 3}
+_FACTS: dict[str, Any] = {"bytes": 1 << 20, "memory": "device", "rounds": 3}
+_PINNED = {**_FACTS, "memory": "pinned"}
 _MANY, _BIG = {**_FACTS, "rounds": 16}, {**_FACTS, "bytes": 32 << 20}
 _TAKES = ("bytes",)
 
@@ -53,6 +54,14 @@ def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial
     return Trial(lambda: snippet.run(parameters["rounds"], parameters["bytes"], stream.ptr), gate=busy.ptr)
 
 
+def _cuda_pinned(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
+    busy, stream = lab.stream(blocking=False), lab.stream(blocking=False)
+    size = parameters["bytes"]
+    device = floats(lab, max(size // FLOAT, 1))
+    process = function(library, "process", None, ctypes.c_int, SIZE, POINTER, POINTER)
+    return Trial(lambda: process(parameters["rounds"], size, device.data.ptr, stream.ptr), gate=busy.ptr)
+
+
 CASES = (
     Case(RULE, "cuda_free_in_loop", "cupy", Experiment.HOST_WAITS, _WAITS, "sl003_cupy", _cupy, _FACTS, takes=_TAKES),
     Case(
@@ -72,4 +81,15 @@ CASES = (
     Case(RULE, "empty_cache_in_loop", "torch", Experiment.HOST_WAITS, _WAITS, "sl003_torch", _torch, _BIG),
     Case(RULE, "cuda_free_in_loop", "cuda-python", Experiment.HOST_WAITS, _WAITS, "sl003_cuda_python", _cuda_python, _FACTS, takes=_TAKES),
     Case(RULE, "cuda_free_in_loop", "cuda", Experiment.HOST_WAITS, _WAITS, "sl003_cuda", _cuda, _FACTS, takes=_TAKES),
+    Case(
+        RULE,
+        "pinned_buffer_in_loop",
+        "cuda",
+        Experiment.HOST_WAITS,
+        _WAITS,
+        "sl003_cuda_pinned",
+        _cuda_pinned,
+        _PINNED,
+        takes=_TAKES,
+    ),
 )

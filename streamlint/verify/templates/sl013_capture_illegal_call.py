@@ -17,6 +17,7 @@ from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import POINTER, floats, function, torch_module
 
 RULE, NAME = "SL013", "capture-illegal-call"
+_REFUSED = "refused: status 900"
 _ENDS, _BESIDE = "the capture ends with status 904", "refused: status 906"
 _WAIT = ("synchronize",)
 _COUNT = 1024
@@ -60,8 +61,20 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "synchronize_in_capture", "cupy", Experiment.ERROR, "refused: status 900", "sl013_cupy", _cupy, kinds=_WAIT),
-    Case(RULE, "synchronize_in_capture", "torch", Experiment.ERROR, "refused: status 900", "sl013_torch", _torch, kinds=_WAIT),
+    Case(RULE, "synchronize_in_capture", "cupy", Experiment.ERROR, _REFUSED, "sl013_cupy", _cupy, kinds=_WAIT),
+    Case(RULE, "synchronize_in_capture", "torch", Experiment.ERROR, _REFUSED, "sl013_torch", _torch, kinds=_WAIT),
     Case(RULE, "fork_not_joined", "cuda", Experiment.ERROR, _ENDS, "sl013_cuda_fork", _cuda, {"status": 904}, kinds=("unjoined",)),
     Case(RULE, "null_stream_copy", "cuda", Experiment.ERROR, _BESIDE, "sl013_cuda_null", _cuda, {"status": 906}, kinds=("null-stream",)),
+    Case(RULE, "read_in_capture", "torch", Experiment.ERROR, _REFUSED, "sl013_torch_read", _torch, kinds=("copy",)),
+    Case(
+        RULE,
+        "allocation_in_capture",
+        "cuda",
+        Experiment.ERROR,
+        _REFUSED,
+        "sl013_cuda_allocate",
+        _cuda,
+        {"status": 900},
+        kinds=("allocate",),
+    ),
 )
