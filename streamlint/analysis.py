@@ -17,6 +17,7 @@ from streamlint.interpreter.roots import Root, is_called_by_python, is_training,
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.trace import Trace
+from streamlint.operations import Conflict
 from streamlint.options import Options
 from streamlint.precedence import best
 
@@ -90,6 +91,7 @@ class Analysis:
         explorer = Explorer(self.program, root, coverage, self.settings)
         runs = list(explorer.paths())
         pinned = explorer.pinned_places()
+        told: set[tuple[object, ...]] = set()
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned)
             for check in self._on_operations:
@@ -98,10 +100,20 @@ class Analysis:
                 for operation in trace.operations:
                     yield from check.on_operation(operation, trace)
             for conflict in list(trace.conflicts) if root.binding is None else ():
-                settled = explorer.settled(run, conflict)
-                if settled is not None:
-                    for check in self._on_conflicts:
-                        yield from check.on_conflict(settled, trace)
+                # More paths are run to test a conflict: only where a check would tell something that was not told yet.
+                new = {_place(found) for found in self._said(conflict, trace)} - told
+                settled = explorer.settled(run, conflict) if new else None
+                for finding in self._said(settled, trace) if settled is not None else ():
+                    told.add(_place(finding))
+                    yield finding
+
+    def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
+        for check in self._on_conflicts:
+            yield from check.on_conflict(conflict, trace)
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.span, finding.pairs
 
 
 def _wanted(root: Root, needs: Needs) -> bool:

@@ -51,7 +51,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
         keep(program)
     analysis = Analysis(program, options)
     found: list[Finding] = []
-    for part in shared(analysis.check, list(program.files), jobs):
+    for part in shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text)):
         found.extend(part.findings)
         report.problems.extend(part.problems)
         analysis.coverage.merge(part.coverage)

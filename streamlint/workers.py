@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _FEWEST = 8  # below this a second process costs more than it saves
@@ -13,20 +13,26 @@ _FEWEST = 8  # below this a second process costs more than it saves
 _work: Callable[[str], object] | None = None
 
 
-def shared(work: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[T]:
-    """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds."""
+def shared(work: Callable[[str], T], names: Sequence[str], jobs: int, size: Callable[[str], int] = len) -> Iterator[T]:
+    """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds.
+
+    What is largest by ``size`` is begun first, so that no process is left with a long one at the end.
+    """
     global _work
     if jobs < 2 or len(names) < _FEWEST or not hasattr(os, "fork"):
         yield from map(work, names)
         return
     _work = work
+    done: dict[str, T] = {}
     try:
         with multiprocessing.get_context("fork").Pool(min(jobs, len(names))) as pool:
-            yield from pool.imap(_call, names, chunksize=2)
+            results: Iterator[tuple[str, T]] = pool.imap_unordered(_call, sorted(names, key=size, reverse=True))
+            done.update(results)
     finally:
         _work = None
+    yield from (done[name] for name in names)
 
 
-def _call(name: str) -> T:  # type: ignore[type-var]
+def _call(name: str) -> tuple[str, Any]:
     assert _work is not None
-    return _work(name)  # type: ignore[return-value]
+    return name, _work(name)

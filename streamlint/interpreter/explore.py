@@ -22,7 +22,8 @@ from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
 
 MOST_RUNS = 12
 MOST_RUNS_CPP = 24  # with one guess: functions that choose among many kernels are short
-MOST_STEPS = 40_000  # over all runs of a root
+MOST_STEPS = 12_000  # over the runs of a root, before one more path is looked at
+MOST_TO_SETTLE = 200_000  # with those that conflicts are tested by
 MOST_FLIPS = 2
 
 Place = tuple[Span, tuple[Span, ...]]
@@ -70,10 +71,10 @@ class Explorer:
                 if atom not in forced and (deeper or decision.link in forced) and self._is_worth(run, decision)
             ]
             if worth:
-                worth.sort(key=lambda decision: decision.setup)
+                worth.sort(key=lambda decision: (decision.setup, decision.depth))
                 further = [{**forced, decision.atom: not decision.arm} for decision in worth]
                 waiting.extend(decided for decided in further if self._guesses(decided) <= MOST_FLIPS)
-        if waiting and count >= MOST_RUNS:
+        if waiting and (count >= MOST_RUNS or self.steps >= MOST_STEPS):
             self.coverage.over_budget += 1
 
     def _guesses(self, forced: dict[str, bool]) -> int:
@@ -102,7 +103,7 @@ class Explorer:
             if again:
                 only_lifetimes(run)
             settle(run)
-            self.steps += run.steps
+            self.steps += run.steps - run.copied_steps
             self.coverage.runs += 1
             self.runs[key] = run
         return self.runs[key]
@@ -117,6 +118,9 @@ class Explorer:
             return None
         guesses = 0
         for decision in between:
+            if self.steps >= MOST_TO_SETTLE:
+                self.coverage.over_budget += 1
+                return None
             forced = {**run.forced, decision.atom: not decision.arm}
             other = self.run(forced, run.rounds, again)
             if isinstance(conflict.first, Entry) and not _reaches(other, conflict.second):
@@ -124,8 +128,8 @@ class Explorer:
             unordered = _misses(other, conflict) if conflict.drop is None else _holds(other, conflict)
             if not unordered and decision.atom not in other.raised_in:
                 guesses += 1
-        if guesses > 1:
-            return None
+            if guesses > 1:
+                return None
         longer = None if again else self.run(run.forced, run.rounds + 1)
         if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
             return None  # (a run that never met what it was to decide went another way, and tells nothing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -14,6 +15,7 @@ _USES = frozenset({"stream", "StreamContext", "set_stream", "record_stream", "re
 _METHODS = frozenset({"synchronize", "query", "record_event", "record", "use", "cuda_stream", "ptr", "done"})
 
 
+@functools.lru_cache(maxsize=4096)
 def is_private(file: File, made: Span) -> bool:
     """Whether the stream made at a place is held by attributes alone that are only worked on and waited for, in all files at hand."""
     names = {name for statement in walk_module(file.module) if isinstance(statement, p.Assign) for name in _held(statement, made)}

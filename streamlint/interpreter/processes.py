@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -24,6 +25,7 @@ def start_method(run: Run, context: Value | None) -> str:
     return str(context.value) if isinstance(context, Const) and context.value in METHODS else ""
 
 
+@functools.lru_cache(maxsize=4096)
 def set_anywhere(file: File) -> str:
     """What ``set_start_method`` says in this file and in those that imports tie to it, in either direction."""
     speaking = [other for other in file.program.files.values() if not other.is_cuda and "start_method" in other.module.text]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _AROUND = tuple(item.name for item in fields(Context))
 MAX_DEPTH = 6
 MAX_LAMBDAS = 12  # that are called in the bodies that hold them
-MAX_STEPS = 40_000
+MAX_STEPS = 24_000  # of one path
 
 
 # The type of a library's current stream, whose methods it has.
@@ -93,6 +93,7 @@ class Decision:
     orders: bool = False  # it is a query's answer: one of the two says that the device is done
     link: str = ""  # the atom that was false right before: with it, this is one choice among several (`else if`, `case`)
     setup: bool = False  # of a constructor that made what the root was given: looked at last
+    depth: int = 0  # calls in progress: what a body that is called decides is looked at for its own sake where that body is a root
     way: tuple[Place, ...] = ()  # the bodies in progress, where it was made before the root's own body began
 
 
@@ -189,6 +190,7 @@ class Run:
         self.lines: dict[str, list[tuple[Class, File]]] = {}  # classes with their bases
         self.visits: defaultdict[int, int] = defaultdict(int)
         self.steps = 0
+        self.copied_steps = 0  # of a constructor that another run ran
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
         self.in_prelude = False  # what runs now only makes the root's receiver and parameters
         # What the root's own body asked for: attributes of objects, and conditions.
@@ -367,7 +369,8 @@ class Run:
             self.atoms[key] = arm
             way = tuple(Place(frame.function, frame.file, frame.call) for frame in self.frames) if self.in_prelude else ()
             index = len(self.machine.operations)
-            self.decisions[key] = Decision(key, arm, index, span, link=self.link, setup=self.context.setup, way=way)
+            depth = len(self.frames)
+            self.decisions[key] = Decision(key, arm, index, span, link=self.link, setup=self.context.setup, depth=depth, way=way)
             self.machine.guesses.append(key)
         return self.atoms[key] != negated
 

@@ -103,6 +103,7 @@ def _restored(run: Run, kept: _Kept) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
     state, value, numbers = _read(run, kept.data, kept.shared)
     vars(run).update(state)
+    run.copied_steps = kept.steps
     resume_numbering(numbers)
     run.machine.context = run.context
     # What goes by identity.
