@@ -95,6 +95,43 @@ def test_generated_sources_are_read_only_when_named(analysed):
     assert analysed == ["a.cpp", "b.cu"]
 
 
+@pytest.mark.parametrize(
+    ("port", "original"),
+    [
+        ("csrc/scan_hip.cuh", "csrc/scan.cuh"),
+        ("csrc/hip/scan.cu", "csrc/cuda/scan.cu"),
+        ("csrc/hip/scan.cu", "csrc/scan.cu"),
+        ("csrc/hip/scan_hip.cpp", "csrc/cuda/scan.cpp"),
+        ("ops/rocm/hip_kernels.cu", "ops/cuda/cuda_kernels.cu"),
+        ("csrc/HIPContext.h", "csrc/CUDAContext.h"),
+    ],
+)
+def test_ports_to_hip_are_read_only_when_named(analysed, port, original):
+    for name, text in ((port, "#include <hip/hip_runtime.h>\nhipMalloc; cudaMalloc\n"), (original, "cudaMalloc\n")):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    streamlint.lint(["."])
+    assert analysed == [original]
+    analysed.clear()
+    streamlint.lint([port])
+    assert analysed == [port]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("csrc/hip/sort.cu", "#include <hip/hip_runtime.h>\nhipMalloc; cudaMalloc\n"),  # nothing that it is a port of
+        ("csrc/hip/scan.cu", "cudaMalloc\n"),  # no HIP in it
+    ],
+)
+def test_what_is_no_port_is_read(analysed, name, text):
+    Path("csrc/hip").mkdir(parents=True)
+    Path(name).write_text(text)
+    Path("csrc/scan.cu").write_text("cudaMalloc\n")
+    streamlint.lint(["."])
+    assert sorted(analysed) == sorted([name, "csrc/scan.cu"])
+
+
 def test_suppressions():
     Path("a.py").write_text(MISUSE.replace("()\n", "()  # streamlint: ignore[SL001] small\n"))
     assert places(streamlint.lint(["."])) == []

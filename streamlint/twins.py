@@ -1,0 +1,27 @@
+"""Ports of CUDA files to HIP that lie beside them: they are not read, for what is to be said is said of the original."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+_HIP = re.compile(rb"hip/hip_\w+\.h|\bhip(?:Stream_t|Malloc|Memcpy|LaunchKernelGGL|Error_t)")
+_FOLDER = re.compile(r"(?:hip|rocm|amd)", re.IGNORECASE)
+
+
+def is_port(path: str, data: bytes, others: Collection[str]) -> bool:
+    """Whether a file works with HIP and ``others`` hold the CUDA file that it was made from, by its name."""
+    return _HIP.search(data) is not None and any(twin != path and twin in others for twin in _originals(path))
+
+
+def _originals(path: str) -> Iterator[str]:
+    """Paths that a port at ``path`` may come from: ``hip/scan.hip`` from ``cuda/scan.cu``, ``scan_hip.cuh`` from ``scan.cuh``."""
+    folder, _, name = path.replace("\\", "/").rpartition("/")
+    names = {name, name.replace("_hip.", "."), name.replace("hip", "cuda").replace("HIP", "CUDA")}
+    names |= {re.sub(r"\.hip(?:\.\w+)?$", ".cu", each) for each in names} | {re.sub(r"\.(?:cpp|cc)$", ".cu", each) for each in names}
+    parts = folder.split("/") if folder else []
+    folders = {folder}
+    for index, part in enumerate(parts):
+        if _FOLDER.fullmatch(part):
+            folders |= {"/".join([*parts[:index], *middle, *parts[index + 1 :]]) for middle in ([], ["cuda"], ["CUDA"], ["nvidia"])}
+    yield from (f"{each}/{called}" if each else called for each in sorted(folders) for called in sorted(names))
