@@ -47,6 +47,8 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         table["per-file-ignores"] = _per_file_ignores(options.per_file_ignores)
     if options.preview is not None:
         table["preview"] = options.preview
+    if options.respect_gitignore is not None:
+        table["respect-gitignore"] = options.respect_gitignore
     if options.cache_dir:
         table["cache-dir"] = options.cache_dir
     if options.baseline and not options.write_baseline:
@@ -76,6 +78,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--no-default-excludes", dest="default_excludes", action="store_false", help="read tests, examples and vendored folders"
     )
+    group.add_argument("--respect-gitignore", action=argparse.BooleanOptionalAction, help="leave out what git ignores (default: yes)")
     group.add_argument("--stdin-filename", metavar="PATH", help="the name of standard input")
     group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
 
@@ -102,7 +105,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("-o", "--output-file", metavar="FILE", help="write findings there instead of to stdout")
     group.add_argument("--statistics", action="store_true", help="count findings by rule instead of showing them")
-    group.add_argument("--exit-zero", action="store_true", help="exit 0 even when there are findings")
+    group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when there are findings")
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
