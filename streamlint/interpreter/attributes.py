@@ -45,6 +45,8 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
         return _of_class(run, value, name)
     if pointers.is_smart(value):
         return _of_smart(run, value, name, node)
+    if isinstance(value, Stream) and name == "value":
+        return value  # ctypes: the address in a pointer object
     if isinstance(value, Stream | Event | Handle | Loader):
         found = _of_modelled(run, value, name)
         if isinstance(value, Stream | Event) and isinstance(found, Opaque) and found.name == f"query:{value.term}":

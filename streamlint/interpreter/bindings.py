@@ -56,6 +56,19 @@ def bindings_of(file: File, effect: str = "bind") -> Iterator[Binding]:
             yield from _in_function(file, function, effect)
 
 
+def registered(file: File) -> Iterator[Binding]:
+    """``static auto registry = torch::RegisterOperators().op("space::name", &f)``: PyTorch's older way to register operators."""
+    if not file.is_cuda or "RegisterOperators" not in file.module.text:
+        return
+    for declared in [s for s in (*file.module.body, *file.module.globals) if isinstance(s, p.Declare)]:
+        within = p.Function("<registry>", "<registry>", [], [], at=declared.at)
+        for node in p.walk(declared):
+            if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name == "op" and len(node.args) > 1:
+                body: p.Body = [p.ExprStatement(arg.value, at=node.at) for arg in node.args]
+                thunk = p.Function("<registry>", "<registry>", [], body, at=(*node.name_at[:2], *node.at[2:]))
+                yield Binding(node, within, p.Type("torch::RegisterOperators"), thunk, "operator")
+
+
 def _in_function(file: File, function: p.Function, effect: str) -> Iterator[Binding]:
     found = []
     for node in p.walk(function):

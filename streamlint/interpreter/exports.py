@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from streamlint import program as p
-from streamlint.interpreter.bindings import Binding, bindings_of
+from streamlint.interpreter.bindings import Binding, bindings_of, registered
 from streamlint.interpreter.index import File, Program, is_declaration
 
-Kind = Literal["binding", "operator", "table", "inline", "symbol"]
+Kind = Literal["binding", "operator", "table", "inline", "symbol", "held"]  # held: a symbol that is called with the GIL
 
 # Names of values that stand for C++: `extension:inline:path`, `extension:source:a/cpp,b/cu` (no dots), `extension:symbols:`.
 EXTENSION = "extension:"
@@ -73,7 +73,7 @@ class Exports:
     def _take(self, key: str, file: File) -> None:
         for binding in bindings_of(file):
             self._take_binding(file, binding)
-        for binding in bindings_of(file, "operator"):
+        for binding in (*bindings_of(file, "operator"), *registered(file)):
             name = _first_text(binding.call).partition("(")[0].rpartition("::")[2].partition(".")[0].strip()
             if name and len(binding.call.args) > 1 and not _is_elsewhere(binding):
                 self.operators.setdefault(f"{_namespace(binding)}::{name}", []).append(Export("operator", file, binding))
@@ -158,7 +158,8 @@ class Exports:
         held, _, last = name.removeprefix(EXTENSION).rpartition(".")
         part, _, where = held.partition(":")
         if part in ("symbols", "held"):
-            return _one(self.symbols.get(last, ()), asking)
+            found = _one(self.symbols.get(last, ()), asking)
+            return [replace(export, kind="held") for export in found] if found and part == "held" else found
         every = [names.get(last, ()) for names in (*self.modules.values(), self.loose)]
         if part == "inline":
             bound = [e for exports in every for e in exports if e.file.path == where]
@@ -272,7 +273,7 @@ def _module_name(within: p.Function) -> str:
 def _namespace(binding: Binding) -> str:
     params = binding.within.params
     if not binding.within.name.startswith("TORCH_LIBRARY") or not params:
-        return ""
+        return _first_text(binding.call).partition("(")[0].rpartition("::")[0].strip()
     return "" if params[0].name == _NAMED_BY_BUILD or params[0].name.isupper() else params[0].name
 
 
