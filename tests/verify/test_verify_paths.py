@@ -225,3 +225,25 @@ def test_evidence_of_facts_stands_beside_that_of_the_rule(tmp_path: Path) -> Non
     evidence.save([case], platform, tmp_path)
     evidence.save([own], platform, tmp_path)
     assert [entry["verdict"] for entry in evidence.read(tmp_path)] == ["CONFIRMED", "REFUTED"]
+
+
+def test_the_page_says_where_the_findings_are(folder: Path) -> None:
+    pytest.importorskip("jinja2")
+    assert verify.main(["src", "--no-save", "--quiet", "--output-format", "html:page.html"], FakeMachine()) == 0
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    assert f"<code>src/loader.py:{ROW}</code>" in text
+    assert "With the finding&#39;s own: bytes 67108864" in text or "With the finding's own: bytes 67108864" in text
+
+
+def test_the_page_of_the_templates(folder: Path) -> None:
+    pytest.importorskip("jinja2")
+    assert verify.main(["--rule", "SL003", "--no-save", "--quiet", "--output-format", "html:page.html"], FakeMachine()) == 0
+    assert "Fake GPU (tests)" in (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_page_without_jinja_is_one_message(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert verify.main(["--output-format", "html"], FakeMachine()) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "Jinja2" in captured.err
