@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -68,10 +68,18 @@ class Fix:
 
 
 @dataclass(frozen=True)
-class Lint:
-    """The findings of one version, each with its places; or why there are none."""
+class Told:
+    """A finding: its rule, its place, and the places of its trail."""
 
-    findings: tuple[Mapping[str, Any], ...] = ()
+    code: str
+    places: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Lint:
+    """The findings of one version; or why there are none."""
+
+    findings: tuple[Told, ...] = ()
     failure: str = ""
 
 
@@ -237,16 +245,26 @@ def lint(clone: Clone, revision: str, fix: Fix, folder: Path, limit: float) -> L
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text)
-    options = ["--select", "ALL", "--output-format", "json", "--no-cache", "--isolated", "--no-default-excludes", "--exit-zero", "--quiet"]
-    command = [sys.executable, "-m", "streamlint", "check", ".", *options]
+    command = [sys.executable, str(Path(__file__).resolve()), str(folder), "--child"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit, check=False, env=environment())
     except subprocess.TimeoutExpired:
         return Lint(failure=f"more than {limit:g} s")
     try:
-        return Lint(tuple(json.loads(done.stdout)))
+        return Lint(tuple(Told(told["code"], tuple((file, row) for file, row in told["places"])) for told in json.loads(done.stdout)))
     except ValueError:
         return Lint(failure=(done.stderr.strip().splitlines() or ["no output"])[-1])
+
+
+def child(folder: Path) -> None:
+    """Lint a folder with all rules, whatever configuration stands around it, and print the places of its findings as JSON."""
+    from streamlint.config import Settings
+    from streamlint.linter import lint as run
+
+    settings = replace(Settings.of(select=["ALL"]), root=folder, default_excludes=False, respect_gitignore=False)
+    found = run([folder], settings).findings
+    spans = [(finding.code, [finding.span, *(step.span for step in finding.trail)]) for finding in found]
+    print(json.dumps([{"code": code, "places": [(span.file, span.row) for span in steps]} for code, steps in spans]))
 
 
 @lru_cache(maxsize=1)
@@ -255,16 +273,10 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
-def places(finding: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """File and line of a finding, then those of its trail."""
-    for step in (finding, *finding["trail"]):
-        yield step["filename"], step["location"]["row"]
-
-
-def tells(finding: Mapping[str, Any], fix: Fix, folder: Path, near: int, lines: Iterable[int], trail: bool) -> bool:
+def tells(told: Told, fix: Fix, folder: Path, near: int, lines: Iterable[int], trail: bool) -> bool:
     """Whether a finding stands, or a step of its trail, at one of the lines of the file in question."""
     ours = (folder / fix.path).resolve()
-    stands = list(places(finding))[: None if trail else 1]
+    stands = told.places[: None if trail else 1]
     return any((folder / name).resolve() == ours and abs(row - line) <= near for name, row in stands for line in lines)
 
 
@@ -282,9 +294,9 @@ def judge(fix: Fix, mirrors: Path, scratch: Path, limit: float) -> Outcome:
     noise = [finding for finding in new.findings if tells(finding, fix, folders[1], STILL, fix.after, trail=False)]
     return Outcome(
         fix,
-        found=any(finding["code"] == fix.rule for finding in told),
-        silent=not any(finding["code"] == fix.rule for finding in noise),
-        others=tuple(sorted({finding["code"] for finding in told} - {fix.rule})),
+        found=any(finding.code == fix.rule for finding in told),
+        silent=not any(finding.code == fix.rule for finding in noise),
+        others=tuple(sorted({finding.code for finding in told} - {fix.rule})),
     )
 
 
@@ -370,7 +382,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--missed", type=Path, metavar="FILE", help="write the list of missed bugs there, too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there, too")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
+    if options.child:
+        child(options.mirrors)
+        return 0
     try:
         fixes = [fix for fix in read_fixes(options.fixes) if options.only in f"{fix.repository}@{fix.commit}:{fix.path} {fix.rule}"]
     except (RecallError, OSError) as error:
