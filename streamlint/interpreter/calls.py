@@ -16,6 +16,7 @@ from streamlint.interpreter.effects.launches import numba_launch
 from streamlint.interpreter.guesses import assumed_method
 from streamlint.interpreter.objects import instantiate
 from streamlint.interpreter.opaque import opaque_call
+from streamlint.interpreter.overloads import chosen_overload
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -72,7 +73,7 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
     """Call a value."""
     run.step()
     if isinstance(callee, FunctionValue):
-        return call_function(run, callee, arguments, site)
+        return call_function(run, chosen_overload(run, callee, arguments), arguments, site)
     if isinstance(callee, ClassValue):
         return instantiate(run, callee, arguments, site)
     if isinstance(callee, LibraryName):

@@ -178,6 +178,9 @@ def _is_stream(kind: p.Type) -> bool:
 
 def _has_stream(facts: FileFacts, kind: p.Type) -> bool:
     """Whether a parameter is an object of a class that holds a stream."""
+    row = facts.file.models.types.get(kind.name)
+    if row is not None and row.holds_stream:
+        return True
     for file in (facts.file, *facts.file.neighbours()):
         definition = file.class_named(kind.name)
         if definition is not None:

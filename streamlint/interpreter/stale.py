@@ -63,12 +63,13 @@ def _kept_by(file: File, declared: p.Declare, functions: list[p.Function], where
     if not (_is_stream(declared.type) or declared.type.name == "auto") or not _is_current(file, _initial(declared)):
         return
     uses: list[Span] = []
+    name = declared.name.rpartition("::")[2]  # as code within the namespace says it
     for function in functions:
-        if any(isinstance(n, p.AssignExpr) and _is_name(n.target, declared.name) for n in p.walk(function)):
+        if any(isinstance(n, p.AssignExpr) and _is_name(n.target, name) for n in p.walk(function)):
             return
-        uses.extend(_uses(file, function, declared.name))
+        uses.extend(_uses(file, function, name))
     if uses:
-        yield Kept(declared.name, Span(file.path, *declared.at), tuple(uses), where, member=False)
+        yield Kept(name, Span(file.path, *declared.at), tuple(uses), where, member=False)
 
 
 def _initial(declared: p.Declare) -> p.Expression | None:

@@ -46,6 +46,7 @@ class TypeRow:
     space: str = "unknown"
     memory: str = "unknown"
     raw: bool = False
+    holds_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,13 +342,14 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
 
 TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")
 
-# [[type]]: names, kind, base, and for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves)
+# [[type]]: names, kind, base, for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves); for "handle": holds_stream
 TYPE_FIELDS = {
     "kind": "word " + "|".join(TYPE_KINDS),
     "base": "text",
     "space": "word host|device|managed|unknown",
     "memory": "word pageable|pinned|managed|unknown",
     "raw": "bool",
+    "holds_stream": "bool",  # who is given one is given the stream to work on (RAFT's resources)
 }
 
 # [[step]]: names of base classes (`*` matches any run), their methods that run once in each step, and which parameters are on the device
