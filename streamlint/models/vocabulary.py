@@ -342,7 +342,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
 
 TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")
 
-# [[type]]: names, kind, base, for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves); for "handle": holds_stream
+# [[type]]: names, kind, base; for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves);
+# for kind "handle": holds_stream
 TYPE_FIELDS = {
     "kind": "word " + "|".join(TYPE_KINDS),
     "base": "text",
