@@ -9,13 +9,15 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from streamlint.verify.cases import Case, Trial
+from streamlint.verify.cases import ANY_KIND, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import POINTER, floats, function, torch_module
 
 RULE, NAME = "SL021", "device-sync-in-hot-loop"
 _WAITS = "host waits for the device"
+_LARGE: dict[str, Any] = {"width": 1024, "rows": 4096, "steps": 2}
+_KINDS = ("device", ANY_KIND)
 _ROUNDS: dict[str, Any] = {"count": 4096, "rounds": 2}
 _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
 
@@ -45,7 +47,9 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 CASES = (
-    Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch", _torch, _FACTS),
-    Case(RULE, "synchronize_each_round", "cupy", Experiment.HOST_WAITS, _WAITS, "sl021_cupy", _cupy, _ROUNDS),
-    Case(RULE, "synchronize_each_round", "cuda", Experiment.HOST_WAITS, _WAITS, "sl021_cuda", _cuda, _ROUNDS),
+    Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch", _torch, _FACTS, kinds=_KINDS),
+    Case(RULE, "synchronize_each_round", "cupy", Experiment.HOST_WAITS, _WAITS, "sl021_cupy", _cupy, _ROUNDS, kinds=_KINDS),
+    Case(RULE, "synchronize_each_round", "cuda", Experiment.HOST_WAITS, _WAITS, "sl021_cuda", _cuda, _ROUNDS, kinds=_KINDS),
+    # Activations of 16 MiB have segments of their own, so that there is something to give back, and giving back waits.
+    Case(RULE, "cache_emptied_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch_cache", _torch, _LARGE, kinds=("cache",)),
 )
