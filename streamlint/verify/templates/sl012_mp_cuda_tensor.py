@@ -65,6 +65,20 @@ def _relay(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: raised(snippet.run, "received from another process"), expected=1)
 
 
+def _ends(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    torch_module()
+    _ready_for_processes()
+
+    def failed() -> int:
+        try:
+            snippet.run()
+        except Exception:  # PyTorch's own error, or that of a file which went with the sender
+            return 1
+        return 0
+
+    return Trial(failed, expected=1)
+
+
 CASES = (
     Case(
         RULE,
@@ -88,4 +102,5 @@ CASES = (
     ),
     Case(RULE, "fork_after_cuda", "torch", Experiment.ERROR, _RAISES, "sl012_fork", _fork, kinds=("a",)),
     Case(RULE, "relay", "torch", Experiment.ERROR, "the put raises (1)", "sl012_relay", _relay, kinds=("c",)),
+    Case(RULE, "sender_ends_after_the_put", "torch", Experiment.ERROR, "the get raises (1)", "sl012_ends", _ends, kinds=("b",)),
 )
