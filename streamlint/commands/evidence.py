@@ -114,8 +114,9 @@ def _page(shown: Sequence[evidence.Entry]) -> None:
 
 def _line(entry: Mapping[str, Any]) -> str:
     given = "".join(f", {name} {value}" for name, value in (entry.get("facts") or {}).items())
+    versions = "".join(f", {name} {version}" for name, version in (entry.get("packages") or {}).items())
     head = f"{entry['rule']} {entry.get('case', '')} [{entry.get('api', '')}{given}] {entry['verdict']}"
-    return f"{head}: {entry.get('reason', '')} ({entry['platform']}, {entry.get('date', '')})"
+    return f"{head}: {entry.get('reason', '')} ({entry['platform']}{versions}, {entry.get('date', '')})"
 
 
 def _export(options: argparse.Namespace) -> int:

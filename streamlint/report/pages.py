@@ -46,7 +46,10 @@ def _measured(rule: type[Check]) -> str:
     for record in measured.records(rule.code):
         title = " · ".join(str(record[key]) for key in ("case", "api") if record.get(key))
         lines.append(f"* **{record.get('verdict', '')}** {title}: {record.get('summary') or record.get('prediction', '')}")
-        place = " · ".join(part for part in (measured.platform_text(record.get("platform")), str(record.get("date") or "")) if part)
+        versions = [f"{name} {version}" for name, version in (record.get("packages") or {}).items()]
+        place = " · ".join(
+            part for part in (measured.platform_text(record.get("platform")), *versions, str(record.get("date") or "")) if part
+        )
         lines += [f"  {place}"] if place else []
         lines += [f"  {side}: {measured.figures(record[side])}" for side in ("misuse", "remedy") if record.get(side)]
     return "\n".join(lines)

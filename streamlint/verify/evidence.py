@@ -98,7 +98,17 @@ def _file_name(name: str) -> str:
 def entries(cases: Iterable[Mapping[str, Any]], facts: Mapping[str, Any], date: str | None = None) -> list[Entry]:
     """Evidence from verify's cases. What did not run (UNSUPPORTED) is no evidence."""
     day = date or datetime.date.today().isoformat()
-    return [{**case, "platform": platform_name(facts), "date": day} for case in cases if case["verdict"] != "UNSUPPORTED"]
+    where = {"platform": platform_name(facts), "date": day}
+    return [
+        {**case, **where, "packages": packages_of(case, facts.get("packages", {}))} for case in cases if case["verdict"] != "UNSUPPORTED"
+    ]
+
+
+def packages_of(case: Mapping[str, Any], installed: Mapping[str, str]) -> dict[str, str]:
+    """The versions that a case rests on: those of its API's packages. The lab's own is CuPy, whose version every case may rest on."""
+    api = str(case.get("api", ""))
+    wanted = {"torch": ("torch",), "numba": ("numba",), "cuda-python": ("cuda-bindings", "cuda-core")}.get(api, ())
+    return {name: version for name, version in installed.items() if name.startswith((*wanted, "cupy"))}
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -225,7 +235,7 @@ def load(rule: str, folder: Path | None = None) -> list[Entry]:
             "date": entry.get("date", ""),
             "summary": entry.get("reason", ""),
             "figures": {"misuse": entry.get("misuse", {}), "remedy": entry.get("remedy", {})},
-            **{key: entry[key] for key in ("level", "facts", "asked") if key in entry},
+            **{key: entry[key] for key in ("level", "facts", "asked", "packages") if entry.get(key)},
         }
         for entry in everything(folder)
         if entry["rule"] == rule

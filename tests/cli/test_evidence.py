@@ -12,7 +12,7 @@ from streamlint import measured
 from streamlint.cli import main
 from streamlint.verify import evidence
 
-FACTS = {"gpu": "Fake GPU", "driver": "1.2.3", "cuda_runtime": "13.0", "packages": {"cupy": "14.2"}}
+FACTS = {"gpu": "Fake GPU", "driver": "1.2.3", "cuda_runtime": "13.0", "packages": {"cupy-cuda13x": "14.2", "torch": "2.11"}}
 CASE = {"rule": "SL003", "case": "cuda_free_in_loop", "api": "cupy", "prediction": "waits", "verdict": "REFUTED", "reason": "slope 0.00"}
 
 
@@ -42,7 +42,7 @@ def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert main(["evidence", "show", "alloc-in-loop"]) == 0
     assert capsys.readouterr().out == (
-        "SL003 cuda_free_in_loop [cupy] REFUTED: slope 0.00 (Fake GPU · driver 1.2 · CUDA 13.0, 2026-11-20)\n"
+        "SL003 cuda_free_in_loop [cupy] REFUTED: slope 0.00 (Fake GPU · driver 1.2 · CUDA 13.0, cupy-cuda13x 14.2, 2026-11-20)\n"
     )
     assert main(["evidence", "show", "--output-format", "json", "--platform", "other"]) == 0
     assert json.loads(capsys.readouterr().out) == []
@@ -125,7 +125,10 @@ def test_mistakes_are_2(words: list[str], capsys: pytest.CaptureFixture[str]) ->
 def test_a_rules_page_and_check_show_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     evidence.save([CASE], FACTS, date="2026-11-20")
     assert main(["rule", "SL003"]) == 0
-    assert "**REFUTED** cuda_free_in_loop · cupy: slope 0.00\n  Fake GPU · driver 1.2 · CUDA 13.0 · 2026-11-20" in capsys.readouterr().out
+    assert (
+        "**REFUTED** cuda_free_in_loop · cupy: slope 0.00\n  Fake GPU · driver 1.2 · CUDA 13.0 · cupy-cuda13x 14.2 · 2026-11-20"
+        in capsys.readouterr().out
+    )
     loop = "    for _ in range(n):\n        memory = cupy.cuda.runtime.malloc(64)\n        cupy.cuda.runtime.free(memory)\n"
     source = f"import cupy\n\n\ndef f(n):\n{loop}"
     Path("a.py").write_text(source, encoding="utf-8")

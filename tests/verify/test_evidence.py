@@ -13,6 +13,8 @@ import pytest
 from streamlint.verify import evidence, templates
 
 SHIPPED = evidence.SHIPPED
+# Cases that no GPU has seen yet. One leaves the set with its evidence.
+NOT_RUN_YET = {("SL003", "pinned_buffer_in_loop", "cuda")}
 FACTS = {"gpu": "NVIDIA H200", "driver": "580.159.04", "cuda_runtime": "13.0", "python": "3.12.3", "streamlint": "0.1.0", "packages": {}}
 NAME = "NVIDIA H200 · driver 580.159 · CUDA 13.0"
 
@@ -109,7 +111,7 @@ def test_shipped_evidence_from_an_h200(rule: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(evidence, "SHIPPED", SHIPPED)
     found = [entry for entry in evidence.load(rule, tmp_path) if "H200" in entry["platform"]]
     cases = {case.key: case for case in templates.load()[rule].cases}
-    assert {(rule, entry["case"], entry["api"]) for entry in found} == set(cases)
+    assert {(rule, entry["case"], entry["api"]) for entry in found} == set(cases) - NOT_RUN_YET
     for entry in found:
         case = cases[rule, entry["case"], entry["api"]]
         pageable_race = case.parameters.get("memory") == "pageable"
@@ -125,3 +127,12 @@ def test_shipped_evidence_names_its_platform_and_no_machine() -> None:
         assert set(facts) == {"gpu", "driver", "cuda_runtime", "python", "streamlint", "packages"}
         assert all(facts.values())
         assert not re.search(r'[\s":]/\w', text)
+
+
+def test_the_versions_that_a_case_rests_on() -> None:
+    installed = {"cupy-cuda13x": "14.2", "numba": "0.68", "numba-cuda": "0.30", "numpy": "2.5", "torch": "2.11", "cuda-bindings": "13.3"}
+    assert evidence.packages_of({"api": "torch"}, installed) == {"cupy-cuda13x": "14.2", "torch": "2.11"}
+    assert evidence.packages_of({"api": "numba"}, installed) == {"cupy-cuda13x": "14.2", "numba": "0.68", "numba-cuda": "0.30"}
+    assert evidence.packages_of({"api": "cuda"}, installed) == {"cupy-cuda13x": "14.2"}
+    (entry,) = evidence.entries([_case()], {**FACTS, "packages": installed})
+    assert entry["packages"] == {"cupy-cuda13x": "14.2"}
