@@ -106,7 +106,7 @@ class CudaCallInHostCallback(Check):
             "result": facts.threads_work,
             "condition": facts.wakers_work,
             "queue": facts.wakers_work,
-            "lock": operation.on in facts.locks_over_waits,
+            "lock": facts.is_held_over_a_wait(operation.on),
         }
         if not waits.get(operation.what):
             return

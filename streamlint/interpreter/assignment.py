@@ -103,7 +103,7 @@ def _set_member(run: Run, holder: Instance, name: str, value: Value) -> None:
 def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
     holder = run.evaluate(target.value)
     if isinstance(holder, Reference):
-        holder = run.evaluate(holder.target)
+        holder = run.at(holder)
     if isinstance(holder, Instance):
         _set_member(run, holder, target.name, value)
     elif isinstance(holder, Opaque | Buffer | Handle):
@@ -192,12 +192,8 @@ def _assign_pointee(run: Run, pointer: Value, value: Value, target: p.Deref, sta
 
     pointer = held_memory(pointer)
     if isinstance(pointer, Reference):
-        environment = run.frame.environment
-        run.frame.environment = pointer.environment
-        try:
+        with run.seen_from(pointer):
             assign(run, pointer.target, value, statement)
-        finally:
-            run.frame.environment = environment
     elif isinstance(pointer, Buffer):
         run.memo[f"*{pointer.term}"] = value
         host_write(run, pointer, run.node_span(target), "operator*")

@@ -53,7 +53,7 @@ def _callee(run: Run, function: p.Expression) -> Value:
     if isinstance(function, p.Attr):
         receiver = run.evaluate(function.value)
         if isinstance(receiver, Reference):
-            receiver = run.evaluate(receiver.target)
+            receiver = run.at(receiver)
         if isinstance(receiver, Opaque) and isinstance(receiver.attrs.get(function.name), Opaque):
             return Method(receiver, function.name)
         found = get_attribute(run, receiver, function.name, function)

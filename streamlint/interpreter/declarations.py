@@ -18,6 +18,7 @@ from streamlint.interpreter.values import (
     ClassValue,
     Const,
     Device,
+    FunctionValue,
     Handle,
     Instance,
     LibraryName,
@@ -214,6 +215,8 @@ def _library_value(run: Run, kind: Type, row: TypeRow, values: list[Value], span
     call = run.file.models.call(kind.name)
     if call is not None:
         return apply(run, call, kind.name, None, Arguments(values), CallSite(p.Unknown(), span, kind.name))
+    if len(values) == 1 and isinstance(values[0], FunctionValue):
+        return values[0]  # std::function and its like stand for what they hold
     if row.kind == "buffer":
         return container(run, kind, row, name, span, values)
     if row.kind in ("stream", "event") and len(values) == 1:

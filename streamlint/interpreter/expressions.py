@@ -26,7 +26,6 @@ from streamlint.interpreter.values import (
     Instance,
     LibraryName,
     Opaque,
-    Reference,
     Series,
     Table,
     Value,
@@ -345,8 +344,8 @@ def _address_of(run: Run, node: p.AddressOf) -> Value:
         value = call(run, target)
         if isinstance(value, Buffer):
             return pointer_to(value) if is_place(value) else value
-        return value if isinstance(value, Instance) else Reference(target, run.frame.environment)
-    return Reference(target, run.frame.environment)
+        return value if isinstance(value, Instance) else run.address(target)
+    return run.address(target)
 
 
 def _is_undeclared(run: Run, name: str, value: Value) -> bool:

@@ -64,6 +64,12 @@ class FileFacts:
     measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
 
+    def is_held_over_a_wait(self, lock: str) -> bool:
+        """Whether some code waits for the device under this lock. A name with its class (C++) means the lock of that class."""
+        last = lock.rpartition("::")[2]
+        held = {name for name in self.locks_over_waits if name.rpartition("::")[2] == last}
+        return lock in held or any("::" not in lock or "::" not in name for name in held)
+
     @property
     def if_legacy(self) -> str:
         """What a message says of the default stream where no build file tells which one it is."""
@@ -236,6 +242,8 @@ def _threads(facts: FileFacts) -> None:
     working: set[str] = set()
     for node in walk_module(facts.file.module):
         if isinstance(node, p.Function):
+            if facts.file.is_cuda:
+                facts.locks_over_waits.update(_held_over_waits(node))
             if _works(facts.file, node):
                 working.add(node.name)
                 facts.wakers_work = facts.wakers_work or _calls(node) & _WAKES != set()
@@ -247,6 +255,18 @@ def _threads(facts: FileFacts) -> None:
             facts.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
     facts.threads_work = bool(handed & working)
     facts.handed = handed
+
+
+_LOCKS = ("std::lock_guard", "std::unique_lock", "std::scoped_lock", "std::shared_lock")
+
+
+def _held_over_waits(function: p.Function) -> set[str]:
+    """C++: what a body locks for as long as it runs, if it waits for the device."""
+    if not any(name.endswith(_WAITS) for name in _calls(function)):
+        return set()
+    locks = (node for node in p.walk(function) if isinstance(node, p.Declare) and node.type.name in _LOCKS and node.args)
+    owner = f"{function.class_name}::" if function.class_name else ""
+    return {owner + _named(lock.args[0].value) for lock in locks if lock.args}
 
 
 def _callee(node: p.Call) -> str:

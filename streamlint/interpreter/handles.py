@@ -24,12 +24,19 @@ class Handles:
     made: set[str] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
 
-    def leaves_unbound(self, handle: p.Expression | None) -> bool:
-        """Whether the handle is made here and bound nowhere: whichever it is, where no handle is bound at all."""
+    def leaves_unbound(self, handle: p.Expression | None, owner: str = "") -> bool:
+        """Whether the handle is made here and bound nowhere: whichever it is, where no handle is bound at all.
+
+        ``owner`` is the class in whose method the handle is named.
+        """
         if not self.bound:
             return bool(self.made)
         name = _name_of(handle)
-        return name in self.made and name not in self.bound and _ANY not in self.bound
+        own = f"{owner}::{name}" if owner and isinstance(handle, p.Name) else ""
+        if own and own in self.made:
+            return own not in self.bound and name not in self.bound and _ANY not in self.bound
+        known = {made.rpartition("::")[2] for made in self.made}
+        return name in known and name not in {bound.rpartition("::")[2] for bound in self.bound} and _ANY not in self.bound
 
 
 def handles_of(files: Iterable[File]) -> Handles:
@@ -41,18 +48,24 @@ def handles_of(files: Iterable[File]) -> Handles:
             aliases |= {node.name for node in p.walk(function) if isinstance(node, p.Declare) and node.value is not None}
             for node in p.walk(function):
                 if isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.args:
-                    _note(found, node.function.id, node.args[0].value, aliases)
+                    _note(found, node.function.id, node.args[0].value, aliases, function.class_name)
     return found
 
 
-def _note(found: Handles, called: str, handle: p.Expression, aliases: set[str]) -> None:
+def _note(found: Handles, called: str, handle: p.Expression, aliases: set[str], owner: str) -> None:
     called = called.rpartition("::")[2]
     if called.endswith(_BINDERS):
         name = _name_of(handle)
         # Through a parameter or an alias any handle may be meant.
-        found.bound.add(_ANY if not name or (name in aliases and isinstance(handle, p.Name)) else name)
+        found.bound.add(_ANY if not name or (name in aliases and isinstance(handle, p.Name)) else _owned(handle, name, owner, aliases))
     elif called.startswith(_LIBRARIES) and called.endswith(_MAKERS):
-        found.made.add(_name_of(handle))
+        found.made.add(_owned(handle, _name_of(handle), owner, aliases))
+
+
+def _owned(handle: p.Expression, name: str, owner: str, aliases: set[str]) -> str:
+    """A member that is named by itself in a method goes by its class as well."""
+    plain = handle.value if isinstance(handle, p.AddressOf) else handle
+    return f"{owner}::{name}" if owner and isinstance(plain, p.Name) and name not in aliases else name
 
 
 def _name_of(handle: p.Expression | None) -> str:

@@ -146,9 +146,9 @@ class File:
             self._called_by_python = called_by_python(self) | self.module.bound if self.is_cuda else frozenset()
         return self._called_by_python
 
-    def leaves_unbound(self, handle: Expression | None) -> bool:
+    def leaves_unbound(self, handle: Expression | None, owner: str = "") -> bool:
         """Whether the code at hand makes this library handle (``plan_``, ``ctx->blas``) and gives it no stream anywhere."""
-        return self.handles.leaves_unbound(handle)
+        return self.handles.leaves_unbound(handle, owner)
 
     @property
     def binds_handles(self) -> bool:

@@ -301,7 +301,7 @@ def address_of_element(run: Run, node: p.Index) -> Value:
         element = _of_instance(run, value, [run.evaluate(index) for index in node.indices], node)
         if isinstance(element, Buffer):
             return pointer_to(element) if is_place(element) else element
-        return element if isinstance(element, Instance) else Reference(node, run.frame.environment)
+        return element if isinstance(element, Instance) else run.address(node)
     index = run.evaluate(node.indices[0])
     value = held_memory(value)
     if isinstance(value, Buffer):
@@ -314,7 +314,7 @@ def address_of_element(run: Run, node: p.Index) -> Value:
         element = of_series(run, value, index, node.indices[0])
         if isinstance(element, Instance):
             return element
-    return Reference(node, run.frame.environment)
+    return run.address(node)
 
 
 def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> Value:
@@ -323,7 +323,7 @@ def dereference(run: Run, value: Value, node: p.Deref, write: bool = False) -> V
 
     value = held_memory(value)
     if isinstance(value, Reference):
-        return run.evaluate(value.target)
+        return run.at(value)
     if isinstance(value, Buffer):
         if not write and (value.storage.on_host or value.storage.writes):
             host_read(run, Buffer(value.storage, (*value.part, ("i", "0")), value.type), run.node_span(node), "operator*")

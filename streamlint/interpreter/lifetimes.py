@@ -88,7 +88,7 @@ def delete_object(run: Run, value: Value, node: p.DeleteExpr) -> None:
     """C++ ``delete p``."""
     span = run.node_span(node)
     if isinstance(value, Reference):
-        value = run.evaluate(value.target)
+        value = run.at(value)
     if isinstance(value, Opaque) and value.buffer is not None:
         value = value.buffer
     if isinstance(value, Instance):

@@ -20,6 +20,7 @@ from streamlint.interpreter.values import (
     FunctionValue,
     Instance,
     Opaque,
+    Reference,
     Storage,
     Stream,
     Value,
@@ -310,6 +311,28 @@ class Run:
         finally:
             self.frames = frames
             del self.asleep[depth:]
+
+    @contextlib.contextmanager
+    def seen_from(self, reference: Reference) -> Iterator[None]:
+        """Names mean what they mean where the address was taken."""
+        frame = self.frame
+        held = frame.environment, frame.this, frame.file
+        frame.environment, frame.this = reference.environment, reference.this
+        frame.file = reference.file or frame.file
+        try:
+            yield
+        finally:
+            frame.environment, frame.this, frame.file = held
+
+    def at(self, reference: Reference) -> Value:
+        """What stands at an address."""
+        with self.seen_from(reference):
+            return self.evaluate(reference.target)
+
+    def address(self, target: Expression) -> Reference:
+        """The address of a place, taken here."""
+        frame = self.frame
+        return Reference(target, frame.environment, frame.this, frame.file)
 
     def can_enter(self, function: Function) -> bool:
         if id(function) in self.stack:

@@ -396,10 +396,12 @@ class ScopeValue(Value):
 
 @dataclass(eq=False, slots=True)
 class Reference(Value):
-    """The address of a place that can be assigned (C++ ``&x``)."""
+    """The address of a place that can be assigned (C++ ``&x``), as the function that took it sees it."""
 
     target: Expression
     environment: Environment
+    this: Instance | None = None
+    file: File | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -259,6 +259,6 @@ def _addressed(run: Run, reference: Reference) -> Buffer | None:
             scope.addressed[target.id] = Buffer(storage)
         return scope.addressed[target.id]
     if isinstance(target, p.Attr | p.Index):
-        value = run.evaluate(target)
+        value = run.at(reference)
         return value if isinstance(value, Buffer) else run.unknown_buffer(value.term, "pointer")
     return None

@@ -31,7 +31,7 @@ def _callback(call: Call) -> Value:
 def _callback_function(call: Call) -> Value | None:
     value = call.value("function")
     if isinstance(value, Reference):
-        value = call.run.evaluate(value.target)
+        value = call.run.at(value)
     if call.text("style") == "params":
         return getattr(value, "attrs", {}).get("fn") if value is not None else None
     return value
@@ -45,7 +45,7 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
     style = call.text("style", "data")
     if style == "params":
         held = call.value("function")
-        held = run.evaluate(held.target) if isinstance(held, Reference) else held
+        held = run.at(held) if isinstance(held, Reference) else held
         data = [getattr(held, "attrs", {}).get("userData") or run.opaque("userData")]
     if style in ("cupy-add", "numba"):
         status = Const(0) if run.file.is_cuda else run.opaque("callback-status")

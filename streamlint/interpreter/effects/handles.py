@@ -13,7 +13,7 @@ def handle_stream(call: Call) -> Stream | None:
     """The stream that the handle of a call is bound to; null if none is given to it anywhere, None where that cannot be known."""
     value = call.value("handle")
     if isinstance(value, Reference):
-        value = call.run.evaluate(value.target)
+        value = call.run.at(value)
     if isinstance(value, Stream):
         return value
     if isinstance(value, Handle):
@@ -21,7 +21,7 @@ def handle_stream(call: Call) -> Stream | None:
             return value.stream
         if not value.unknown and _bound_nowhere(call):
             return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
-    if isinstance(value, Opaque) and _is_member(call, value) and call.run.file.leaves_unbound(_handle_node(call)):
+    if isinstance(value, Opaque) and _is_member(call, value) and call.run.file.leaves_unbound(_handle_node(call), _owner(call.run)):
         # A member that some other function fills: whichever does, none gives it a stream.
         return Stream("null", "null", None, call.library, chosen=call.span, how="handle")
     return None
@@ -35,7 +35,12 @@ def _bound_nowhere(call: Call) -> bool:
     if isinstance(node, p.Name) and run.frame.environment.find(node.id) is not None:
         # A parameter or an alias: some other handle, that whoever made it may bind.
         return not any(frame.file.binds_handles for frame in run.frames)
-    return run.file.leaves_unbound(node)
+    return run.file.leaves_unbound(node, _owner(run))
+
+
+def _owner(run: Run) -> str:
+    """The class whose method names the handle."""
+    return run.frame.function.class_name if run.frame.function is not None else ""
 
 
 def _is_own_variable(run: Run, node: p.Expression | None) -> bool:

@@ -153,7 +153,7 @@ def _object(call: Call) -> Value:
 def _swap(call: Call) -> Value:
     first, second = call.value("first"), call.value("second")
     if isinstance(first, Reference) and isinstance(second, Reference):
-        one, two = call.run.evaluate(first.target), call.run.evaluate(second.target)
+        one, two = call.run.at(first), call.run.at(second)
         store_at(call.run, first, two, call.site.node)
         store_at(call.run, second, one, call.site.node)
     elif len(call.arguments.nodes) >= 2:

@@ -36,7 +36,7 @@ def as_stream(call: Call, value: Value | None, how: str = "literal") -> Stream |
     """A value used as a stream: 0 and None are the null stream, chosen here or where the value came from."""
     run = call.run
     if isinstance(value, Reference):
-        value = run.evaluate(value.target)
+        value = run.at(value)
     if isinstance(value, Stream):
         if value.kind == "null" and value.chosen is None:
             return replace(value, chosen=call.span, how=value.how or "given")
@@ -267,7 +267,7 @@ def _event_type(library: str) -> str:
 def as_event(run: Run, value: Value | None) -> Event | None:
     """A value used as an event; one from out of view orders everything."""
     if isinstance(value, Reference):
-        value = run.evaluate(value.target)
+        value = run.at(value)
     if isinstance(value, Event):
         return value
     if isinstance(value, Opaque | Instance | Handle):
@@ -310,7 +310,7 @@ def _synchronize(call: Call) -> Value:
     if isinstance(field, Selector):
         value = call.given(field)
         if isinstance(value, Reference):
-            value = run.evaluate(value.target)
+            value = run.at(value)
         if value is None:
             target = named_stream(call, field.default or "current")
         elif isinstance(value, Stream):
@@ -368,7 +368,7 @@ def _scope(call: Call) -> Value:
 def _bind_stream(call: Call) -> Value:
     handle = call.value("handle")
     if isinstance(handle, Reference):
-        handle = call.run.evaluate(handle.target)
+        handle = call.run.at(handle)
     stream = stream_argument(call)
     if isinstance(handle, Handle):
         handle.stream = stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -246,7 +247,18 @@ def _bare(call: Call, result: Value | None) -> Iterator[Value]:
         yield Buffer(call.run.storage(old.memory, name, evidence=old.evidence, library=old.library), type=result.type)
 
 
+_LAST_NAME = re.compile(r"\w+$")
+
+
 def _block(call: Call) -> Value:
+    if call.text("what") == "lock":
+        lock, function = call.value("of"), call.run.frame.function
+        owner = f"{function.class_name}::" if function is not None and function.class_name else ""
+        name = _LAST_NAME.search(lock.term.partition("@")[0]) if lock is not None else None
+        call.run.machine.note(
+            ops.Block(call.span, call.library, call.name, what="lock", on=f"{owner}{name[0]}" if name is not None else "")
+        )
+        return call.opaque()
     joined(call.run, call.span, call.name, call.text("what", "join"))
     return call.opaque(*([call.receiver] if call.receiver is not None else []))
 
