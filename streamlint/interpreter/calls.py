@@ -5,7 +5,6 @@ from __future__ import annotations
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
-from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.bodies import call_function, call_method
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
@@ -155,8 +154,6 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
             return found
     if pointers.is_smart(receiver) and callee.name in ("get", "release", "reset"):
         return _smart_method(run, receiver, callee.name, arguments, site)
-    if isinstance(receiver, Opaque) and callee.name == "reset" and arguments.positional and _fills(run, receiver, arguments, site):
-        return Const(None)
     row = callee.row
     if row is not None:
         return apply(run, row, _row_name(row, callee.name), receiver, arguments, site)
@@ -179,15 +176,6 @@ def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, si
     if name == "release":
         receiver.attrs.pop("(pointee)", None)
     return target
-
-
-def _fills(run: Run, receiver: Opaque, arguments: Arguments, site: CallSite) -> bool:
-    """``p.reset(q)`` of a smart pointer that was empty so far."""
-    kind, node = receiver.cpp_type, site.node
-    if kind is None or kind.name not in pointers.SMART or not isinstance(node, p.Call) or not isinstance(node.function, p.Attr):
-        return False
-    assign(run, node.function.value, pointers.make(run, kind, arguments.positional), node)
-    return True
 
 
 def _row_name(row: Row, method: str) -> str:

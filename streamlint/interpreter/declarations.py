@@ -52,6 +52,7 @@ def declare(run: Run, node: p.Declare) -> None:
         run.statics[id(node)] = value
     elif _owns(node.type, value):
         environment.owned.append(value)
+        environment.declared[id(value)] = run.node_span(node)
 
 
 def _owns(kind: Type, value: Value) -> bool:

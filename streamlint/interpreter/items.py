@@ -140,7 +140,12 @@ def _some_lane(run: Run, value: Series, term: str) -> Value | None:
             return None
     number = sum(not key.isdigit() for key in value.made)
     if value.items:
-        return value.items[number % len(value.items)]
+        length = len(value.items)
+        if term.endswith(f" % {length})"):
+            run.ring = max(run.ring, length)  # it goes round: a loop meets the first again
+        elif number >= length and isinstance(sample, Instance):
+            return None  # which of them comes again is not known
+        return value.items[number % length]
     return element_of(run, value, str(number % run.rounds))
 
 

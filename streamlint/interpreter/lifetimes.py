@@ -32,7 +32,8 @@ def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None
     for value in reversed(scope.owned):
         if id(value) in kept or (pointers.is_smart(value) and _held_elsewhere(run, value, scope)):
             continue
-        destroy(run, value, None)
+        # In a callback the declaration is the statement that ends it.
+        destroy(run, value, scope.declared.get(id(value)) if run.context.callback is not None else None)
     scope.owned.clear()
 
 

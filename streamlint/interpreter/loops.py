@@ -15,7 +15,7 @@ from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
-from streamlint.interpreter.spins import note_spin
+from streamlint.interpreter.spins import note_spin, waits_for_a_flag
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
 from streamlint.operations import LoopFrame
@@ -28,6 +28,8 @@ def loop(run: Run, node: p.Loop) -> None:
     before, first = _numbers(run), len(run.machine.operations)
     _run_loop(run, node)
     note_spin(run, node, first)
+    if run.machine.told_by_callback and waits_for_a_flag(run, node, first):
+        run.machine.callbacks_seen()
     # How often it ran is not known: neither is what it counted.
     for name, value in _numbers(run).items():
         if before.get(name, value) != value and not _known_length(run, node):

@@ -63,6 +63,8 @@ class Machine:
         self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
+        # What the host has seen once it knows that a callback ran: one clock for each that was registered.
+        self.told_by_callback: list[dict[str, int]] = []
         self.gil = Gil()
 
     # --- values -----------------------------------------------------------------------------------------------------------------
@@ -363,6 +365,15 @@ class Machine:
     def callback(self, operation: Callback) -> None:
         self.note(operation)
         self.captures.judge_callback(operation)
+        if operation.stream is not None and operation.context.callback is None:
+            self.told_by_callback.append(self.clocks.record(self.know(operation.stream).key))
+
+    def callbacks_seen(self) -> None:
+        """The host has waited for what callbacks set: the work before them has ended."""
+        for clock in self.told_by_callback:
+            self.clocks.synchronize(clock)
+        self.told_by_callback.clear()
+        self._settle()
 
     @contextlib.contextmanager
     def aside(self, handed: Collection[Storage] = ()) -> Iterator[None]:

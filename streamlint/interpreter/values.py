@@ -414,6 +414,7 @@ class Environment:
     addressed: dict[str, Buffer] = field(default_factory=dict)
     # Objects that die with this scope, in order of declaration (C++).
     owned: list[Value] = field(default_factory=list)
+    declared: dict[int, Span] = field(default_factory=dict)  # where each of them was declared, by identity
 
     def find(self, name: str) -> Environment | None:
         scope: Environment | None = self
