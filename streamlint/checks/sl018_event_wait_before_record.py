@@ -129,6 +129,7 @@ class EventWaitBeforeRecord(Check):
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
         if (
             made is None
+            or made.before
             or not _made_for(made.context, wait.context)
             or any(isinstance(o, Record) and o.event is event for o in path.operations)
         ):
@@ -160,7 +161,7 @@ class EventWaitBeforeRecord(Check):
         """Whether the event is new at each visit of the wait: a function in progress makes it, and no loop comes back behind the record."""
         event = record.event
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or not _made_for(made.context, wait.context):
+        if made is None or made.before or not _made_for(made.context, wait.context):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}

@@ -28,7 +28,7 @@ from streamlint.interpreter.values import (
     Value,
 )
 from streamlint.models import TypeRow
-from streamlint.operations import Evidence, Memory
+from streamlint.operations import Create, Evidence, Memory
 from streamlint.program import Type
 
 
@@ -45,11 +45,15 @@ def declare(run: Run, node: p.Declare) -> None:
         environment.names[node.name] = run.statics[id(node)]
         environment.types[node.name] = node.type
         return
+    first = len(run.machine.operations)
     value = declared_value(run, node)
     environment.names[node.name] = value
     environment.types[node.name] = node.type
     if node.static:
         run.statics[id(node)] = value
+        for operation in run.machine.operations[first:]:
+            if isinstance(operation, Create):
+                operation.before = True  # once for all calls
     elif _owns(node.type, value):
         environment.owned.append(value)
         environment.declared[id(value)] = run.node_span(node)
