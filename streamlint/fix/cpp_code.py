@@ -158,9 +158,15 @@ class CppCode(Lines):
         return self.edit(*place, *place, text)
 
     def shares_its_line(self, node: Node) -> bool:
-        """Whether anything else stands on the lines of a node."""
+        """Whether any other code stands on the lines of a node."""
         first, last = self.lines[node.start_point[0]].encode(), self.lines[node.end_point[0]].encode()
-        return bool(first[: node.start_point[1]].strip() or last[node.end_point[1] :].strip())
+        rest = last[node.end_point[1] :].strip()
+        return bool(first[: node.start_point[1]].strip() or (rest and not rest.startswith(b"//")))
+
+    def own_lines(self, node: Node) -> list[str]:
+        """The lines of a node with their comments, without its indentation."""
+        rows = range(node.start_point[0] + 1, node.end_point[0] + 2)
+        return [self.lines[row - 1].removeprefix(self.indent(rows[0])) for row in rows]
 
     def line_deleted(self, node: Node) -> Edit:
         """The lines of a node gone."""

@@ -164,6 +164,29 @@ class PythonCode(Lines):
             raise NotThere
         return self.source(target)
 
+    def stream_entered(self, node: cst.CSTNode) -> tuple[str, cst.CSTNode] | None:
+        """What names the stream of the innermost ``with`` around a node that enters one: ``with torch.cuda.stream(x)``, or ``with x`` where
+        no other ``with`` is around that could be something else."""
+        around: list[cst.With] = []
+        for up in self.above(node):
+            if isinstance(up, cst.FunctionDef):
+                break
+            around += [up] if isinstance(up, cst.With) else []
+        for block in around:
+            for item in reversed(block.items):
+                entered = item.item
+                if (
+                    isinstance(entered, cst.Call)
+                    and len(entered.args) == 1
+                    and self.source(entered.func).endswith(("stream", "StreamContext"))
+                ):
+                    entered = entered.args[0].value
+                elif len(around) > 1 or len(block.items) > 1:
+                    continue
+                if isinstance(entered, cst.Name | cst.Attribute):
+                    return self.source(entered), block
+        return None
+
     def sees(self, name: str, made: cst.CSTNode, user: cst.CSTNode) -> bool:
         """Whether a name that one node binds is bound at another: the same function before it, ``self`` in the same class, the module."""
         home, here = self.function_of(made), self.function_of(user)

@@ -65,8 +65,8 @@ def _hoisted(alloc: Node, free: Node, code: CppCode) -> Iterator[Fix]:
     if any(code.shares_its_line(node) for node in (*moved, last, loop)):
         return
     edits = [code.line_deleted(node) for node in (*moved, last)]
-    edits.append(code.before(loop, *(code.source(node) for node in moved)))
-    edits.append(code.lines_after(loop.end_point[0] + 1, code.source(last), like=loop.start_point[0] + 1))
+    edits.append(code.before(loop, *(line for node in moved for line in code.own_lines(node))))
+    edits.append(code.lines_after(loop.end_point[0] + 1, *code.own_lines(last), like=loop.start_point[0] + 1))
     yield fix("allocate once, before the loop, and free after it", UNSAFE, *edits)
 
 

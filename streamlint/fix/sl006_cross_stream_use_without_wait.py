@@ -11,7 +11,7 @@ from streamlint.fix.code import SAFE, Code, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import call_with_stream, stream_of
 from streamlint.fix.python_code import PythonCode
-from streamlint.fix.streams import streams_of
+from streamlint.fix.streams import entered_at, streams_of
 
 
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
@@ -22,6 +22,9 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     api = str(finding.facts.get("api"))
     use = code.statement_at(finding.span)
     that, this = streams_of(finding, code, use, "that stream: "), streams_of(finding, code, use, "this stream: ")
+    for step in finding.trail[:1]:
+        that = that or entered_at(step.span, code, use)
+    this = this or entered_at(finding.span, code, use)
     for place in _places(use, code):
         for first in that or [""]:
             for second in this or [""]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from streamlint.findings import Finding
+from streamlint.findings import Finding, Span
 from streamlint.fix.code import NotThere
 from streamlint.fix.python_code import PythonCode
 
@@ -23,3 +23,17 @@ def streams_of(finding: Finding, code: PythonCode, user: cst.CSTNode, lead: str)
         if code.sees(name, made, user):
             names.append(name)
     return names
+
+
+def entered_at(span: Span, code: PythonCode, user: cst.CSTNode) -> list[str]:
+    """The stream of the ``with`` around a place, if the user of the name knows it by the same one."""
+    try:
+        statement = code.statement_at(span)
+    except NotThere:
+        return []
+    entered = code.stream_entered(statement)
+    if entered is None:
+        return []
+    name, block = entered
+    same = code.function_of(block) is code.function_of(user)
+    return [name] if same or (name.startswith("self.") and code.class_of(block) is code.class_of(user)) else []

@@ -217,6 +217,14 @@ FIXED = {
         ["+ b.wait_event(a.record())"],
         "safe",
     ),
+    "a stream that was handed in is known by the `with` around the work": (
+        "SL006",
+        "python",
+        HEAD + "def run(value, lane):\n    with torch.cuda.stream(lane):\n"
+        '        x = torch.full((9,), value, device="cuda")\n    return x.sum()\n',
+        ["+ torch.cuda.current_stream().wait_stream(lane)"],
+        "safe",
+    ),
     "a stream of C++ waits for an event": (
         "SL006",
         "cuda",
