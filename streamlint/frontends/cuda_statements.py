@@ -285,8 +285,13 @@ class StatementReader(ExpressionReader):
         bodies: list[Body] = []
         for child in body.named_children if body else []:
             if child.type != "case_statement":
-                if bodies:
-                    bodies[-1] += self.statement(child)
+                statements = self.statement(child)
+                if not bodies and statements and child.type != "declaration":
+                    # A macro that brings its own label: each statement is an arm.
+                    labels.append([Unknown(at=self.at(child))])
+                    bodies.append([*statements, Break(at=self.at(child))])
+                elif bodies:
+                    bodies[-1] += statements
                 continue
             value = self.field(child, "value")
             labels.append([self.expression(value)] if value else None)

@@ -819,3 +819,23 @@ def test_hard_file() -> None:
         "}",
     ]
     assert "scale" in names(HARD)
+
+
+def test_statements_before_the_first_label_are_arms() -> None:
+    """Macros out of view that bring their own ``case``."""
+    source = """
+        void f(int t) {
+            switch (t) {
+                CASE_OF(1, float, [&] { a(); })
+                CASE_OF(2, int, [&] { b(); })
+                default: c();
+            }
+        }
+    """
+    found = [
+        node.function.id
+        for each in _functions(lower("a.cu", source))
+        for node in walk(each)
+        if isinstance(node, Call) and isinstance(node.function, Name)
+    ]
+    assert sorted(found) == ["a", "b", "c"]
