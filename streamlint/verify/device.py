@@ -169,6 +169,8 @@ class Device:
 
     def _build_extension(self, path: str) -> str | None:
         """Import a snippet that compiles itself, so that its build is cached; what went wrong, or ``None``."""
+        if self._ending:
+            return "ended"
         child = self._child({"do": "build", "path": path}, "torch")
         self._watch(child)
         done = False
@@ -190,6 +192,8 @@ class Device:
     def _compile(self, source: Path) -> tuple[str, str | None]:
         """Compile one ``.cu`` with nvcc to a shared library, cached by content; returns its path, and what went wrong, if anything."""
         library, command = compilation(source, self.arch)
+        if self._ending:
+            return "", "ended"
         if library.exists():
             return str(library), None
         library.parent.mkdir(parents=True, exist_ok=True)
