@@ -206,13 +206,14 @@ def _programs(case: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
         texts = {variant: known.source(variant).splitlines() for variant in VARIANTS}
     except (KeyError, OSError):  # evidence of a release that had other templates
         return {}
-    matcher = difflib.SequenceMatcher(a=texts["misuse"], b=texts["remedy"], autojunk=False)
+    plain = {variant: [_MARKER.sub("", line) for line in lines] for variant, lines in texts.items()}
+    matcher = difflib.SequenceMatcher(a=plain["misuse"], b=plain["remedy"], autojunk=False)
     same = {"misuse": set[int](), "remedy": set[int]()}
     for block in matcher.get_matching_blocks():
         same["misuse"].update(range(block.a, block.a + block.size))
         same["remedy"].update(range(block.b, block.b + block.size))
     return {
-        variant: [(_kind(line, number in same[variant]), _MARKER.sub("", line)) for number, line in enumerate(lines)]
+        variant: [(_kind(line, number in same[variant]), plain[variant][number]) for number, line in enumerate(lines)]
         for variant, lines in texts.items()
     }
 

@@ -131,6 +131,12 @@ def test_both_programs_with_what_differs() -> None:
     assert 'class="changed"' in text
 
 
+def test_the_marker_of_the_misuse_is_no_difference() -> None:
+    programs = page._programs({"rule": "SL001", "case": "pageable_download", "api": "torch"})
+    assert [line.strip() for kind, line in programs["remedy"] if kind] == ["host = torch.empty(count, pin_memory=True)"]
+    assert [line.strip() for kind, line in programs["misuse"] if kind == "found"] == ["host.copy_(scores, non_blocking=True)"]
+
+
 def test_evidence_without_a_timeline_or_of_another_release() -> None:
     _read(page.render({}, [_case(rule="SL777", case="gone", misuse={}, remedy={}, verdict="REFUTED")]))
 
