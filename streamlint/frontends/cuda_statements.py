@@ -283,16 +283,18 @@ class StatementReader(ExpressionReader):
         body = self.field(node, "body")
         labels: list[list[Expression] | None] = []
         bodies: list[Body] = []
+        labelled = False
         for child in body.named_children if body else []:
             if child.type != "case_statement":
                 statements = self.statement(child)
-                if not bodies and statements and child.type != "declaration":
+                if not labelled and statements and child.type != "declaration":
                     # A macro that brings its own label: each statement is an arm.
                     labels.append([Unknown(at=self.at(child))])
                     bodies.append([*statements, Break(at=self.at(child))])
                 elif bodies:
                     bodies[-1] += statements
                 continue
+            labelled = True
             value = self.field(child, "value")
             labels.append([self.expression(value)] if value else None)
             bodies.append(self.sequence([inner for inner in child.named_children if inner != value]))
