@@ -28,7 +28,9 @@ class Stack:
         inner = self.frames[0]
         own = next((frame for frame in self.frames if PurePath(frame[0]).parent.name == "snippets"), None)
         file, line, function = own or inner
-        at = f"{PurePath(file).name}:{line} in {function}"
+        if own is None and PurePath(file).parent.name == "templates":  # Python's last word before it calls what nvcc made
+            return "inside of the compiled program"
+        at = f"at {PurePath(file).name}:{line} in {function}"
         return at if own is None or own is inner else f"{at} (in {inner[2]} of {PurePath(inner[0]).name})"
 
 
@@ -68,4 +70,4 @@ def _number(thread: str) -> int:
 
 
 def _at(place: str) -> str:
-    return f", at {place}" if place else ""
+    return f", {place}" if place else ""

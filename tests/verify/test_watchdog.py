@@ -14,6 +14,7 @@ from streamlint.verify import runner, templates
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, deadlock
 from streamlint.verify.runner import Job, run_jobs
+from streamlint.verify.stacks import Stack
 from streamlint.verify.watchdog import Child
 
 SAY = "import json, os, sys, time\ndef say(**m): print(json.dumps(m), flush=True)\n"
@@ -235,3 +236,20 @@ def test_nothing_is_left_in_shared_memory() -> None:
     assert made
     child.kill()
     assert not made & set(os.listdir("/dev/shm"))
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"),
+    [
+        ((), ""),
+        ((("/x/templates/snippets/sl004_a.py", "18", "flush"),), "at sl004_a.py:18 in flush"),
+        (
+            (("/x/threading.py", "320", "wait"), ("/x/templates/snippets/sl004_a.py", "18", "flush")),
+            "at sl004_a.py:18 in flush (in wait of threading.py)",
+        ),
+        ((("/x/templates/sl010_b.py", "50", "<lambda>"), ("/x/experiments.py", "1", "deadlock")), "inside of the compiled program"),
+        ((("/x/queue.py", "1", "get"),), "at queue.py:1 in get"),
+    ],
+)
+def test_where_a_stack_stands(frames: tuple[tuple[str, str, str], ...], place: str) -> None:
+    assert Stack("0x1", frames).place() == place
