@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
 
-from streamlint import __version__
+from streamlint import TYPE_CHECKING, __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
