@@ -356,6 +356,7 @@ class Opaque(Operation):
     works: Evidence = Evidence.NONE  # a module, called: why it works on a device, on ``stream``
     stream: Stream | None = None  # where it works, as far as that is shown
     channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
+    may_wait: bool = False  # its name says that it may wait for the device
 
 
 @dataclass(eq=False, slots=True)

@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Launch, Operation, Synchronize, Wait
+from streamlint.operations import Conflict, Copy, Direction, Launch, Opaque, Operation, Synchronize, Wait
 
 _PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
@@ -205,10 +205,16 @@ class ImplicitDefaultStream(Check):
 
     def _behind_device_wait(self, operation: Launch | Copy, path: Trace) -> bool:
         """The host has just waited for the whole device: nothing is there to be held up or to race with."""
-        before = [
-            o for o in path.before(operation) if isinstance(o, Synchronize) or (isinstance(o, Launch | Copy) and o.stream is not None)
-        ]
-        return bool(before) and isinstance(before[-1], Synchronize) and before[-1].of is None and not operation.beside
+        if operation.beside:
+            return False
+        for earlier in reversed(list(path.before(operation))):
+            if isinstance(earlier, Synchronize):
+                return earlier.of is None
+            if isinstance(earlier, Opaque) and earlier.may_wait:
+                return True
+            if isinstance(earlier, Launch | Copy) and earlier.stream is not None:
+                return False
+        return False
 
     def _has_stream_at_hand(self, operation: Launch | Copy, facts: FileFacts) -> bool:
         for function in operation.context.functions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
@@ -43,6 +45,9 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     for value in arguments.positional:
         written_through(run, value, site)
     if run.file.is_cuda:
+        if _SAYS_SYNC.search(name):
+            operation.may_wait = True
+            run.machine.forget_everything()
         return run.opaque(f"result{run.visit_key(site.node)}", *values)
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
@@ -65,6 +70,10 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
+
+
+# C++: a project's function out of view that says so may wait for the whole device.
+_SAYS_SYNC = re.compile(r"(?<![Aa])[Ss]ync|(?<!A)SYNC")
 
 
 def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: Arguments) -> None:
