@@ -10,6 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import call_function
 from streamlint.interpreter.classes import find_method, library_bases, lineage
 from streamlint.interpreter.declarations import make_declared
+from streamlint.interpreter.filled import filled_elsewhere
 from streamlint.interpreter.foreign import typed_value
 from streamlint.interpreter.index import File, assigned_attributes
 from streamlint.interpreter.roots import parameters
@@ -54,7 +55,9 @@ def _pointed_to(run: Run, value: Instance, name: str, held: Opaque) -> Value:
     if kind is None or kind.pointers != 1 or not untouched or len(run.frames) > 4:
         return held
     made = typed_value(run, kind, term)
-    if isinstance(made, Instance):
+    if not isinstance(made, Instance):
+        made = filled_elsewhere(run, value, name)
+    if made is not None:
         value.attrs[name] = made
         return made
     return held
