@@ -67,7 +67,7 @@ def rows(reverse: Mapping[Key, Case], runs: Sequence[Mapping[Key, Case]]) -> Ite
     for key in sorted(runs[-1]):
         found = [run[key] for run in runs if key in run]
         verdicts = collections.Counter(case["verdict"] for case in found)
-        decided = [case for case in found if "failure" not in {**case["misuse"], **case["remedy"]}]
+        decided = [case for case in found if case["misuse"] and case["remedy"] and "failure" not in {**case["misuse"], **case["remedy"]}]
         cells = (
             *key[:2],
             key[2],
