@@ -31,7 +31,7 @@ else:
 
 FIXES = Path(__file__).with_name("fixes.toml")
 DEPTHS = ("function", "file", "project", "no")
-DECIDABLE = DEPTHS[:3]
+NEARBY, DECIDABLE = DEPTHS[:2], DEPTHS[:3]
 NEAR = 5
 """Lines between a finding, or a step of its trail, and the bug that it tells of."""
 STILL = 1
@@ -320,15 +320,15 @@ def rate(hits: int, of: int) -> str:
 
 
 def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Per rule: rows, found of the decidable ones, found of all, silent after the repair, noise after it."""
-    yield f"{'rule':6} {'fixes':>5}  {'found, decidable':24} {'found, all':24} {'silent after':24} noise"
+    """Per rule: rows, found where function or file decide, found where the project may, silent after the repair, noise after it."""
+    yield f"{'rule':6} {'fixes':>5}  {'found: function, file':24} {'found: project too':24} {'silent after':24} noise"
     rules = sorted({outcome.fix.rule for outcome in outcomes})
     for rule in [*rules, "all"]:
         rows = [outcome for outcome in outcomes if rule in (outcome.fix.rule, "all")]
-        decidable = [outcome for outcome in rows if outcome.fix.decidable in DECIDABLE]
+        nearby, decidable = ([outcome for outcome in rows if outcome.fix.decidable in depths] for depths in (NEARBY, DECIDABLE))
         cells = (
+            rate(sum(outcome.found for outcome in nearby), len(nearby)),
             rate(sum(outcome.found for outcome in decidable), len(decidable)),
-            rate(sum(outcome.found for outcome in rows), len(rows)),
             rate(sum(outcome.silent for outcome in rows), len(rows)),
         )
         noisy = sum(not outcome.silent for outcome in rows)
