@@ -25,7 +25,7 @@ TOOL_FOLDERS = frozenset(
 # Folders that are left out by default, and read with `--no-default-excludes`.
 DEFAULT_FOLDERS = frozenset(
     "test tests benchmark benchmarks example examples third_party third-party thirdparty 3rdparty"
-    " cutlass cub eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
+    " cutlass cub cccl _cccl eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
 )
 
 
