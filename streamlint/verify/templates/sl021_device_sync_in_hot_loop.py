@@ -24,6 +24,7 @@ _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
+    torch.cuda.empty_cache()  # blocks that cases before this one left would be used again, and not be given back
     busy = lab.stream(blocking=False)
     width, rows = parameters["width"], parameters["rows"]
     model = lab.keep(torch.nn.Linear(width, width).cuda())
