@@ -7,7 +7,7 @@ check may ask of it. Checks read operations, never source.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint.cuda_model.memory import Direction as Direction
@@ -85,6 +85,9 @@ class Context:
     crossing: Span | None = None  # the call in Python that entered the C++ in progress
 
 
+_NOWHERE = Context()
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a stream capture does not take an operation, and CUDA's status for it (``interpreter/captures.py``).
@@ -119,7 +122,7 @@ class Operation:
     span: Span
     api: str = ""
     name: str = ""  # the API's name as modelled, e.g. torch.Tensor.to
-    context: Context = field(default_factory=Context)
+    context: Context = _NOWHERE  # until a path notes it
     index: int = -1
     trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to tell them
     guesses: tuple[str, ...] = ()  # atoms that were decided without evidence before it, in order

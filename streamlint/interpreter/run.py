@@ -182,6 +182,7 @@ class Run:
         self.latest = ""  # the atom that was asked for last
         self.link = ""  # the last atom of the conditions before this one in a chain of `else if` or `case`
         self.frames: list[Frame] = []
+        self.file: File  # of the innermost frame
         self.stack: list[int] = []  # functions in progress, by identity
         self.context = Context()
         self.current: dict[str, Stream] = {}
@@ -233,12 +234,8 @@ class Run:
     def frame(self) -> Frame:
         return self.frames[-1]
 
-    @property
-    def file(self) -> File:
-        return self.frames[-1].file
-
     def span(self, at: Position) -> Span:
-        spans = self.frames[-1].file.spans
+        spans = self.file.spans
         found = spans.get(at)
         if found is None:
             found = spans[at] = Span(self.file.path, *at)
@@ -291,6 +288,7 @@ class Run:
         functions = (*self.context.functions, frame.qualname)
         frame.call = call
         self.frames.append(frame)
+        self.file = frame.file
         self.stack.append(id(frame.function))
         self.ran.add(id(frame.function))
         try:
@@ -299,6 +297,8 @@ class Run:
         finally:
             self.frames.pop()
             self.stack.pop()
+            if self.frames:
+                self.file = self.frames[-1].file
 
     @contextlib.contextmanager
     def consuming(self, caller: Frame) -> Iterator[None]:
@@ -306,10 +306,12 @@ class Run:
         frames, depth = self.frames, len(self.asleep)
         kept = frames.index(caller) + 1
         self.frames, self.asleep = frames[:kept], [*self.asleep, *frames[kept:]]
+        self.file = self.frames[-1].file
         try:
             yield
         finally:
             self.frames = frames
+            self.file = self.frames[-1].file
             del self.asleep[depth:]
 
     @contextlib.contextmanager
@@ -318,11 +320,12 @@ class Run:
         frame = self.frame
         held = frame.environment, frame.this, frame.file
         frame.environment, frame.this = reference.environment, reference.this
-        frame.file = reference.file or frame.file
+        self.file = frame.file = reference.file or frame.file
         try:
             yield
         finally:
             frame.environment, frame.this, frame.file = held
+            self.file = self.frames[-1].file
 
     def at(self, reference: Reference) -> Value:
         """What stands at an address."""

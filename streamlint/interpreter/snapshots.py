@@ -28,7 +28,7 @@ FEWEST_STEPS = 150  # a constructor that is over sooner is run again
 _MOST_KEPT = 16  # of a class: its constructor on different ways
 _DEEP = 20_000  # objects that hold one another
 # Of the run that is going on, not of what it has done.
-_OWN = frozenset({"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "stack", "context"})
+_OWN = frozenset({"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context"})
 
 
 @dataclass(slots=True)

@@ -130,8 +130,10 @@ def _calls(root: Root, holders: list[Root], file: File) -> bool:
 def _tell_cuts(answer: Answer, visits: list[Visit]) -> None:
     for visit in visits:
         explorer = visit.explorer
-        if any(run.steps > MAX_STEPS for run in explorer.runs.values()) or explorer.steps >= MOST_STEPS:
-            answer.add("cut", f"`{visit.root.qualname}` was cut: its budget of {MOST_STEPS:,} steps is spent")
+        if any(run.steps > MAX_STEPS for run in explorer.runs.values()):
+            answer.add("cut", f"`{visit.root.qualname}` was cut: its budget of {MAX_STEPS:,} steps is spent")
+        elif explorer.coverage.over_budget and explorer.steps >= MOST_STEPS:
+            answer.add("cut", f"`{visit.root.qualname}` has spent its {MOST_STEPS:,} steps: some branches were not tried")
         elif explorer.coverage.over_budget and len(visit.runs) >= MOST_RUNS:
             answer.add("cut", f"`{visit.root.qualname}` has more than the {MOST_RUNS} paths that are run: some branches were not tried")
 

@@ -230,7 +230,15 @@ def test_a_budget_that_is_spent(capsys):
     turns = "        for b in range(4):\n            for c in range(4):\n                for d in range(4):\n"
     body = "".join(f"                    x = (x * {number} + a) * b - c + d\n" for number in range(60))
     text = TORCH + "def load(x):\n    for a in range(4):\n" + turns + body + "    return x.cuda(non_blocking=True)\n"
-    assert "`load` was cut: its budget of 40,000 steps is spent" in said(capsys, text, "return x")
+    assert "`load` was cut: its budget of 24,000 steps is spent" in said(capsys, text, "return x")
+
+
+def test_branches_that_the_budget_leaves_out(capsys):
+    turns = "    for a in range(4):\n        for b in range(4):\n            for c in range(4):\n"
+    body = "".join(f"                x = (x * {number} + a) * b - c\n" for number in range(14))
+    wait = "        torch.cuda.synchronize()\n"
+    text = TORCH + "def load(x, p, q):\n" + turns + body + f"    if p:\n{wait}    if q:\n{wait}    return x.cuda(non_blocking=True)\n"
+    assert "`load` has spent its 12,000 steps: some branches were not tried" in said(capsys, text, "return x")
 
 
 def test_one_finding_stands_for_several_reads(capsys):
