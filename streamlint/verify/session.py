@@ -16,6 +16,7 @@ from streamlint.verify.criteria import Judgement, Verdict
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Job, Result, Speaker
 
+_MORE_RUNS = 2  # of a case that figures did not decide
 Results = dict[tuple[object, ...], Result]
 
 
@@ -71,9 +72,22 @@ def run_cases(machine: Machine, cases: Sequence[Case], timeout: float, progress:
         if whole:
             started = time.perf_counter()
             found = runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+            found = [_decided(machine, result, libraries, timeout, progress, swap) for result in found]
             results |= {result.case.identity: result for result in found}
             progress.say(f"  {report.counts(found)} in {time.perf_counter() - started:.1f} s, the child's start included")
     return results
+
+
+def _decided(machine: Machine, result: Result, libraries: Mapping[str, str], timeout: float, progress: Progress, swap: bool) -> Result:
+    """The result, or that of another run where the figures were too noisy to decide. A hang or a crash is not run again."""
+    for _ in range(_MORE_RUNS):
+        if result.judgement.verdict is not Verdict.INCONCLUSIVE or "failure" in {**result.misuse, **result.remedy}:
+            break
+        progress.say(
+            f"  {result.case.rule} {result.case.name} [{result.case.api}] decides nothing and is run again: {result.judgement.reason}"
+        )
+        (result,) = runner.run_batch([case], machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+    return result
 
 
 def _without_run(case: Case, verdict: Verdict, reason: str) -> Result:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_machine import NOT_SHOWN, SHOWN, FakeMachine, NoGpu
+from fake_machine import NOT_SHOWN, SHOWN, FakeMachine, NoGpu, as_predicted
 
 from streamlint.verify import command, templates
 from streamlint.verify.criteria import Experiment
@@ -168,3 +168,27 @@ def test_verify_needs_no_front_end_and_no_cuda_library_to_start() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_noise_left_open_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    noisy = {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [10.0, 30.0, 60.0]}
+    ran: dict[tuple[object, ...], int] = {}
+
+    def settles(job: Job) -> dict[str, Any]:
+        ran[job.case.identity, job.variant] = ran.get((job.case.identity, job.variant), 0) + 1
+        waits = job.case.experiment is Experiment.HOST_WAITS
+        return noisy if waits and ran[job.case.identity, job.variant] == 1 else as_predicted(job)
+
+    code, report = _json(capsys, "--rule", "SL003", machine=FakeMachine(settles))
+    assert code == 0
+    assert set(_verdicts(report).values()) == {"CONFIRMED"}
+    assert max(ran.values()) == 2
+
+
+def test_what_stays_noisy_is_inconclusive(capsys: pytest.CaptureFixture[str]) -> None:
+    noisy = {"gate_ms": [20.0, 60.0, 120.0], "host_ms": [10.0, 30.0, 60.0]}
+    runs: list[Job] = []
+    machine = FakeMachine(lambda job: (runs.append(job), noisy)[1] if job.case.experiment is Experiment.HOST_WAITS else as_predicted(job))
+    _, report = _json(capsys, "--rule", "SL020", machine=machine)
+    assert set(_verdicts(report).values()) == {"INCONCLUSIVE"}
+    assert len(runs) == 2 * 3 * len(report["cases"])
