@@ -16,7 +16,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import Code, NotThere, code_of
+from streamlint.fix.code import Code, NotThere, code_of, only
 
 Fixer = Callable[[Finding, Code], Iterator[Fix]]
 
@@ -34,7 +34,15 @@ def proposals(finding: Finding, text: str, language: str) -> Iterator[Fix]:
     if fixer is None or language == "cython":
         return
     try:
-        code = code_of(finding.span.file, text, language)
-        yield from fixer(finding, code)
+        yield from fixer(finding, _code(finding, text, language))
     except NotThere:
         return
+
+
+def _code(finding: Finding, text: str, language: str) -> Code:
+    """The source around a finding: of C++ that a Python string holds, that string alone, with its places."""
+    file = finding.span.file
+    code = code_of(file, text, language)
+    if language == "python" and (string := code.string_around(finding.span)):
+        return code_of(file, only(text, *string), "cuda")
+    return code

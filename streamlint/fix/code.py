@@ -28,6 +28,17 @@ def code_of(file: str, text: str, language: str) -> Code:
     return _cpp(file, text) if language == "cuda" else _python(file, text)
 
 
+def only(text: str, start: tuple[int, int], end: tuple[int, int]) -> str:
+    """A text with blanks for all but one part, so that places stay; rows and columns count from 1, the end is exclusive."""
+    lines = split_lines(text)
+    for row, line in enumerate(lines, 1):
+        first = start[1] - 1 if row == start[0] else 0
+        last = end[1] - 1 if row == end[0] else len(line)
+        inside = start[0] <= row <= end[0]
+        lines[row - 1] = " " * first + line[first:last] + " " * (len(line) - last) if inside else " " * len(line)
+    return ("\r\n" if "\r\n" in text else "\n").join(lines)
+
+
 @functools.lru_cache(maxsize=8)
 def _python(file: str, text: str) -> PythonCode:
     from streamlint.fix.python_code import PythonCode
@@ -44,6 +55,10 @@ def _cpp(file: str, text: str) -> CppCode:
 
 class Lines:
     """The lines of a text, and edits of whole lines."""
+
+    def string_around(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Where the content of the string of several lines around a place begins and ends, if there is one."""
+        return None
 
     def __init__(self, file: str, text: str) -> None:
         self.file, self.text = file, text

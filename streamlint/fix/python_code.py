@@ -67,13 +67,18 @@ class PythonCode(Lines):
         node: cst.CSTNode = max(found, key=lambda node: (self.range(node).start.line, -self.range(node).end.line))
         while isinstance(node, cst.If) and isinstance(self.parent(node), cst.If):  # an `elif`
             node = self._parents[node]
-        if isinstance(node, cst.While) or self._in_string(span):
+        if isinstance(node, cst.While) or self.string_around(span):
             raise NotThere
         return node
 
-    def _in_string(self, span: Span) -> bool:
-        strings = (node for node in self._ranges if isinstance(node, cst.SimpleString))
-        return any(self._covers(node, span) and self.range(node).start.line < self.range(node).end.line for node in strings)
+    def string_around(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Where the content of the string of several lines around a place begins and ends, if there is one."""
+        for node in self._ranges:
+            where = self.range(node)
+            if isinstance(node, cst.SimpleString) and where.start.line < where.end.line and self._covers(node, span):
+                lead = len(node.prefix) + len(node.quote)
+                return (where.start.line, where.start.column + lead + 1), (where.end.line, where.end.column - len(node.quote) + 1)
+        return None
 
     def _covers(self, node: cst.CSTNode, span: Span) -> bool:
         where = self.range(node)
