@@ -23,9 +23,13 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
     from watchfiles import watch as changes
 
     folders = [path if path.is_dir() else path.parent for path in map(Path, paths)]
-    _once(run)
-    for _ in changes(*dict.fromkeys(folders), watch_filter=lambda _, path: matters(path), raise_interrupt=True):
-        _once(run)
+    started = False
+    # The first report comes while nothing has changed yet: from then on no change is missed, also during the first run.
+    reports = changes(*dict.fromkeys(folders), watch_filter=lambda _, path: matters(path), yield_on_timeout=True, rust_timeout=100)
+    for found in reports:
+        if found or not started:
+            _once(run)
+            started = True
     return 0
 
 
