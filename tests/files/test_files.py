@@ -46,7 +46,8 @@ def test_each_file_once_and_in_order(tree):
 
 
 @pytest.mark.parametrize(
-    "folder", ["tests", "benchmarks", "examples", "third_party", "cutlass", "cub", "include/_cccl", "eigen", "composable_kernel", "csrc/Tests"]
+    "folder",
+    ["tests", "benchmarks", "examples", "third_party", "cutlass", "cub", "include/_cccl", "eigen", "composable_kernel", "csrc/Tests"],
 )
 def test_folders_left_out_by_default_when_met_on_the_way(tree, folder):
     tree(f"{folder}/a.py", "b.py")
