@@ -86,7 +86,7 @@ def _decided(machine: Machine, result: Result, libraries: Mapping[str, str], tim
         progress.say(
             f"  {result.case.rule} {result.case.name} [{result.case.api}] decides nothing and is run again: {result.judgement.reason}"
         )
-        (result,) = runner.run_batch([case], machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+        (result,) = runner.run_batch([result.case], machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
     return result
 
 
