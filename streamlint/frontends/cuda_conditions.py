@@ -16,6 +16,7 @@ _NOT_DEFINED = re.compile(
 )
 _DEFINED = re.compile(
     r"NDEBUG|__CUDACC__|__NVCC__|__cplusplus|USE_CUDA|WITH_CUDA|__linux__|__GNUC__|PADDLE_WITH_CUDA|GGML_USE_CUDA|__x86_64__|LIGHTGBM_USE_CUDA"
+    r"|(?:\w+_)?(?:HAVE|USE|WITH|ENABLE|HAS)_(?:CUDA|GPU)"
 )
 _NUMBERS = {
     "CUDA_VERSION": 12090,
@@ -141,6 +142,8 @@ class _Reader:
         body = self.macros.get(name, "").strip(" ()")
         if body.isdigit():
             return int(body)
+        if name not in self.macros and _DEFINED.fullmatch(name):
+            return 1
         return 0 if defined(name, self.macros) is False else None
 
     def wrapped(self) -> str:

@@ -111,3 +111,10 @@ def test_a_branch_that_stops_the_compiler_is_not_taken() -> None:
 def test_the_version_of_cuda_is_known() -> None:
     own = "#if !defined(CUDA_VERSION) || CUDA_VERSION < 11000\nvoid f() { a(); }\n#else\nvoid f() { b(); }\n#endif\n"
     assert nodes({"src/use.cu": own}) == ["b"]
+
+
+@pytest.mark.parametrize("condition", ["#if HAVE_GPU", "#ifdef WITH_CUDA", "#if defined(MINE_USE_CUDA)", "#if HAVE_CUDA && !NO_GPU"])
+def test_a_build_for_gpus_has_what_says_so(condition: str) -> None:
+    """Of ``#if HAVE_GPU … #else`` one branch is compiled, the same wherever it is asked."""
+    own = f"void f() {{\n{condition}\na();\n#else\nb();\n#endif\n}}\n"
+    assert nodes({"src/use.cu": own}) == ["a"]
