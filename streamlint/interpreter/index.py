@@ -202,6 +202,9 @@ class File:
         if self.is_cuda:
             last = name.rpartition("::")[2]
             found = self.classes.get(last)
+            library = name.lstrip(":").partition("::")[0]
+            if found is not None and library in _LIBRARIES and f"{library}::" not in found.qualname:
+                return None  # a project's own class of the same name
             if found is not None and (found.qualname == name or found.qualname.endswith(f"::{name}") or name.endswith(f"::{found.name}")):
                 return found
         return None
@@ -258,6 +261,7 @@ def accepts(function: Function, arity: int) -> bool:
     return required <= arity and (arity <= len(plain) or any(p.kind == "star" for p in function.params))
 
 
+_LIBRARIES = frozenset(("torch", "at", "c10", "std", "thrust", "cub"))
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 
 
