@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from streamlint.config import FORMATS
+
 COPY = 'host.to("cuda", non_blocking=True)'
 STALL = f"import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return {COPY}\n"
 CPP = (
@@ -28,38 +30,47 @@ def commented(name, comment):
 # Suppressions -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize(
-    ("comment", "code"),
-    [
-        ("streamlint: ignore[SL001] small", 0),
-        ("streamlint: ignore[unpinned-non-blocking]", 0),
-        ("noqa: SL001", 0),
-        ("streamlint: ignore[SL005]", 1),
-        ("streamlint: ignore", 1),
-        ("streamlint: ignore[SL001] small until=2001-01-01", 1),
-        ("streamlint: ignore[SL001] small until=2999-01-01", 0),
-    ],
-)
-def test_comments(run, tmp_path, name, comment, code):
-    (tmp_path / name).write_text(commented(name, comment))
-    assert run("check", "--select", "SL001").returncode == code
+COMMENTS = {
+    "streamlint: ignore[SL001] small": 0,
+    "streamlint: ignore[unpinned-non-blocking]": 0,
+    "noqa: SL001": 0,
+    "streamlint: ignore[SL005]": 1,
+    "streamlint: ignore": 1,
+    "streamlint: ignore[SL001] small until=2001-01-01": 1,
+    "streamlint: ignore[SL001] small until=2999-01-01": 0,
+}
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_reasons_may_be_required(run, tmp_path, name):
+def test_comments(run, tmp_path):
+    """In Python, C++ and Cython, all in one run."""
+    expected = {}
+    for number, (comment, findings) in enumerate(COMMENTS.items()):
+        (tmp_path / str(number)).mkdir()
+        for name in SOURCES:
+            # A remark of its own for each: files that are the same are told as one.
+            text = commented(name, comment) + f"{SOURCES[name][2]} {number}\n"
+            (tmp_path / str(number) / name).write_text(text)
+            expected[f"{number}/{name}"] = findings
+    rows = json.loads(run("check", "--select", "SL001", "--output-format", "json").stdout)
+    found = [row["filename"] for row in rows if row["code"] == "SL001"]
+    assert {file: found.count(file) for file in expected} == expected
+
+
+def test_reasons_may_be_required(run, tmp_path):
     (tmp_path / "streamlint.toml").write_text("require-reasons = true\nselect = ['SL001']\n")
-    (tmp_path / name).write_text(commented(name, "streamlint: ignore[SL001]"))
-    done = run("check")
-    assert done.returncode == 1
-    assert "its suppression gives no reason" in " ".join(done.stdout.split())
+    for name in SOURCES:
+        (tmp_path / name).write_text(commented(name, "streamlint: ignore[SL001]"))
+    rows = json.loads(run("check", "--output-format", "json").stdout)
+    assert {row["filename"]: "its suppression gives no reason" in row["help"] for row in rows} == dict.fromkeys(SOURCES, True)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_unused_comments(run, tmp_path, name):
-    (tmp_path / name).write_text(commented(name, "streamlint: ignore[SL001, SL005] small"))
+def test_unused_comments(run, tmp_path):
+    for name in SOURCES:
+        (tmp_path / name).write_text(commented(name, "streamlint: ignore[SL001, SL005] small"))
     rows = json.loads(run("check", "--select", "SL001,SL005,unused-suppression", "--output-format", "json").stdout)
-    assert [(row["code"], row["message"]) for row in rows] == [("SL900", "suppression of SL005 hides nothing")]
+    assert {(row["filename"], row["code"], row["message"]) for row in rows} == {
+        (name, "SL900", "suppression of SL005 hides nothing") for name in SOURCES
+    }
 
 
 # Configuration ----------------------------------------------------------------------------------------------------------------
@@ -124,7 +135,7 @@ def test_settings_are_shown(run, tmp_path):
 
 def test_several_outputs_in_one_run(run, tmp_path):
     (tmp_path / "a.py").write_text(STALL)
-    formats = ["sarif", "json", "junit", "rdjson", "gitlab", "markdown", "github", "json-lines", "grouped", "full"]
+    formats = [format for format in FORMATS if format != "concise"]
     words = [word for format in formats for word in ("--output-format", f"{format}:out.{format}")]
     done = run("check", *words, "--output-format", "concise", env={**os.environ, "FORCE_COLOR": "1"})
     assert done.returncode == 1

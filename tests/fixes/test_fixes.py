@@ -31,6 +31,7 @@ def lint(text, language="python", codes=EVERY, fixes=False):
     return linter.run_text(text.encode(), NAMES[language], Resolver(Settings.of(select=codes)), fixes=fixes)
 
 
+@functools.cache
 def mended(text, language="python", code="SL001"):
     """The text with all fixes of a rule, and the applicability of each; the edited text is linted anew, apart from the trial."""
     report = lint(text, language, [code], fixes=True)
