@@ -82,6 +82,7 @@ class FunctionReader(StatementReader):
         elif function.space == "kernel":
             text = self.text(body)
             function.stores = frozenset(param.name for param in function.params if param.name and _stores_through(text, param.name))
+            function.elements = {param.name: found for param in function.params if param.name and (found := _elements(text, param.name))}
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)
@@ -145,3 +146,9 @@ class FunctionReader(StatementReader):
                 value = child.named_children[-1]
                 found.append((self.name(child.named_children[0]), self.arguments(value) if value.type.endswith("list") else ()))
         return found
+
+
+def _elements(text: str, name: str) -> tuple[str, ...]:
+    """The numbers of the elements that a body names of a pointer, if it names nothing else of it."""
+    named = re.findall(rf"\b{re.escape(name)}\b(?:\s*\[\s*(\d+)\s*\])?", text)
+    return tuple(dict.fromkeys(named)) if named and all(named) else ()

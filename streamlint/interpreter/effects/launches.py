@@ -28,7 +28,8 @@ def chevron_launch(run: Run, node: p.Launch) -> Value:
     name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
     kernel = run.file.function(name, len(args)) if isinstance(node.kernel, p.Name) else None
     written = None if kernel is None else [param.name in kernel.stores for param in kernel.params]
-    _kernel(run, span, "cuda-runtime", name, stream, args, written)
+    elements = [] if kernel is None else [kernel.elements.get(param.name, ()) for param in kernel.params]
+    _kernel(run, span, "cuda-runtime", name, stream, args, written, elements)
     return Const(None)
 
 
@@ -41,15 +42,27 @@ def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
 
 
 def _kernel(
-    run: Run, span: Span, library: str, name: str, stream: Stream | None, args: list[Value], written: Sequence[bool] | None = None
+    run: Run,
+    span: Span,
+    library: str,
+    name: str,
+    stream: Stream | None,
+    args: list[Value],
+    written: Sequence[bool] | None = None,
+    elements: Sequence[tuple[str, ...]] = (),
 ) -> None:
-    """``written`` says of each argument whether the kernel may write what it points to; None where the kernel is not at hand."""
+    """``written`` says of each argument whether the kernel may write what it points to; None where the kernel is not at hand.
+
+    ``elements`` are those that it touches, where it touches no others.
+    """
     reads: list[Buffer] = []
     writes: list[Buffer] = []
     for number, value in enumerate(args):
         pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers > 0
         buffer = buffer_of(run, value) if pointer or isinstance(value, Buffer) else None
         touched = [b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host]
+        if number < len(elements) and elements[number]:
+            touched = [Buffer(b.storage, (*b.part, ("i", index)), b.type) for b in touched for index in elements[number]]
         reads.extend(touched)
         if written is None or number >= len(written) or written[number]:
             writes.extend(touched)
