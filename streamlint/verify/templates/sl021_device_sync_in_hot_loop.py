@@ -23,14 +23,28 @@ _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
-    torch.cuda.empty_cache()  # blocks that cases before this one left would be used again, and not be given back
     busy = lab.stream(blocking=False)
     width, rows = parameters["width"], parameters["rows"]
+    lab.keep(_holes_filled(torch, 4 * width * rows))
     model = lab.keep(torch.nn.Linear(width, width).cuda())
     optimizer = lab.keep(torch.optim.SGD(model.parameters(), lr=0.01))
     batch = (torch.ones(rows, width, device="cuda"), torch.zeros(rows, width, device="cuda"))
     batches = lab.keep([batch] * parameters["steps"])
     return Trial(lambda: snippet.train(model, optimizer, batches), gate=busy.ptr)
+
+
+def _holes_filled(torch: Any, nbytes: int) -> list[Any]:
+    """Blocks of a size in every place that cases before this one left: what is allocated next gets segments that can be given back."""
+    blocks: list[Any] = []
+    torch.cuda.empty_cache()
+    while True:
+        reserved = torch.cuda.memory_reserved()
+        block = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+        if torch.cuda.memory_reserved() > reserved:
+            del block
+            torch.cuda.empty_cache()
+            return blocks
+        blocks.append(block)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
