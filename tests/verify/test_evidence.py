@@ -13,8 +13,6 @@ import pytest
 from streamlint.verify import evidence, templates
 
 SHIPPED = evidence.SHIPPED
-# Cases that no GPU has seen yet. One leaves the set with its evidence.
-NOT_RUN_YET = {("SL003", "pinned_buffer_in_loop", "cuda")}
 FACTS = {"gpu": "NVIDIA H200", "driver": "580.159.04", "cuda_runtime": "13.0", "python": "3.12.3", "streamlint": "0.1.0", "packages": {}}
 NAME = "NVIDIA H200 · driver 580.159 · CUDA 13.0"
 
@@ -111,7 +109,7 @@ def test_shipped_evidence_from_an_h200(rule: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(evidence, "SHIPPED", SHIPPED)
     found = [entry for entry in evidence.load(rule, tmp_path) if "H200" in entry["platform"]]
     cases = {case.key: case for case in templates.load()[rule].cases}
-    assert {(rule, entry["case"], entry["api"]) for entry in found} == set(cases) - NOT_RUN_YET
+    assert {(rule, entry["case"], entry["api"]) for entry in found} == set(cases)
     for entry in found:
         case = cases[rule, entry["case"], entry["api"]]
         pageable_race = case.parameters.get("memory") == "pageable"
