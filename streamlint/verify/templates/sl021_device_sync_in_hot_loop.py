@@ -16,6 +16,7 @@ from streamlint.verify.templates._common import POINTER, floats, function, torch
 
 RULE, NAME = "SL021", "device-sync-in-hot-loop"
 _WAITS = "host waits for the device"
+_LARGE: dict[str, Any] = {"width": 1024, "rows": 4096, "steps": 2}
 _KINDS = ("device", ANY_KIND)
 _ROUNDS: dict[str, Any] = {"count": 4096, "rounds": 2}
 _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
@@ -64,4 +65,6 @@ CASES = (
     Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch", _torch, _FACTS, kinds=_KINDS),
     Case(RULE, "synchronize_each_round", "cupy", Experiment.HOST_WAITS, _WAITS, "sl021_cupy", _cupy, _ROUNDS, kinds=_KINDS),
     Case(RULE, "synchronize_each_round", "cuda", Experiment.HOST_WAITS, _WAITS, "sl021_cuda", _cuda, _ROUNDS, kinds=_KINDS),
+    # Activations of 16 MiB have segments of their own, so that there is something to give back, and giving back waits.
+    Case(RULE, "cache_emptied_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch_cache", _torch, _LARGE, kinds=("cache",)),
 )
