@@ -83,6 +83,7 @@ class Context:
     handles_error: bool = False  # in an except/catch block
     beside: Beside | None = None  # the thread, process or worker that runs the operation; None for the path's own
     crossing: Span | None = None  # the call in Python that entered the C++ in progress
+    opened: bool = False  # that C++ is a library by itself, which ctypes or cffi has opened
 
 
 _NOWHERE = Context()

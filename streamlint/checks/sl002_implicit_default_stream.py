@@ -130,6 +130,8 @@ class ImplicitDefaultStream(Check):
                 continue
             if operation.context.setup or operation.context.callback is not None or self._ordered_on_purpose(path):
                 continue
+            if operation.context.opened:
+                continue  # two libraries: SL027
             steps = tuple(Step(f"the other access is on a stream of its own: {step.message}", step.span) for step in beside.trail[:1])
             yield self.finding(
                 operation,

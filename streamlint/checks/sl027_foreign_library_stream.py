@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Work
 
@@ -88,7 +88,11 @@ class ForeignLibraryStream(Check):
         foreign, other = (first, second) if first.context.crossing is not None else (second, first)
         library = foreign.stream.library if foreign.stream is not None and foreign.stream.how not in _NULL else ""
         place = foreign.context.crossing
-        if place is None or other.api not in _NAMES or library not in _NAMES or library == other.api:
+        if place is None or other.api not in _NAMES:
+            return
+        if foreign.context.opened and not library:
+            yield from self._on_null(conflict, foreign, other, place)
+        if library not in _NAMES or library == other.api:
             return
         yield self.finding(
             foreign,
@@ -98,6 +102,22 @@ class ForeignLibraryStream(Check):
             help=f"hand over the stream that {_NAMES[other.api]} works on, or make {_NAMES[library]}'s stream wait for it",
             conflict=conflict,
             facts={"libraries": sorted({library, other.api})},
+        )
+
+    def _on_null(self, conflict: Conflict, foreign: Work, other: Work, place: Span) -> Iterator[Finding]:
+        """A library that ctypes or cffi has opened is given no stream, or takes none."""
+        if foreign.stream is None or foreign.stream.kind != "null" or other.stream is None or other.stream.kind != "created":
+            return
+        if foreign.context.setup or foreign.context.callback is not None:
+            return
+        yield self.finding(
+            foreign,
+            f"the library works on the default stream, on memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
+            span=place,
+            trail=(*self._trail(foreign, other, conflict), Step("the work is here", foreign.span)),
+            help=f"hand over the stream that {_NAMES[other.api]} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it",
+            conflict=conflict,
+            facts={"libraries": sorted({foreign.api, other.api})},
         )
 
     def _trail(self, foreign: Work, other: Work, conflict: Conflict) -> tuple[Step, ...]:

@@ -129,7 +129,7 @@ def _call(run: Run, export: Export, value: FunctionValue, callee: Bound, argumen
     receiver = callee.receiver if value.owner is not None and not value.function.static else None
     bound = replace(value, receiver=receiver if receiver is not None else value.receiver)
     held = Holding("binding", site.span) if export.kind == "held" else _holding(run, export, value)
-    with run.machine.gil.entered(held), run.within(crossing=site.span):
+    with run.machine.gil.entered(held), run.within(crossing=site.span, opened=export.kind in ("symbol", "held")):
         result = call_function(run, bound, Arguments(given, open=arguments.open), site)
     return to_python(run, result)
 

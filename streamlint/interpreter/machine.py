@@ -159,9 +159,15 @@ class Machine:
         self._entered = self.clocks.issue(operation.stream.key)
         return Access(operation, self._entered, ())
 
+    def presume_work(self, operation: Operation, stream: Stream) -> Access:
+        """Work on memory of which it is not known yet whether it is on a device: it is no operation of the path."""
+        operation.index, operation.context = len(self.operations), self.context
+        return Access(operation, self.clocks.issue(self.know(stream).key), ())
+
     def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool, sure: bool = True) -> None:
         storage = buffer.storage
-        if storage.made is not None and storage.on_device:
+        reached = storage.memory is Memory.UNKNOWN and isinstance(operation, Launch) and operation.kind == "kernel"
+        if storage.made is not None and (storage.on_device or reached):  # what a kernel is given is there
             # An upload into what a caller hands over: the caller knows that it is free.
             fills = isinstance(operation, Copy) and operation.direction is Direction.H2D
             storage.writes.extend([] if fills else [storage.made])

@@ -117,6 +117,10 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     )
     if memory is Memory.UNKNOWN:
         storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
+        stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" else None
+        if stream is not None and stream.kind == "created":
+            # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
+            storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
         storage.trail = (
