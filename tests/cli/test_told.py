@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -198,12 +200,16 @@ def test_watch_lints_again_after_a_change(tmp_path):
     command = [str(COMMAND), "check", "--watch", "--output-format", "concise", "."]
     env = {**os.environ, "WATCHFILES_FORCE_POLLING": "1", "WATCHFILES_POLL_DELAY_MS": "50"}
     with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(120, process.kill)
+        patience.start()
         try:
             lines = iter(process.stderr.readline, "")
             assert next(line for line in lines if "watching" in line)
             (tmp_path / "a.py").write_text(STALL)
+            os.utime(tmp_path / "a.py", (time.time() + 10, time.time() + 10))  # polling tells whole seconds apart
             assert process.stdout.readline().startswith("a.py:6:17: unpinned-non-blocking [SL001]")
         finally:
+            patience.cancel()
             process.kill()
 
 
