@@ -15,6 +15,7 @@ from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
@@ -243,30 +244,18 @@ def _threads(facts: FileFacts) -> None:
     for node in walk_module(facts.file.module):
         if isinstance(node, p.Function):
             if facts.file.is_cuda:
-                facts.locks_over_waits.update(_held_over_waits(node))
+                facts.locks_over_waits.update(held_over_waits(node))
             if _works(facts.file, node):
                 working.add(node.name)
                 facts.wakers_work = facts.wakers_work or _calls(node) & _WAKES != set()
         elif isinstance(node, p.Call) and _callee(node) in _RUNS:
-            handed.update(n for arg in node.args if (n := _named(arg.value)))
+            handed.update(n for arg in node.args if (n := last_name(arg.value)))
         elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
-            handed.update(n for arg in node.args or () if (n := _named(arg.value)))
+            handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
         elif isinstance(node, p.With) and any(name.endswith(_WAITS) for statement in node.body for name in _calls(statement)):
             facts.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
     facts.threads_work = bool(handed & working)
     facts.handed = handed
-
-
-_LOCKS = ("std::lock_guard", "std::unique_lock", "std::scoped_lock", "std::shared_lock")
-
-
-def _held_over_waits(function: p.Function) -> set[str]:
-    """C++: what a body locks for as long as it runs, if it waits for the device."""
-    if not any(name.endswith(_WAITS) for name in _calls(function)):
-        return set()
-    locks = (node for node in p.walk(function) if isinstance(node, p.Declare) and node.type.name in _LOCKS and node.args)
-    owner = f"{function.class_name}::" if function.class_name else ""
-    return {owner + _named(lock.args[0].value) for lock in locks if lock.args}
 
 
 def _callee(node: p.Call) -> str:
@@ -277,10 +266,6 @@ def _callee(node: p.Call) -> str:
 
 def _calls(node: object) -> set[str]:
     return {_callee(item) for item in p.walk(node) if isinstance(item, p.Call)}
-
-
-def _named(node: object) -> str:
-    return (lvalue(node.value if isinstance(node, p.AddressOf) else node) or "").rpartition(".")[2].rpartition("::")[2]
 
 
 def _works(file: File, function: p.Function) -> bool:
