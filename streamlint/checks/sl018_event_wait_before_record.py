@@ -178,6 +178,8 @@ def _made_for(made: Context, wait: Context) -> bool:
         common += 1
     if _caller(made, common) != _caller(wait, common):
         return False
+    if made.setup and common < len(wait.calls):
+        return False  # a method that the constructor is the first to call: behind it, there is a record
     return common == len(made.calls) or made.guards == wait.guards[: len(made.guards)]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.copies import alike
 from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, type_row
+from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -17,7 +20,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
-from streamlint.program import Type
+from streamlint.program import Attr, Call, Name, Type
 
 _MOST = 4
 
@@ -59,6 +62,20 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
     return _host_memory(run, kind, row, name, span, values, element)
 
 
+@functools.lru_cache(maxsize=64)
+def registered_members(file: File) -> frozenset[str]:
+    """The members whose memory some code at hand page-locks: of an object from out of view it is not known whether it is, by now."""
+    return frozenset(
+        node.args[0].value.function.value.name
+        for other in (file, *file.neighbours())
+        if "HostRegister" in other.module.text
+        for node in walk_module(other.module)
+        if isinstance(node, Call) and isinstance(node.function, Name) and node.function.id.endswith("HostRegister") and node.args
+        if isinstance(node.args[0].value, Call) and isinstance(node.args[0].value.function, Attr)
+        if isinstance(node.args[0].value.function.value, Attr)
+    )
+
+
 def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span | None, values: list[Value], element: Type) -> Buffer:
     """A container of plain values on the host: pageable unless its allocator may say otherwise. One made of another reads that one."""
     from streamlint.interpreter.effects.host import host_read
@@ -68,7 +85,8 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
         host_read(run, source, span, kind.name)
     pinned = any("pinned" in a.name.lower() for a in kind.args[1:])
     allocator = len(kind.args) > 1 and kind.name != "std::array"
-    memory = Memory.PINNED if pinned else Memory.UNKNOWN if allocator else Memory.PAGEABLE
+    kept = allocator or name.rpartition(".")[2] in registered_members(run.file)
+    memory = Memory.PINNED if pinned else Memory.UNKNOWN if kept else Memory.PAGEABLE
     trail = (Step(f"{kind.name}: pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
     size = None
     if kind.name == "std::array" and len(kind.args) > 1 and kind.args[1].name.isdigit():
