@@ -55,7 +55,8 @@ def _is_checked(param: str, body: str) -> bool:
     plain = re.sub(rf"#\s*{name}\b", "", body)
     if len(re.findall(rf"\b{name}\b", plain)) != 1:
         return False
-    return bool(re.search(rf"(?:=|\(|,|\{{|;|\}}|^|\breturn|[=!]=|\bif)\s*\(*\s*{name}\s*\)*\s*(?:;|,|\)|\}}|$|[!=]=)", plain))
+    value = rf"\(*\s*{name}(?!\s*\)*\s*(?:->|\.|\[))\s*\)*"
+    return bool(re.search(rf"(?:=|\(|,|\{{|;|\}}|^|\breturn|[=!]=|\bif)\s*{value}\s*(?:;|,|\)|\}}|$|[!=]=)", plain))
 
 
 def _is_called(param: str, body: str) -> bool:

@@ -23,13 +23,16 @@ def joined(scope: str, name: str) -> str:
 
 
 def _stores_through(body: str, name: str) -> bool:
-    """Whether a kernel's body plainly stores through a pointer: ``p[i] = x``, ``*p += x``, ``p[i]++``, ``atomicAdd(&p[i], x)``.
+    """Whether a kernel's body plainly stores through a pointer: ``p[i] = x``, ``*p += x``, ``p[i].x++``, ``atomicAdd(&p[i], x)``.
 
-    A pointer that is handed to another function may be stored through there; that is not plain.
+    A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to another
+    function may be stored through there; that is not plain.
     """
     assigned = r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
-    place = rf"(?:\b{re.escape(name)}\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)|\*\s*{re.escape(name)}\b)"
-    return bool(re.search(rf"{place}{assigned}|\batomic\w+\s*\(\s*&?\s*\(?\s*{re.escape(name)}\b", body))
+    element = rf"\b{re.escape(name)}\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)(?:\s*\.\s*\w+)*"
+    if re.search(rf"(?:{element}|\*\s*{re.escape(name)}\b){assigned}|\batomic\w+\s*\(\s*&?\s*\(?\s*{re.escape(name)}\b", body):
+        return True
+    return any("const" not in found[1] for found in re.finditer(rf"([^;{{}}()]*)&\s*\w+\s*=\s*{re.escape(name)}\s*\[", body))
 
 
 class FunctionReader(StatementReader):
