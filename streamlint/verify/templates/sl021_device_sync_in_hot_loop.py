@@ -16,7 +16,6 @@ from streamlint.verify.templates._common import POINTER, floats, function, torch
 
 RULE, NAME = "SL021", "device-sync-in-hot-loop"
 _WAITS = "host waits for the device"
-_LARGE: dict[str, Any] = {"width": 1024, "rows": 4096, "steps": 2}
 _KINDS = ("device", ANY_KIND)
 _ROUNDS: dict[str, Any] = {"count": 4096, "rounds": 2}
 _FACTS: dict[str, Any] = {"width": 64, "rows": 32, "steps": 2}
@@ -26,26 +25,11 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
     busy = lab.stream(blocking=False)
     width, rows = parameters["width"], parameters["rows"]
-    lab.keep(_holes_filled(torch, 4 * width * rows))
     model = lab.keep(torch.nn.Linear(width, width).cuda())
     optimizer = lab.keep(torch.optim.SGD(model.parameters(), lr=0.01))
     batch = (torch.ones(rows, width, device="cuda"), torch.zeros(rows, width, device="cuda"))
     batches = lab.keep([batch] * parameters["steps"])
     return Trial(lambda: snippet.train(model, optimizer, batches), gate=busy.ptr)
-
-
-def _holes_filled(torch: Any, nbytes: int) -> list[Any]:
-    """Blocks of a size in every place that cases before this one left: what is allocated next gets segments that can be given back."""
-    blocks: list[Any] = []
-    torch.cuda.empty_cache()
-    while True:
-        reserved = torch.cuda.memory_reserved()
-        block = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
-        if torch.cuda.memory_reserved() > reserved:
-            del block
-            torch.cuda.empty_cache()
-            return blocks
-        blocks.append(block)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
@@ -65,6 +49,4 @@ CASES = (
     Case(RULE, "synchronize_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch", _torch, _FACTS, kinds=_KINDS),
     Case(RULE, "synchronize_each_round", "cupy", Experiment.HOST_WAITS, _WAITS, "sl021_cupy", _cupy, _ROUNDS, kinds=_KINDS),
     Case(RULE, "synchronize_each_round", "cuda", Experiment.HOST_WAITS, _WAITS, "sl021_cuda", _cuda, _ROUNDS, kinds=_KINDS),
-    # Activations of 16 MiB have segments of their own, so that there is something to give back, and giving back waits.
-    Case(RULE, "cache_emptied_each_step", "torch", Experiment.HOST_WAITS, _WAITS, "sl021_torch_cache", _torch, _LARGE, kinds=("cache",)),
 )
