@@ -56,6 +56,10 @@ wait
 """
 
 
+def _listen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _start(tmp_path: Path, api: str) -> tuple[subprocess.Popen[bytes], list[int], Path]:
     """A run that has come as far as its first program, the processes that it started, and a folder that it made."""
     tools = tmp_path / "bin"
@@ -71,7 +75,8 @@ def _start(tmp_path: Path, api: str) -> tuple[subprocess.Popen[bytes], list[int]
         "TMPDIR": str(tmp_path / "tmp"),
         "STREAMLINT_CACHE_DIR": str(tmp_path / "cache"),
     }
-    run = subprocess.Popen([sys.executable, "-c", DRIVER, api], env=environment, stderr=subprocess.DEVNULL)
+    # What runs in the background of a shell has been told to ignore Ctrl-C, and so have its children.
+    run = subprocess.Popen([sys.executable, "-c", DRIVER, api], env=environment, stderr=subprocess.DEVNULL, preexec_fn=_listen)
     end = time.monotonic() + 30
     while not (started.exists() and started.read_text(encoding="utf-8").count(" ") == 2):
         assert time.monotonic() < end
