@@ -247,11 +247,12 @@ def _text(file: str) -> str:
 def _without_copies(findings: list[Finding], texts: dict[str, str]) -> list[Finding]:
     """One finding for files that are byte for byte the same: the places in the copies are steps of the first one's trail.
 
-    The engine still sees every copy, because what links against one may not see the other.
+    The first is the one nearest to the root, where the original stands. The engine still sees every copy, because what links against one
+    may not see the other.
     """
     first_of: dict[tuple[object, ...], int] = {}
     kept: list[Finding] = []
-    for finding in sorted(findings, key=Finding.sort_key):
+    for finding in sorted(findings, key=lambda finding: (finding.span.file.count("/"), Finding.sort_key(finding))):
         span = finding.span
         key = (texts.get(span.file) or span.file, finding.code, span.row, span.column, finding.message)
         if key in first_of and kept[first_of[key]].span.file != span.file:
