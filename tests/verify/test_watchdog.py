@@ -156,10 +156,10 @@ def _named(lines: str) -> int:
 
 def test_a_hung_child_says_where_its_threads_stand() -> None:
     code = LISTEN + HANG
-    (answer,) = run_jobs(_jobs(1), _script(code), timeout=5)
+    (answer,) = run_jobs(_jobs(1), _script(code), timeout=10)
     at = f"at <string>:{_named(code)} in wait_for_lock"
     assert answer.figures == {
-        "failure": f"the case did not end within 5 s, killed; host thread: the program's call, {at}; thread 2: a launch, {at}"
+        "failure": f"the case did not end within 10 s, killed; host thread: the program's call, {at}; thread 2: a launch, {at}"
     }
 
 
