@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Span, Step
+from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Work
 
@@ -84,40 +84,28 @@ class ForeignLibraryStream(Check):
         )
 
     def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
-        """Python hands C++ the memory of one library and the stream of another."""
+        """Python hands C++ the memory of one library and the stream of another, or none to a library that ctypes or cffi has opened."""
         foreign, other = (first, second) if first.context.crossing is not None else (second, first)
         library = foreign.stream.library if foreign.stream is not None and foreign.stream.how not in _NULL else ""
-        place = foreign.context.crossing
-        if place is None or other.api not in _NAMES:
+        place, home = foreign.context.crossing, _NAMES.get(other.api)
+        if place is None or home is None:
             return
-        if foreign.context.opened and not library:
-            yield from self._on_null(conflict, foreign, other, place)
-        if library not in _NAMES or library == other.api:
+        if library in _NAMES and library != other.api:
+            what = f"is given {_NAMES[library]}'s stream for memory"
+            help = f"hand over the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
+        elif not library and _on_null_in_opened(foreign, other):
+            what, library = "the library works on the default stream, on memory", foreign.api
+            help = f"hand over the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
+        else:
             return
         yield self.finding(
             foreign,
-            f"is given {_NAMES[library]}'s stream for memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
+            f"{what} that {home} uses on another stream: nothing orders the two",
             span=place,
             trail=(*self._trail(foreign, other, conflict), Step("the work is here", foreign.span)),
-            help=f"hand over the stream that {_NAMES[other.api]} works on, or make {_NAMES[library]}'s stream wait for it",
+            help=help,
             conflict=conflict,
             facts={"libraries": sorted({library, other.api})},
-        )
-
-    def _on_null(self, conflict: Conflict, foreign: Work, other: Work, place: Span) -> Iterator[Finding]:
-        """A library that ctypes or cffi has opened is given no stream, or takes none."""
-        if foreign.stream is None or foreign.stream.kind != "null" or other.stream is None or other.stream.kind != "created":
-            return
-        if foreign.context.setup or foreign.context.callback is not None:
-            return
-        yield self.finding(
-            foreign,
-            f"the library works on the default stream, on memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
-            span=place,
-            trail=(*self._trail(foreign, other, conflict), Step("the work is here", foreign.span)),
-            help=f"hand over the stream that {_NAMES[other.api]} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it",
-            conflict=conflict,
-            facts={"libraries": sorted({foreign.api, other.api})},
         )
 
     def _trail(self, foreign: Work, other: Work, conflict: Conflict) -> tuple[Step, ...]:
@@ -125,6 +113,13 @@ class ForeignLibraryStream(Check):
         stream = other.stream if other.stream is not None and other.stream.trail else foreign.stream
         made = stream.trail if stream is not None else ()
         return (*made, Step(f"used by {_NAMES[other.api]} {when} here", other.span), *call_trail(foreign))
+
+
+def _on_null_in_opened(foreign: Work, other: Work) -> bool:
+    """Whether a library that ctypes or cffi has opened works on the default stream beside one that was made."""
+    on_null = foreign.stream is not None and foreign.stream.kind == "null"
+    beside = other.stream is not None and other.stream.kind == "created"
+    return foreign.context.opened and on_null and beside and not foreign.context.setup and foreign.context.callback is None
 
 
 def _in_view(operation: Work) -> bool:

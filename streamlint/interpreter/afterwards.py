@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from streamlint import operations as ops
 from streamlint import program as p
+from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.relevance import Needs
 from streamlint.interpreter.run import Run
@@ -70,8 +71,7 @@ def _is_driven(second: p.Function, first: p.Function, file: File) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _called(function: p.Function) -> frozenset[str]:
-    calls = (node.function for node in p.walk(function) if isinstance(node, p.Call))
-    return frozenset(c.name if isinstance(c, p.Attr) else c.id if isinstance(c, p.Name) else "" for c in calls)
+    return frozenset(called_name(node.function) for node in p.walk(function) if isinstance(node, p.Call))
 
 
 def keep_awaited(run: Run, first: int, begin: int) -> None:

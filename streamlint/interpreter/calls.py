@@ -13,6 +13,7 @@ from streamlint.interpreter.crossing import Bound, call_bound, linked
 from streamlint.interpreter.declarations import construct, library_object
 from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
+from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.guesses import assumed_method
 from streamlint.interpreter.objects import instantiate
 from streamlint.interpreter.opaque import opaque_call
@@ -43,7 +44,7 @@ def call(run: Run, node: p.Call) -> Value:
     arguments = evaluate_arguments(run, node.args)
     at = node.name_at if node.name_at != p.NOWHERE else node.at
     run.held.extend(arguments.all())
-    result = invoke(run, callee, arguments, CallSite(node, run.span(at), _spelled(node.function), node.template))
+    result = invoke(run, callee, arguments, CallSite(node, run.span(at), called_name(node.function), node.template))
     run.held.append(result)
     return result
 
@@ -61,12 +62,6 @@ def _callee(run: Run, function: p.Expression) -> Value:
             return Method(receiver, function.name) if inherited else found  # a method of a base out of view: it has the object
         return found
     return run.evaluate(function)
-
-
-def _spelled(function: p.Expression) -> str:
-    if isinstance(function, p.Attr):
-        return function.name
-    return function.id if isinstance(function, p.Name) else ""
 
 
 def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Value:

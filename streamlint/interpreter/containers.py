@@ -22,7 +22,8 @@ from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
 from streamlint.program import Attr, Call, Name, Type
 
-_MOST = 4
+LONGEST = 4
+"""Elements of a container of streams, events, handles or objects that are told apart."""
 
 
 def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
@@ -30,7 +31,7 @@ def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
 
     row = type_row(run, Type(kind.name))
     if (row is not None and row.kind in ("stream", "event", "handle")) or class_of(run, Type(kind.name)) is not None:
-        count = min(kind.array or 0, 4)
+        count = min(kind.array or 0, LONGEST)
         made = [default_value(run, Type(kind.name, kind.args), f"{name}[{i}]", span) for i in range(count)]
         return Series(made or None, name=name)
     size = bytes_of(kind)
@@ -111,7 +112,7 @@ def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span
     plain = not element.pointers and (held is None or element.name in SEQUENCES) and element.name not in pointers.SMART
     filled = values[1] if len(values) > 1 else None
     count = first.value if isinstance(first, Const) and isinstance(first.value, int) else None
-    if count is not None and count <= _MOST:
+    if count is not None and count <= LONGEST:
         places = [f"{name}[{i}]" for i in range(count)]
         return Series([alike(run, filled, at) if filled is not None else default_value(run, element, at, span) for at in places], name=name)
     made = filled if filled is not None else default_value(run, element, f"{name}[]", span) if plain else None

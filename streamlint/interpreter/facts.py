@@ -12,7 +12,7 @@ from streamlint.build import build_root
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
-from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
@@ -248,7 +248,7 @@ def _threads(facts: FileFacts) -> None:
             if _works(facts.file, node):
                 working.add(node.name)
                 facts.wakers_work = facts.wakers_work or _calls(node) & _WAKES != set()
-        elif isinstance(node, p.Call) and _callee(node) in _RUNS:
+        elif isinstance(node, p.Call) and called_name(node.function) in _RUNS:
             handed.update(n for arg in node.args if (n := last_name(arg.value)))
         elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
             handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
@@ -258,14 +258,8 @@ def _threads(facts: FileFacts) -> None:
     facts.handed = handed
 
 
-def _callee(node: p.Call) -> str:
-    if isinstance(node.function, p.Attr):
-        return node.function.name
-    return node.function.id if isinstance(node.function, p.Name) else ""
-
-
 def _calls(node: object) -> set[str]:
-    return {_callee(item) for item in p.walk(node) if isinstance(item, p.Call)}
+    return {called_name(item.function) for item in p.walk(node) if isinstance(item, p.Call)}
 
 
 def _works(file: File, function: p.Function) -> bool:
@@ -274,7 +268,7 @@ def _works(file: File, function: p.Function) -> bool:
         if isinstance(node, p.Launch):
             return True
         if isinstance(node, p.Call):
-            name = dotted_name(file, node.function) or _callee(node)
+            name = dotted_name(file, node.function) or called_name(node.function)
             if _CUDA_CALL.match(name) or name.startswith(_CUDA_PACKAGES):
                 return True
     return False

@@ -36,6 +36,13 @@ _TIME_CALLS = frozenset(
 )
 
 
+def called_name(function: p.Expression) -> str:
+    """The last name of what is called, as it is spelled: ``f`` of ``f(x)`` and of ``a.b.f(x)``; empty where it has none."""
+    if isinstance(function, p.Attr):
+        return function.name
+    return function.id if isinstance(function, p.Name) else ""
+
+
 def lvalue(node: object) -> str | None:
     """The text of a name or a chain of attributes, which is how places are compared."""
     if isinstance(node, p.Name):

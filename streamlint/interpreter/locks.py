@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import program as p
-from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.guards import called_name, lvalue
 
 _LOCKS = ("std::lock_guard", "std::unique_lock", "std::scoped_lock", "std::shared_lock")
 _WAITS = ("ynchronize",)
@@ -14,7 +14,7 @@ Held = dict[str, tuple[str, bool]]  # by variable: the lock, and whether it is h
 
 def held_over_waits(function: p.Function) -> set[str]:
     """The locks, with the class whose they are, that are held at some wait for the device."""
-    if not any(_called(node).endswith(_WAITS) for node in p.walk(function) if isinstance(node, p.Call)):
+    if not any(called_name(node.function).endswith(_WAITS) for node in p.walk(function) if isinstance(node, p.Call)):
         return set()
     found: set[str] = set()
     held: Held = {}
@@ -33,18 +33,12 @@ def _visit(node: object, held: Held, found: set[str]) -> None:
     if isinstance(node, p.Declare) and node.type.name in _LOCKS and node.args:
         held[node.name] = (last_name(node.args[0].value), True)
     elif isinstance(node, p.Call):
-        name = _called(node)
+        name = called_name(node.function)
         if name in ("lock", "unlock") and isinstance(node.function, p.Attr):
             variable = last_name(node.function.value)
             held[variable] = (held.get(variable, (variable, False))[0], name == "lock")
         elif name.endswith(_WAITS):
             found.update(lock for lock, now in held.values() if now)
-
-
-def _called(node: p.Call) -> str:
-    if isinstance(node.function, p.Attr):
-        return node.function.name
-    return node.function.id if isinstance(node.function, p.Name) else ""
 
 
 def last_name(node: object) -> str:

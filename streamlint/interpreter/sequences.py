@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from streamlint.interpreter import items
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.containers import LONGEST
 from streamlint.interpreter.copies import alike
 from streamlint.interpreter.declarations import construct
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, Series, Value
 
-_MOST = 4
 _ADD = frozenset({"push", "push_back", "emplace_back", "emplace", "push_front", "emplace_front"})
 _SAME = frozenset({"begin", "end", "cbegin", "cend", "rbegin", "rend", "data"})
 _FIRST = frozenset({"front", "pop_front"})
@@ -75,7 +75,7 @@ def _resize(run: Run, receiver: Series, given: list[Value], name: str, site: Cal
     if filled is None and receiver.holds is not None:
         filled = construct(run, receiver.holds, [], site.span, f"{receiver.name}[]", site.node) if _has_value(receiver) else None
     held = list(receiver.items or ()) if name == "resize" else []
-    if count is not None and count <= _MOST:
+    if count is not None and count <= LONGEST:
         more = [alike(run, filled, f"{receiver.name}[{n}]") for n in range(len(held), count)]
         receiver.items = [*held, *more][:count]
         return

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from streamlint import program as p
-from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.standing import Stand, changing, divides, only_value, unnegated, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
@@ -167,7 +167,7 @@ def _given(node: object, call: p.Call) -> bool | None:
     """The value is an argument of a call, or the call is a method of it."""
     if node is call.function:
         return None
-    name = _called(call)
+    name = called_name(call.function)
     if name in _FACTORIES and isinstance(node, p.Arg) and (name.startswith("new_") or any(arg.keyword == "device" for arg in call.args)):
         return True  # it goes straight back to the device
     if name in _DECIDES:
@@ -181,11 +181,6 @@ def _given(node: object, call: p.Call) -> bool | None:
     if _STEERS.search(_full(call)):
         return False
     return None
-
-
-def _called(call: p.Call) -> str:
-    function = call.function
-    return function.name if isinstance(function, p.Attr) else function.id if isinstance(function, p.Name) else ""
 
 
 def _full(call: p.Call) -> str:
