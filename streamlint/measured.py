@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streamlint.findings import Finding, as_facts
@@ -38,7 +38,12 @@ def summary(code: str) -> dict[str, Any] | None:
 
     What was run with the facts of somebody's findings says nothing of the rule.
     """
-    judged = [record for record in records(code) if record.get("verdict") in VERDICTS and not record.get("asked")]
+    return best(records(code))
+
+
+def best(found: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The record of these that says most of a rule, as ``summary`` tells it."""
+    judged = [record for record in found if record.get("verdict") in VERDICTS and not record.get("asked")]
     if not judged:
         return None
     return _shown(max(judged, key=lambda record: (VERDICTS.index(record["verdict"]), str(record.get("date", "")))))

@@ -11,8 +11,9 @@ import pytest
 from streamlint import rules, selection
 from streamlint.checks.base import Category, Check
 
-# `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) are found through here.
-sys.path.insert(0, str(Path(__file__).parent))
+# `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) and the tool of the documentation are found
+# through here.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 
 def _rule(code: str, name: str, category: Category, default: str) -> type[Check]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import importlib
 import inspect
 import re
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,11 +15,13 @@ import pytest
 from streamlint import analysis
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
+from streamlint.cuda_model import FACTS
 from streamlint.engine import analyse
 from streamlint.findings import Category, Finding
 from streamlint.options import Options, Source
 from streamlint.verify import evidence, templates
 from streamlint.verify.cases import SNIPPETS
+from streamlint_docs.programs import FENCE, blocks, whole
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "streamlint"
@@ -29,7 +29,6 @@ CHECK_FILES = sorted((PACKAGE / "checks").glob("sl*.py"))
 CHECKS = registry()
 SUFFIXES = {"python": ".py", "cuda": ".cu"}
 LANGUAGES = {".py": "python", ".cu": "cuda"}
-FENCE = re.compile(r"^```(?P<language>python|cuda)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def stems(paths: Iterable[Path]) -> list[str]:
@@ -65,6 +64,12 @@ def test_documentation_has_each_heading_in_order(check: type[Check]) -> None:
     summary = check.documentation()[""]
     assert summary.endswith(".")
     assert "\n" not in summary
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_a_rule_rests_on_facts_of_the_model(check: type[Check]) -> None:
+    assert isinstance(check.rests_on, tuple)
+    assert [name for name in check.rests_on if name not in FACTS] == []
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
@@ -104,42 +109,6 @@ def test_every_template_has_a_rule() -> None:
 
 
 # Documented examples ----------------------------------------------------------------------------------------------------------
-
-# A block of Python on a rule's page is the body of a function: names that it does not bind are the parameters, except for these, which
-# both blocks of the page are given where either names one. A block of C++ is a file that includes the runtime's header.
-LIBRARIES = {
-    "DataLoader": "from torch.utils.data import DataLoader",
-    "cp": "import cupy as cp",
-    "cuda": "from numba import cuda",
-    "np": "import numpy as np",
-    "queue": "import queue",
-    "threading": "import threading",
-    "torch": "import torch",
-}
-
-
-def blocks(text: str) -> list[tuple[str, str]]:
-    return [(fence["language"], fence["body"]) for fence in FENCE.finditer(text)]
-
-
-def unbound(body: str) -> list[str]:
-    """The names that a block of Python uses and does not bind, in order."""
-    nodes = list(ast.walk(ast.parse(body)))
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    used = [node.id for node in nodes if isinstance(node, ast.Name)]
-    return [name for name in dict.fromkeys(used) if name not in bound and not hasattr(builtins, name)]
-
-
-def whole(language: str, body: str, page: str) -> Source:
-    """A file that holds the block."""
-    if language == "cuda":
-        return Source("example.cu", f"#include <cuda_runtime.h>\n\n{body}", language)
-    named = {name for other, text in blocks(page) if other == "python" for name in unbound(text)}
-    imports = "\n".join(line for name, line in LIBRARIES.items() if name in named)
-    parameters = ", ".join(name for name in unbound(body) if name not in LIBRARIES)
-    return Source("example.py", f"{imports}\n\n\ndef example({parameters}):\n{textwrap.indent(body, '    ')}", language)
 
 
 @pytest.mark.parametrize(("heading", "flagged"), [("Example", True), ("Use instead", False)])

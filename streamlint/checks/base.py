@@ -38,6 +38,8 @@ class Check:
     name: ClassVar[str]
     category: ClassVar[Category]
     default: ClassVar[str] = "on"  # on, preview, off
+    # The facts of the CUDA model, by name, that its claim rests on: its page shows them with their strength.
+    rests_on: ClassVar[tuple[str, ...]] = ()
     # A function is a root for this check only where its text, with that of what it calls, holds one literal of each group of one
     # alternative. Empty: every function.
     needs: ClassVar[tuple[tuple[tuple[str, ...], ...], ...]] = ()

@@ -53,6 +53,7 @@ class UnpinnedNonBlocking(Check):
     name = "unpinned-non-blocking"
     category = Category.STALL
     default = "on"
+    rests_on = ("h2d-pageable-big-async-waits", "h2d-pageable-small-async-waits", "d2h-pageable-async-waits", "h2d-pinned-async-waits")
     needs = (
         (
             (

@@ -61,6 +61,7 @@ class ImplicitDefaultStream(Check):
     name = "implicit-default-stream"
     category = Category.STALL
     default = "on"
+    rests_on = ("null-waits-for-blocking", "blocking-waits-for-null", "null-barrier-holds-nonblocking")
     needs = (
         (
             (

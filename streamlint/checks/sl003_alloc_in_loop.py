@@ -65,6 +65,7 @@ class AllocInLoop(Check):
     name = "alloc-in-loop"
     category = Category.STALL
     default = "on"
+    rests_on = ("free-waits", "free-holds-all", "free-host-waits", "malloc-waits")
     needs = (
         (
             ("for", "while", "do"),

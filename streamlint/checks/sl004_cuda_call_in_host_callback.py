@@ -78,6 +78,7 @@ class CudaCallInHostCallback(Check):
     name = "cuda-call-in-host-callback"
     category = Category.DEADLOCK
     default = "on"
+    rests_on = ("host-function-takes-the-object-lock", "host-functions-are-serialised")
     needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

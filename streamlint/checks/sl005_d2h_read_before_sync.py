@@ -54,6 +54,7 @@ class D2hReadBeforeSync(Check):
     name = "d2h-read-before-sync"
     category = Category.RACE
     default = "on"
+    rests_on = ("d2h-pinned-async-waits", "d2h-pageable-async-waits", "event-synchronize-waits")
     needs = (
         (
             (

@@ -54,6 +54,7 @@ class CrossStreamUseWithoutWait(Check):
     name = "cross-stream-use-without-wait"
     category = Category.RACE
     default = "on"
+    rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:

@@ -67,6 +67,7 @@ class MissingRecordStream(Check):
     name = "missing-record-stream"
     category = Category.RACE
     default = "preview"
+    rests_on = ("stream-order", "event-order")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
     on_lifetimes = True
 

@@ -62,6 +62,7 @@ class HostBufferReusedInFlight(Check):
     name = "host-buffer-reused-in-flight"
     category = Category.RACE
     default = "on"
+    rests_on = ("h2d-pinned-async-waits", "event-synchronize-waits")
     needs = (
         (
             ("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "HtoDAsync", "memcpyAsync", ".set(", "stream", "asarray"),

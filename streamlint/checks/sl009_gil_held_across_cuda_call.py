@@ -84,6 +84,7 @@ class GilHeldAcrossCudaCall(Check):
     name = "gil-held-across-cuda-call"
     category = Category.DEADLOCK
     default = "on"
+    rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits")
     from_python = True
     needs = (
         (

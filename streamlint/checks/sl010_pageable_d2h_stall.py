@@ -63,6 +63,7 @@ class PageableD2hStall(Check):
     name = "pageable-d2h-stall"
     category = Category.STALL
     default = "on"
+    rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
     needs = ((("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -54,6 +54,7 @@ class CollectiveThenHostRead(Check):
     name = "collective-then-host-read"
     category = Category.STALL
     default = "preview"
+    rests_on = ("d2h-sync-waits", "event-order")
     needs = ((("async_op",),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -80,6 +80,7 @@ class MpCudaTensor(Check):
     name = "mp-cuda-tensor"
     category = Category.RACE
     default = "on"
+    rests_on = ("event-order", "event-covers-later-work")
     needs = ((("ultiprocessing", "ProcessPool"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

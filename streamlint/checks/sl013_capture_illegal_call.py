@@ -96,6 +96,12 @@ class CaptureIllegalCall(Check):
     name = "capture-illegal-call"
     category = Category.ERROR
     default = "on"
+    rests_on = (
+        "capture-refuses-unsafe-calls",
+        "capture-refuses-the-null-stream",
+        "capture-refuses-synchronization",
+        "capture-must-be-joined",
+    )
     needs = ((("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

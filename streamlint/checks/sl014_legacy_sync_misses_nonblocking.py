@@ -62,6 +62,7 @@ class LegacySyncMissesNonblocking(Check):
     name = "legacy-sync-misses-nonblocking"
     category = Category.RACE
     default = "on"
+    rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
     needs = ((("tream",),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -64,6 +64,7 @@ class BlockingStream(Check):
     name = "blocking-stream"
     category = Category.STALL
     default = "off"
+    rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
     needs = ((("tream",),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

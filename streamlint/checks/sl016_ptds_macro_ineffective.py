@@ -58,6 +58,7 @@ class PtdsMacroIneffective(Check):
     name = "ptds-macro-ineffective"
     category = Category.PORTABILITY
     default = "on"
+    rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
     needs = ((("CUDA_API_PER_THREAD",),),)
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:

@@ -49,6 +49,7 @@ class PtdsLegacyMix(Check):
     name = "ptds-legacy-mix"
     category = Category.PORTABILITY
     default = "preview"
+    rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
     needs = ((("CUDA_API_PER_THREAD", "default-stream"),),)
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:

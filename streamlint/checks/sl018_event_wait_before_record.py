@@ -55,6 +55,7 @@ class EventWaitBeforeRecord(Check):
     name = "event-wait-before-record"
     category = Category.RACE
     default = "on"
+    rests_on = ("event-order", "event-covers-later-work")
     needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:

@@ -71,6 +71,7 @@ class PeerCopyUnprepared(Check):
     name = "peer-copy-unprepared"
     category = Category.STALL
     default = "preview"
+    rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
     needs = ((("emcpy",), ("Peer", "cudaSetDevice", "cuCtx")),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -65,6 +65,7 @@ class HiddenSyncInHotLoop(Check):
     name = "hidden-sync-in-hot-loop"
     category = Category.STALL
     default = "on"
+    rests_on = ("d2h-sync-waits", "h2d-pageable-sync-waits")
     in_training = True
     needs = (
         (

@@ -57,6 +57,7 @@ class DeviceSyncInHotLoop(Check):
     name = "device-sync-in-hot-loop"
     category = Category.STALL
     default = "on"
+    rests_on = ("device-synchronize-waits", "free-waits")
     in_training = True
     needs = ((("ynchronize", "empty_cache"),),)
 

@@ -50,6 +50,7 @@ class EventSpin(Check):
     name = "event-spin"
     category = Category.STALL
     default = "off"
+    rests_on = ("event-synchronize-waits",)
     needs = ((("query(", "Query", ".done"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

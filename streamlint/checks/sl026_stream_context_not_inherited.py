@@ -64,6 +64,7 @@ class StreamContextNotInherited(Check):
     name = "stream-context-not-inherited"
     category = Category.RACE
     default = "on"
+    rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

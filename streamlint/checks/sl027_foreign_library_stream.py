@@ -59,6 +59,7 @@ class ForeignLibraryStream(Check):
     name = "foreign-library-stream"
     category = Category.RACE
     default = "on"
+    rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<"), ("tream",)),)
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:

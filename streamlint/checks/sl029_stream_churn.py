@@ -54,6 +54,7 @@ class StreamChurn(Check):
     name = "stream-churn"
     category = Category.STALL
     default = "off"
+    rests_on = ("stream-create-waits", "stream-destroy-waits")
     needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -1,0 +1,233 @@
+"""The rules: a page for each, and the table of all, from the checks, the evidence and what the linter says of their examples."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamlint.checks.base import Check, registry
+from streamlint.cuda_model import FACTS
+from streamlint.cuda_model.facts import GROUPS
+from streamlint.measured import VERDICTS, platform_text
+from streamlint.report.pages import STATUS
+from streamlint.rules import all_rules
+from streamlint_docs import ROOT
+from streamlint_docs.programs import FENCE, blocks, lint, mended, output, shipped, whole
+
+LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
+STRENGTH = ("does not happen", "may happen", "observed", "guaranteed")
+TRACKERS = {"pytorch": "pytorch/pytorch", "numba-cuda": "NVIDIA/numba-cuda"}  # where "PyTorch #143825" leads
+NONE = "-"
+HELPERS = re.compile(r"from streamlint\.fix\.(?!code\b)(\w+)")
+PAGES = re.compile(r"docs/([\w-]+\.md)")
+DOCUMENT = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def pages() -> dict[str, str]:
+    """All pages of rules by their path below the site's sources, and for each code a file that leads to its name."""
+    found = {"rules/index.md": table()}
+    for code, rule in all_rules().items():
+        found[f"rules/{rule.name}.md"] = page(rule)
+        found[f"rules/{code}/index.html"] = _redirect(rule.name)
+    return found
+
+
+# The table --------------------------------------------------------------------------------------------------------------------
+
+
+def table() -> str:
+    """The table of all rules; a script of the site makes it filterable, without it it is a plain table."""
+    rows = [_row(rule) for rule in registry().values()]
+    head = "| code | rule | what it finds | default | language | hazard | fix | on the GPU |\n|---|---|---|---|---|---|---|---|"
+    return (
+        "---\ntitle: Rules\nhide:\n  - toc\n---\n\n# Rules\n\n"
+        "What a rule claims about CUDA was run beside its remedy; the verdict is in the last column, the figures are on the rule's page. "
+        "[Verify](../verify.md) runs the same on your GPU.\n\n"
+        f'<div class="rules" markdown="1">\n\n{head}\n' + "\n".join(rows) + "\n\n</div>\n\n"
+        "Two more are the linter's own: " + " and ".join(f"[{rule.name}]({rule.name}.md) ({rule.code})" for rule in _own()) + ".\n\n"
+        "*stall*: the host or a stream waits without need. *race*: nothing orders two uses of memory. *deadlock*: two wait for each other. "
+        "*error*: CUDA refuses it. *portability*: it holds on some systems or builds only. A rule that is in *preview* is on with "
+        "`--preview`, one that is *off* is on when it is [selected](../configuration.md#select).\n"
+    )
+
+
+def _own() -> list[type[Check]]:
+    return [rule for code, rule in all_rules().items() if code not in registry()]
+
+
+def _row(rule: type[Check]) -> str:
+    summary = _inline(rule.documentation()[""]).removesuffix(".")
+    cells = (
+        rule.code,
+        f"[{rule.name}]({rule.name}.md)",
+        summary.replace("|", "\\|"),
+        rule.default,
+        ", ".join(languages(rule.code)),
+        rule.category.value,
+        applicability(rule),
+        verdict(rule.code),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+@functools.cache
+def languages(code: str) -> tuple[str, ...]:
+    """The languages in which the rule's own documents have it found."""
+    found = set()
+    for path in (ROOT / "tests" / "rules").glob(f"{code.lower()}*.md"):
+        for fence in DOCUMENT.finditer(path.read_text(encoding="utf-8")):
+            if re.search(rf"error: \[[^\]]*{code}", fence["body"]):
+                found.add(fence["language"])
+    return tuple(name for word, name in LANGUAGES.items() if word in found)
+
+
+def applicability(rule: type[Check]) -> str:
+    """The fixes that the rule has, by what its module says of them: ``safe``, ``unsafe``, both, or ``–``."""
+    folder = ROOT / "streamlint" / "fix"
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob(f"{rule.code.lower()}_*.py"))
+    text += "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in HELPERS.findall(text))
+    return ", ".join(word.lower() for word in ("SAFE", "UNSAFE") if re.search(rf"\b{word}\b", text)) or NONE
+
+
+def verdict(code: str) -> str:
+    """The verdicts on the rule's cases, the one that says most first."""
+    known = {record["verdict"] for record in shipped(code)}
+    return ", ".join(word for word in reversed(VERDICTS) if word in known) or NONE
+
+
+# A page -----------------------------------------------------------------------------------------------------------------------
+
+
+def page(rule: type[Check]) -> str:
+    """A rule's page."""
+    sections = rule.documentation()
+    parts = [_head(rule, sections[""])]
+    parts += [f"## {heading}\n\n{sections[heading]}" for heading in ("What it does", "Why is this bad") if heading in sections]
+    if "Example" in sections:
+        parts += _example(rule, sections)
+    parts.append(f"## When it is fine\n\n{sections['When it is fine']}\n\n{_silence(rule)}")
+    parts += _verified(rule, sections)
+    parts += _facts(rule)
+    if "References" in sections:
+        parts.append(f"## References\n\n{_references(sections['References'])}")
+    return "\n\n".join(_inline(part) if not part.startswith(("===", "```")) else part for part in parts) + "\n"
+
+
+def _head(rule: type[Check], summary: str) -> str:
+    chips = [
+        f'<span class="chip {rule.category.value}">{rule.category.value}</span>',
+        f'<span class="chip">{rule.category.severity.value}</span>',
+        f'<span class="chip">{STATUS[rule.default].split(":")[0]}</span>',
+        *(f'<span class="chip">{name}</span>' for name in languages(rule.code)),
+    ]
+    if (fix := applicability(rule)) != NONE:
+        chips.append(f'<span class="chip">fix: {fix}</span>')
+    if (known := verdict(rule.code)) != NONE:
+        chips.append(f'<span class="chip verdict">{known}</span>')
+    return (
+        f'---\ntitle: "{rule.name} ({rule.code})"\ndescription: "{_plain(summary)}"\n---\n\n# {rule.name} <small>{rule.code}</small>\n\n'
+        f'<p class="chips">{" ".join(chips)}</p>\n\n{summary}'
+    )
+
+
+def _example(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
+    """Misuse and remedy in tabs, the finding as the linter prints it, and what a fix would change."""
+    both = "\n".join(sections[name] for name in ("Example", "Use instead"))
+    programs = {}
+    for heading in ("Example", "Use instead"):
+        ((language, body),) = blocks(sections[heading])[:1]
+        programs[heading] = whole(language, body, both)
+    yield "## Example"
+    tabs = {"Misuse": programs["Example"], "Use instead": programs["Use instead"]}
+    for title, source in tabs.items():
+        kind = "cpp" if source.language == "cuda" else source.language
+        code = f'```{kind} title="{source.path}" linenums="1"\n{source.text.rstrip()}\n```'
+        yield f'=== "{title}"\n\n' + "".join(f"    {line}\n" if line else "\n" for line in code.split("\n"))
+    for heading in ("Example", "Use instead"):
+        if more := FENCE.sub("", sections[heading]).strip():
+            yield more
+    report = lint(programs["Example"], [rule.code])
+    yield "### What streamlint says"
+    yield f"```text\n$ streamlint check {programs['Example'].path}{_selected(rule)}\n{output(report)}```"
+    if patch := mended(report):
+        safe = all(finding.fix is None or finding.fix.applicability == "safe" for finding in report.findings)
+        yield f"`streamlint check --fix{'' if safe else ' --unsafe-fixes'}` would change:"
+        yield f"```diff\n{patch}```"
+
+
+def _selected(rule: type[Check]) -> str:
+    return "" if rule.default == "on" else f" --extend-select {rule.code}"
+
+
+def _silence(rule: type[Check]) -> str:
+    mark = "#" if "Python" in languages(rule.code) or not languages(rule.code) else "//"
+    return f"`{mark} streamlint: ignore[{rule.code}] why` at the end of the line silences one finding."
+
+
+def _verified(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
+    records = shipped(rule.code)
+    if not records:
+        return
+    yield "## On the GPU"
+    yield sections.get("Verify", "")
+    places: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for record in records:
+        places.setdefault((platform_text(record["platform"]), str(record["date"])), []).append(record)
+    for (platform, date), found in places.items():
+        yield f"Measured on {platform}, {date}. `streamlint verify --rule {rule.code}` does the same on your machine."
+        rows = ["| case | API | verdict | misuse | remedy |", "|---|---|---|---|---|"]
+        cells = ((record["case"], record["api"], record["verdict"], *_sides(record["summary"])) for record in found)
+        yield "\n".join([*rows, *("| " + " | ".join(row) + " |" for row in cells)])
+        versions = sorted({f"{name} {version}" for record in found for name, version in record.get("packages", {}).items()})
+        more = "What a case predicts and how often it was run: [Verified on an H200](../verify-h200.md)."
+        yield f"{', '.join(versions)}. {more}\n{{: .versions }}"
+
+
+def _sides(summary: str) -> tuple[str, str]:
+    """``misuse: …; remedy: …`` in two cells."""
+    misuse, _, remedy = summary.partition("; remedy: ")
+    return misuse.removeprefix("misuse: "), remedy
+
+
+def _facts(rule: type[Check]) -> Iterator[str]:
+    if not rule.rests_on:
+        return
+    yield "## What it rests on"
+    yield (
+        "Sentences of [the CUDA model](../cuda-model.md), each held against the hardware by `streamlint litmus`. *Guaranteed*: documents "
+        "promise it. *Observed*: a GPU does it, nobody promises it."
+    )
+    rows = ["| CUDA | is it so | where from |", "|---|---|---|"]
+    for name in rule.rests_on:
+        fact = FACTS[name]
+        group = next(title for title, facts in GROUPS.items() if fact in facts)
+        link = f"[{STRENGTH[fact.strength]}](../cuda-model.md#{group.lower().replace(' ', '-')})"
+        rows.append(f"| {fact.says} | {link} | {fact.source} |")
+    yield "\n".join(rows)
+
+
+def _references(text: str) -> str:
+    def issues(line: str) -> str:
+        word = line.lstrip("- ").split(" #")[0].lower()
+        if word not in TRACKERS:
+            return line
+        return re.sub(r"#(\d+)", rf"[#\1](https://github.com/{TRACKERS[word]}/issues/\1)", line)
+
+    return PAGES.sub(r"[the page on it](../\1)", "\n".join(issues(line) for line in text.split("\n")))
+
+
+def _inline(text: str) -> str:
+    """Docstrings quote code with two marks; one does in Markdown, and the site's fonts are the same."""
+    return re.sub(r"(?<!`)``(?!`)([^`\n]+)``(?!`)", r"`\1`", text)
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "").replace('"', "'")
+
+
+def _redirect(name: str) -> str:
+    """A page of a code leads to the page of its rule."""
+    head = f'<!doctype html><meta charset="utf-8"><title>{name}</title><meta http-equiv="refresh" content="0; url=../{name}/">'
+    return f'{head}<a href="../{name}/">{name}</a>\n'
