@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
+
 from streamlint.commands.check import summary_line
 from streamlint.options import Source
 from streamlint_docs import DOCS, ROOT
@@ -15,6 +17,8 @@ ASKED = re.compile(
     r"^<!-- lint: (?P<name>\S+)(?P<codes>(?: SL\d{3})*) -->\n```(?P<language>python|cuda)(?P<more>[^\n]*)\n(?P<body>.*?)^```$\n",
     re.MULTILINE | re.DOTALL,
 )
+FILE = re.compile(r"^<!-- file: (?P<path>\S+) -->$", re.MULTILINE)  # the file's text is shown
+INPUTS = re.compile(r"^<!-- inputs -->$", re.MULTILINE)  # rows of a table: the inputs of the GitHub action
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#:\s]+)(?P<rest>(?:#[^)\s]*)?\))")
 FENCES = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 ABOVE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # pages of the root that the site shows, too
@@ -30,7 +34,7 @@ def pages() -> dict[str, str]:
 
 def prepared(text: str, path: Path) -> str:
     """A page with outputs, its links turned to the places that its targets have on the site, and C++ named as highlighters know it."""
-    shown = ASKED.sub(_with_output, text)
+    shown = INPUTS.sub(lambda _: _inputs(), FILE.sub(lambda found: _file(path.parent / found["path"]), ASKED.sub(_with_output, text)))
     parts = FENCES.split(shown)
     fences = [re.sub(r"\A```cuda\b", "```cpp", fence) for fence in FENCES.findall(shown)]
     linked = [LINK.sub(lambda link: _linked(link, path), part) for part in parts]
@@ -53,6 +57,17 @@ def _with_output(found: re.Match[str]) -> str:
     told = output(report) if report.findings else f"{summary_line(report)}\n"
     block = f'```{found["language"]} title="{source.path}" linenums="1"\n{found["body"]}```\n'
     return f"{block}\n```text\n$ streamlint check {source.path}\n{told}```\n"
+
+
+def _file(path: Path) -> str:
+    kind = "yaml" if path.suffix == ".yml" else "docker"
+    return f"```{kind}\n{path.read_text(encoding='utf-8')}```"
+
+
+def _inputs() -> str:
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    rows = ((name, f"`{value['default']}`" if value["default"] else "", value["description"]) for name, value in inputs.items())
+    return "\n".join(f"| `{name}` | {default} | {told} |" for name, default, told in rows)
 
 
 def _linked(link: re.Match[str], page: Path) -> str:
