@@ -21,6 +21,7 @@ Message = dict[str, Any]
 _KILL_WAIT_S = 10.0
 _LAST_WORDS_S = 1.0  # for the child's own helpers to clear up behind it
 _DUMP_S = 5.0  # for a child to write its stacks
+_QUIET_S = 0.5  # without a further byte, after which they are all there
 _TAIL = 3  # lines of standard error that a report shows
 STACKS = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None  # asks a child for its stacks (``faulthandler.register``)
 
@@ -80,13 +81,14 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(STACKS)
         end = time.monotonic() + _DUMP_S
-        said = before
-        while time.monotonic() < end:  # until it has written, and has stopped writing
+        said, since = before, time.monotonic()
+        while time.monotonic() < end:  # until it has written, and has stopped writing: on a busy machine it pauses between two threads
             time.sleep(0.05)
             now = len(self._said())
-            if now == said and now > before:
+            if now != said:
+                said, since = now, time.monotonic()
+            elif now > before and time.monotonic() - since >= _QUIET_S:
                 break
-            said = now
         return stacks.parse(self._said()[before:])[0]
 
     def kill(self) -> None:
