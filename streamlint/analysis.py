@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from streamlint import guard
 from streamlint.checks.base import Check, registry
 from streamlint.findings import Finding, Problem
 from streamlint.interpreter.bindings import bindings_of, keeps_gil
@@ -45,7 +46,21 @@ class Analysis:
 
     def check(self, name: str) -> Part:
         """Run the checks over one file of the program."""
-        file, part = self.program.files[name], Part()
+        file = self.program.files[name]
+        guard.at(file.path)
+        try:
+            return self._check(file)
+        except Exception as error:
+            return self.lose(name, f"left out: internal error: {type(error).__name__}: {error}")
+        finally:
+            guard.at("")
+
+    def lose(self, name: str, why: str) -> Part:
+        """What is told of a file whose analysis did not come to its end."""
+        return Part(problems=[Problem(self.program.files[name].path, why)])
+
+    def _check(self, file: File) -> Part:
+        part = Part()
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))

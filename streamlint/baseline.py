@@ -11,6 +11,7 @@ from typing import Any
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding
 from streamlint.fingerprint import repository, stable_path
+from streamlint.writing import write_output
 
 VERSION = 1
 KEYS = ("code", "filename", "fingerprint", "message")
@@ -76,7 +77,7 @@ def write(path: Path, findings: Sequence[Finding], files: Iterable[str]) -> int:
     body = f"[\n{rows}\n  ]" if rows else "[]"
     text = f'{{\n  "streamlint-baseline": {VERSION},\n  "findings": {body}\n}}\n'
     try:
-        path.write_text(text, encoding="utf-8")
+        write_output(path, text)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     return len(entries)

@@ -31,6 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names and sources may hold what the terminal cannot show
     try:
+        if arguments is None and words[:1] == ["check"]:
+            from streamlint.guard import supervised
+
+            return supervised(lambda: _run(words))
+        return _run(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
+    try:
         code = _dispatch(words)
         sys.stdout.flush()
     except KeyboardInterrupt:

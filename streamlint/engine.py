@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamlint import models
+from streamlint import guard, models
 from streamlint.findings import Finding, Problem, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
@@ -51,7 +51,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
         keep(program)
     analysis = Analysis(program, options)
     found: list[Finding] = []
-    for part in shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text)):
+    for part in shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text), instead=analysis.lose):
         found.extend(part.findings)
         report.problems.extend(part.problems)
         analysis.coverage.merge(part.coverage)
@@ -77,16 +77,23 @@ def lower(source: Source, options: Options, program: Any, report: Report, header
     from streamlint.frontends import UnreadableSource
 
     language = source.language
+    guard.at(source.path)
     try:
         module = _to_module(source, headers)
+        if language == "python":
+            from streamlint.frontends.inline import modules_in
+
+            module.inline = modules_in(module)
     except UnreadableSource as error:
         report.problems.append(Problem(source.path, error.message, error.row, error.column))
         return
+    except Exception as error:  # a fault of ours costs a file, never the run
+        report.problems.append(Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}"))
+        return
+    finally:
+        guard.at("")
     program.add(module, _models(language, options))
     if language == "python":
-        from streamlint.frontends.inline import modules_in
-
-        module.inline = modules_in(module)
         for number, inner in enumerate(module.inline, 1):
             program.add(inner, _models("cuda", options), key=f"{source.path}#inline{number}")
 

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 
 from streamlint.findings import Finding
 from streamlint.layout import layout
-from streamlint.reading import decode, encode, language_of, read_bytes
+from streamlint.reading import language_of
+from streamlint.rewriting import rewrite
 from streamlint.suppress import OWN, suppress
 
 OURS = re.compile(r"(?:#|//) streamlint: ignore\[[^\r\n]*")
 
 
-def add_to_files(findings: Iterable[Finding], reason: str) -> int:
-    """Write comments for findings into their files; how many are hidden now."""
+def add_to_files(findings: Iterable[Finding], reason: str, texts: Mapping[str, str]) -> int:
+    """Write comments for findings into their files, which were read as ``texts``; how many are hidden now."""
     hidden = 0
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
         by_file.setdefault(finding.span.file, []).append(finding)
     for file, mine in by_file.items():
-        data, language = read_bytes(file), language_of(file) or "python"
-        text, count = add_ignores(file, decode(data, language)[0], language, mine, reason)
+        text, count = add_ignores(file, texts[file], language_of(file) or "python", mine, reason)
         if count:
-            Path(file).write_bytes(encode(text, data, language))
+            rewrite(file, texts[file], text)
         hidden += count
     return hidden
 

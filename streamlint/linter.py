@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streamlint import baseline, engine, suppress
+from streamlint import baseline, engine, guard, suppress
 from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
@@ -58,7 +58,10 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False,
     work = _Run(coverage, fixes=fixes)
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
-    if not (settings.force_exclude and left_out(path, False, settings)):
+    if shown(name) in guard.lost:
+        work.report.problems.append(Problem(shown(name), guard.lost[shown(name)]))
+        work.report.files += 1
+    elif not (settings.force_exclude and left_out(path, False, settings)):
         work.take(Found(shown(name), language_of(name) or "python", settings, given=True), data)
     return work.finish()
 
@@ -84,6 +87,10 @@ class _Run:
         self.report.timings[stage] = self.report.timings.get(stage, 0.0) + time.perf_counter() - start
 
     def read(self, file: Found) -> None:
+        if file.path in guard.lost:
+            self.report.files += 1
+            self.report.problems.append(Problem(file.path, guard.lost[file.path]))
+            return
         try:
             data = read_bytes(file.path)
         except Unreadable as error:

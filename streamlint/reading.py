@@ -14,6 +14,7 @@ LANGUAGES = {
     **dict.fromkeys((".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"), "cuda"),
 }
 CODING = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
+NO_TEXT = ("idna", "punycode")  # of host names: decoding a long file takes hours
 BOM = b"\xef\xbb\xbf"
 
 
@@ -51,10 +52,14 @@ def decode(data: bytes, language: str) -> tuple[str, str]:
     if language != "cuda" and (declared := CODING.match(body)):
         encoding = declared[1].decode("ascii")
     try:
+        if encoding.lower().replace("_", "-") in NO_TEXT:
+            raise LookupError
         text = body.decode(encoding)
     except LookupError:
         raise Unreadable(f"unknown encoding '{encoding}'") from None
-    except UnicodeDecodeError as error:
+    except (UnicodeError, ValueError) as error:
+        if not isinstance(error, UnicodeDecodeError):
+            raise Unreadable(f"not {encoding.upper()}: {error}") from None
         if language != "cuda" or b"\0" in data:
             raise Unreadable(f"not {encoding.upper()}: {error.reason} at byte {error.start}") from None
         return body.decode("latin-1"), "not UTF-8, read as Latin-1"

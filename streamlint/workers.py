@@ -1,38 +1,114 @@
-"""The work of a run shared among processes, where that pays."""
+"""The same work for many names, shared between processes. A process that dies loses the name that it worked on, and no other."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from multiprocessing.connection import Connection, wait
+from typing import TypeVar
+
+from streamlint import guard
 
 T = TypeVar("T")
 _FEWEST = 8  # below this a second process costs more than it saves
 
-_work: Callable[[str], object] | None = None
 
-
-def shared(work: Callable[[str], T], names: Sequence[str], jobs: int, size: Callable[[str], int] = len) -> Iterator[T]:
+def shared(
+    work: Callable[[str], T], names: Sequence[str], jobs: int, size: Callable[[str], int] = len, *, instead: Callable[[str, str], T]
+) -> Iterator[T]:
     """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds.
 
-    What is largest by ``size`` is begun first, so that no process is left with a long one at the end.
+    What is largest by ``size`` is begun first, so that no process is left with a long one at the end. ``instead`` is asked where a process
+    ended before it answered: it is told the name, and how the process ended.
     """
-    global _work
     if jobs < 2 or len(names) < _FEWEST or not hasattr(os, "fork"):
         yield from map(work, names)
         return
-    _work = work
-    done: dict[str, T] = {}
-    try:
-        with multiprocessing.get_context("fork").Pool(min(jobs, len(names))) as pool:
-            results: Iterator[tuple[str, T]] = pool.imap_unordered(_call, sorted(names, key=size, reverse=True))
-            done.update(results)
-    finally:
-        _work = None
+    done: dict[str, T] = _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
     yield from (done[name] for name in names)
 
 
-def _call(name: str) -> tuple[str, Any]:
-    assert _work is not None
-    return name, _work(name)
+class _Pool:
+    def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T]) -> None:
+        self._work, self._left, self._jobs, self._instead = work, names, jobs, instead
+        self._fork = multiprocessing.get_context("fork")
+        self._busy: dict[Connection, tuple[multiprocessing.process.BaseProcess, str]] = {}
+        self._done: dict[str, object] = {}
+
+    def run(self) -> dict[str, T]:
+        """The answers, by name."""
+        try:
+            while self._left and len(self._busy) < self._jobs:
+                self._start()
+            while self._busy:
+                for ready in wait(list(self._busy)):
+                    assert isinstance(ready, Connection)
+                    self._hear(ready)
+        finally:
+            for process, _ in self._busy.values():
+                process.kill()
+                process.join()
+        return self._done  # type: ignore[return-value]
+
+    def _start(self) -> None:
+        ours, theirs = self._fork.Pipe()
+        process = self._fork.Process(target=_serve, args=(theirs, self._work, [ours, *self._busy]), daemon=True)
+        process.start()
+        theirs.close()
+        self._give(ours, process)
+
+    def _give(self, connection: Connection, process: multiprocessing.process.BaseProcess) -> None:
+        name = self._left.pop()
+        self._busy[connection] = process, name
+        with contextlib.suppress(OSError):  # it has died: that is heard next
+            connection.send(name)
+
+    def _hear(self, connection: Connection) -> None:
+        process, name = self._busy.pop(connection)
+        try:
+            answer = connection.recv()
+        except (EOFError, OSError):
+            process.join()
+            connection.close()
+            code = process.exitcode or 0
+            self._done[name] = self._instead(name, guard.reason(-code) if code < 0 else f"left out: a worker ended with status {code}")
+            if self._left:
+                self._start()
+            return
+        if isinstance(answer, _Fault):
+            raise answer.error
+        self._done[name] = answer
+        if self._left:
+            self._give(connection, process)
+        else:
+            connection.close()  # which ends the worker
+            process.join()
+
+
+class _Fault:
+    """What a worker raised."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _serve(connection: Connection, work: Callable[[str], object], foreign: list[Connection]) -> None:
+    """A worker: a name in, an answer out, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle: it ends its workers
+    for other in foreign:
+        other.close()  # else a sibling would hold the pipe open that tells of its death
+    guard.in_worker()
+    while True:
+        try:
+            name = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = work(name)
+        except Exception as error:
+            answer = _Fault(error)
+        guard.at("")
+        connection.send(answer)

@@ -156,7 +156,7 @@ def _add_ignores(options: argparse.Namespace, report: Report) -> int:
     if options.paths == ["-"]:
         raise ConfigError("--add-ignore writes to files, not to standard input")
     findings = [finding for finding in report.findings if finding.code != "SL900"]
-    hidden = add_to_files(findings, options.add_ignore.strip())
+    hidden = add_to_files(findings, options.add_ignore.strip(), report.texts)
     _say(options, f"added comments for {_count(hidden, 'finding')}")
     if left := len(findings) - hidden:
         _say(options, f"no comment could be added for {_count(left, 'finding')}")
@@ -208,8 +208,10 @@ def _print_findings(options: argparse.Namespace, report: Report, targets: list[t
 
 
 def _write(file: str, text: str) -> None:
+    from streamlint.writing import write_output
+
     try:
-        Path(file).write_bytes(text.encode("utf-8", "backslashreplace"))
+        write_output(file, text)
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from None
 
@@ -236,7 +238,7 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     report = done.report
     paint = Paint(wants_color(options.color, sys.stderr))
     if options.coverage_file:
-        Path(options.coverage_file).write_text(json.dumps(report.coverage, indent=2, default=str) + "\n", encoding="utf-8")
+        _write(options.coverage_file, json.dumps(report.coverage, indent=2, default=str) + "\n")
     if options.quiet:
         return
     for problem in report.problems:

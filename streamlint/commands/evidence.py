@@ -14,6 +14,7 @@ from streamlint.commands.parser import Parser
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.rules import code_of
 from streamlint.verify import evidence
+from streamlint.writing import write_output
 
 ACTIONS = ("list", "show", "export", "import")
 EXAMPLES = (
@@ -129,7 +130,7 @@ def _export(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     try:
-        Path(options.words[0]).write_text(text, encoding="utf-8")
+        write_output(options.words[0], text)
     except OSError as problem:
         raise ConfigError(f"cannot write {options.words[0]}: {problem.strerror}") from None
     print(f"{len(found)} verdicts written to {options.words[0]}", file=sys.stderr)

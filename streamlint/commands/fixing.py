@@ -8,11 +8,8 @@ import difflib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlint.errors import ConfigError
-from streamlint.reading import decode, encode, language_of, read_bytes
 from streamlint.repairs import Repairs, repairs
 from streamlint.report.terminal import Paint, plain
 
@@ -60,14 +57,10 @@ def fix(options: argparse.Namespace, report: Report, lint: Callable[[bytes | Non
 
 
 def _write(step: Repairs, report: Report) -> None:
+    from streamlint.rewriting import rewrite
+
     for file, text in step.texts.items():
-        data, language = read_bytes(file), language_of(file) or "python"
-        if decode(data, language)[0] != report.trials[file].text:  # type: ignore[attr-defined]
-            raise ConfigError(f"{file}: changed while it was linted; nothing was written to it")
-        try:
-            Path(file).write_bytes(encode(text, data, language))
-        except OSError as error:
-            raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+        rewrite(file, report.trials[file].text, text)  # type: ignore[attr-defined]
 
 
 def diff(options: argparse.Namespace, report: Report, paint: Paint) -> int:

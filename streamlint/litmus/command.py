@@ -22,6 +22,7 @@ from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
 from streamlint.verify import evidence
 from streamlint.verify.command import INSTALL
+from streamlint.writing import write_output
 
 FORMATS = ("full", "json")
 SELF_TEST_S = 60.0  # within which a fact that was turned round must be caught
@@ -110,7 +111,7 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
     document = report.document(tally, _facts(tally, options), seed)
     _write(document, report.text, options)
     if options.save:
-        Path(options.save).write_text(report.programs_text(tally), encoding="utf-8")
+        write_output(options.save, report.programs_text(tally))
     if not tally.runs:
         return _fail("no run had an outcome")
     return int(bool(tally.disagreed or tally.hung))
@@ -197,7 +198,7 @@ def _facts(tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
 def _write(document: dict[str, Any], full: Callable[[dict[str, Any]], str], options: argparse.Namespace) -> None:
     text = full(document) if options.output_format == "full" else json.dumps(document, indent=1, ensure_ascii=False)
     if options.output_file:
-        Path(options.output_file).write_text(text + "\n", encoding="utf-8")
+        write_output(options.output_file, text + "\n")
     else:
         print(text)
 

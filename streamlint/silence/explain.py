@@ -100,7 +100,8 @@ def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Fou
         return
     for other in others:
         engine.lower(other, options, program, Report(), headers)
-    parts = list(shared(Analysis(program, options).check, list(program.files), jobs))
+    analysis = Analysis(program, options)
+    parts = list(shared(analysis.check, list(program.files), jobs, instead=analysis.lose))
     raw = [finding for part in parts for finding in part.findings]
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows):

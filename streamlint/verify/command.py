@@ -24,6 +24,7 @@ from streamlint.verify.lab import MEMORY_BYTES
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Machine, orderly_end, run_cases
+from streamlint.writing import write_output
 
 FORMATS = ("full", "json", "markdown", "html", "junit")
 INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
@@ -173,7 +174,7 @@ def write_reports(targets: Sequence[tuple[str, str | None]], render: Callable[[s
             sys.stdout.write(text)
         else:
             try:
-                Path(file).write_text(text, encoding="utf-8")
+                write_output(file, text)
             except OSError as problem:
                 fail(f"cannot write {file}: {problem.strerror}")
 

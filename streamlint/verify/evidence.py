@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamlint.writing import only_writer, write_output
+
 SCHEMA = 1
 _NEEDED = {"rule", "verdict", "platform"}
 SHIPPED = Path(__file__).parent / "evidence"
@@ -174,8 +176,12 @@ def save(cases: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], folder: P
 
 def _merge_into(folder: Path, name: str, new: Sequence[Entry], facts: Mapping[str, Any] | None) -> Path:
     """Merge entries of one platform into its file. A file that cannot be read is kept beside it."""
-    path = folder / _file_name(name)
     folder.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder):
+        return _merge_locked(folder / _file_name(name), new, facts)
+
+
+def _merge_locked(path: Path, new: Sequence[Entry], facts: Mapping[str, Any] | None) -> Path:
     old: list[Entry] = []
     known: Mapping[str, Any] = {}
     if path.exists():
@@ -186,9 +192,7 @@ def _merge_into(folder: Path, name: str, new: Sequence[Entry], facts: Mapping[st
             os.replace(path, path.with_suffix(".json.bad"))
             _complain(path.with_suffix(".json.bad"), str(problem))
     content = {"schema": SCHEMA, "platform": dict(known if facts is None else facts), "entries": merge(old, new)}
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, path)
+    write_output(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return path
 
 

@@ -1,0 +1,148 @@
+"""Runs that outlive their input: a file on which the linter dies, or that takes too long, costs itself and not the run.
+
+The command line runs in a child process. The child notes which file it looks at, on a page of memory that both share, and has an alarm for
+each file that ends it. If it dies, the parent starts it again and has that file left out. Native parsers overflow their stacks and run for
+hours on a few kilobytes that are made for it; no handler in the same process helps there. Who uses the library is not watched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+from streamlint import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Callable
+
+SECONDS = 60.0  # of processor time that one step of the work on one file may take
+VARIABLE = "STREAMLINT_FILE_SECONDS"
+MOST_LOST = 10  # files that a run may lose
+_ROOM = 1 << 14
+_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP")
+
+lost: dict[str, str] = {}  # by file as findings show it: why it is left out
+_page: mmap.mmap | None = None
+_clock = False  # whether this process may be ended by an alarm
+
+
+def supervised(work: Callable[[], int]) -> int:
+    """The exit code of ``work``, which is done in a child, as often as files have to be left out."""
+    if not (hasattr(os, "fork") and hasattr(signal, "setitimer")):
+        return work()
+    global _page
+    import mmap
+
+    _page = mmap.mmap(-1, _ROOM)
+    while True:
+        status = _in_child(work)
+        if not os.WIFSIGNALED(status):
+            return os.waitstatus_to_exitcode(status)
+        file, why = _noted(), reason(os.WTERMSIG(status))
+        if not file or file in lost or len(lost) >= MOST_LOST:
+            print(f"streamlint: ended by {_named(os.WTERMSIG(status))}, nothing is known about the code", file=sys.stderr)
+            return 2
+        lost[file] = why
+
+
+def at(file: str) -> None:
+    """Note that the work on a file begins (none: that it is over), and begin to count its time."""
+    if _page is not None:
+        data = os.fsencode(file)[: _ROOM - 4]
+        _page[:4] = len(data).to_bytes(4, "little")
+        _page[4 : 4 + len(data)] = data
+    if _clock:
+        signal.setitimer(signal.ITIMER_PROF, seconds() if file else 0.0)
+
+
+def in_worker() -> None:
+    """This process is a worker of a watched run: its parent sees its death, and knows what it looks at."""
+    global _page
+    _page = None
+
+
+def seconds() -> float:
+    """What a file may take."""
+    try:
+        return max(float(os.environ.get(VARIABLE, "")), 0.01)
+    except ValueError:
+        return SECONDS
+
+
+def reason(number: int) -> str:
+    """Why a file is left out on which a process was ended by a signal."""
+    if number == getattr(signal, "SIGPROF", None):
+        return f"left out: it takes more than {seconds():g} s"
+    return f"left out: the linter was ended by {_named(number)} while it looked at it"
+
+
+def _in_child(work: Callable[[], int]) -> int:
+    at("")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        _be_child(work)
+    before = {name: signal.signal(getattr(signal, name), lambda number, _: _forward(child, number)) for name in _FORWARDED}
+    try:
+        return os.waitpid(child, 0)[1]
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _be_child(work: Callable[[], int]) -> None:
+    global _clock
+    _clock = True
+    _bound_memory()
+    code = 2
+    try:
+        code = work()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 2
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)  # no destructors: trees are freed faster by the system
+
+
+def _bound_memory() -> None:
+    """No more than the machine has: an allocation fails, and costs a file, before the machine stands still."""
+    try:
+        import resource
+
+        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        if soft == resource.RLIM_INFINITY and have > 0:
+            resource.setrlimit(resource.RLIMIT_AS, (have if hard == resource.RLIM_INFINITY else min(have, hard), hard))
+    except (ImportError, OSError, ValueError):
+        pass
+
+
+def _forward(child: int, number: int) -> None:
+    """What is sent to the parent alone is meant for both; Ctrl-C in a terminal reaches both by itself, and once is enough."""
+    if number == signal.SIGINT:
+        import time
+
+        time.sleep(0.3)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
+def _noted() -> str:
+    assert _page is not None
+    return os.fsdecode(_page[4 : 4 + int.from_bytes(_page[:4], "little")])
+
+
+def _named(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
