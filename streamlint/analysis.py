@@ -64,7 +64,7 @@ class Analysis:
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
-        for root in self._roots(file):
+        for root in self.roots(file):
             part.coverage.roots += 1
             try:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
@@ -77,7 +77,8 @@ class Analysis:
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part
 
-    def _roots(self, file: File) -> Iterator[Root]:
+    def roots(self, file: File) -> Iterator[Root]:
+        """The roots of a file that some check asks for."""
         needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training and not check.from_python)
         python: Needs = tuple(check.needs for check in self.checks if check.needs and check.from_python)
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)

@@ -179,3 +179,9 @@ def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
 
 def _without_comments(data: bytes) -> bytes:
     return re.sub(rb"(?m)^\s*#.*$", b"", data)
+
+
+def forget() -> None:
+    """Read build files again: for who runs more than once, or from another folder."""
+    for cached in (per_thread_default_stream, _build_files, build_root, _commands, _targets, _told_languages):
+        cached.cache_clear()

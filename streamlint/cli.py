@@ -16,6 +16,7 @@ COMMANDS = {
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
+    "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),
     "rule": ("streamlint.commands.rule", "explain rules"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }

@@ -74,28 +74,38 @@ def headers_of(sources: Iterable[Source]) -> Headers | None:
 
 def lower(source: Source, options: Options, program: Any, report: Report, headers: Headers | None = None) -> None:
     """Add a source to a program; the report learns where it cannot be read. ``headers`` hold the macros that C++ includes."""
+    module = lowered(source, headers)
+    if isinstance(module, Problem):
+        report.problems.append(module)
+    else:
+        take(module, source.language, options, program)
+
+
+def take(module: Module, language: str, options: Options, program: Any) -> None:
+    """Add a lowered source to a program, and the C++ in its strings."""
+    program.add(module, _models(language, options))
+    for number, inner in enumerate(module.inline, 1):
+        program.add(inner, _models("cuda", options), key=f"{module.path}#inline{number}")
+
+
+def lowered(source: Source, headers: Headers | None) -> Module | Problem:
+    """A source lowered, with the C++ in its strings, or why it cannot be read."""
     from streamlint.frontends import UnreadableSource
 
-    language = source.language
     guard.at(source.path)
     try:
         module = _to_module(source, headers)
-        if language == "python":
+        if source.language == "python":
             from streamlint.frontends.inline import modules_in
 
             module.inline = modules_in(module)
+        return module
     except UnreadableSource as error:
-        report.problems.append(Problem(source.path, error.message, error.row, error.column))
-        return
+        return Problem(source.path, error.message, error.row, error.column)
     except Exception as error:  # a fault of ours costs a file, never the run
-        report.problems.append(Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}"))
-        return
+        return Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}")
     finally:
         guard.at("")
-    program.add(module, _models(language, options))
-    if language == "python":
-        for number, inner in enumerate(module.inline, 1):
-            program.add(inner, _models("cuda", options), key=f"{source.path}#inline{number}")
 
 
 def _to_module(source: Source, headers: Headers | None) -> Module:

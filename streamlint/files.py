@@ -198,3 +198,8 @@ def _parsable(lines: tuple[str, ...]) -> Iterator[str]:
         except ValueError:
             continue
         yield line
+
+
+def forget() -> None:
+    """Read ignore files again: for who runs more than once."""
+    _gitignores.cache_clear()

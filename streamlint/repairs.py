@@ -24,12 +24,13 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
         if finding.code not in fixers() or file not in relints:
             continue
         if file not in made:
-            made[file] = _trial(report.texts[file], files[file], relints[file])
+            made[file] = trial_of(report.texts[file], files[file], relints[file])
         report.findings[number] = replace(finding, fix=made[file].propose(finding))  # type: ignore[attr-defined]
     return made
 
 
-def _trial(text: str, found: Found, relint: Relint) -> Trial:
+def trial_of(text: str, found: Found, relint: Relint) -> Trial:
+    """What tries the fixes of one file."""
     from streamlint.fix.trial import Trial
     from streamlint.rules import all_rules
 

@@ -12,15 +12,15 @@ from streamlint.files import Found
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes
 
-_INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
+IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 # Memory of the host that is kept or given away: what other files may copy from.
 _KEPT = re.compile(
     r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*"
     r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)"
 )
-_NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
-_OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
+NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
+OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
 _MOST_HEADERS = 400  # for one run
 
@@ -49,7 +49,7 @@ class Seams:
         python = [s for s in self.joining.get(options, []) if s.language == "python"]
         callers: list[Source] = []
         if any(source.language != "python" for source in sources):
-            callers = [s for s in python if _NATIVE.search(s.text)]
+            callers = [s for s in python if NATIVE.search(s.text)]
             yield from callers
         yield from _imported([s for s in python if s not in callers], sources)
         if all(source.language == "python" for source in sources):
@@ -65,7 +65,7 @@ class Seams:
 
     def _calling(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that import a module which C++ opens by name."""
-        opened = (match for source in sources if source.language == "cuda" for match in _OPENED.findall(source.text))
+        opened = (match for source in sources if source.language == "cuda" for match in OPENED.findall(source.text))
         names = {name for match in opened for name in match if name and name != "TORCH_EXTENSION_NAME"}
         if not names or not self.python:
             return
@@ -79,7 +79,7 @@ class Seams:
                 yield Source(file.path, text, file.language)
 
     def _included(self, source: Source) -> Iterator[Source]:
-        for name in _INCLUDE.findall(source.text):
+        for name in INCLUDE.findall(source.text):
             for file in self._named(name):
                 self.taken.add(file.path)
                 try:
@@ -116,7 +116,7 @@ def _module_of(path: str) -> tuple[str, ...]:
 
 def _modules_in(text: str) -> Iterator[tuple[str, ...]]:
     """What import statements may mean: the module itself, and its members."""
-    for module, members, plain in _IMPORT.findall(text):
+    for module, members, plain in IMPORT.findall(text):
         home = tuple(filter(None, module.split(".")))
         yield from ((*home, name) for name in _NAME.findall(members))
         yield from (tuple(_NAME.findall(part.partition(" as ")[0])) for part in plain.split(",") if _NAME.search(part))

@@ -200,7 +200,22 @@ def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest
 FOR_CHECKS = {"checks.base", "findings", "operations", "interpreter.trace", "interpreter.facts"}
 # What stands above the interpreter: nobody at or below it may look up.
 ABOVE = {
-    *("analysis", "checks", "cli", "commands", "config", "engine", "fix", "linter", "litmus", "relint", "repairs", "report", "verify"),
+    *(
+        "analysis",
+        "checks",
+        "cli",
+        "commands",
+        "config",
+        "engine",
+        "fix",
+        "linter",
+        "litmus",
+        "relint",
+        "repairs",
+        "report",
+        "server",
+        "verify",
+    ),
 }
 BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
 # Rooms that know few others; a room knows itself.
@@ -263,6 +278,14 @@ def test_nobody_below_looks_up(path: Path) -> None:
 def test_narrow_rooms(room: str) -> None:
     foreign = {name for path in modules(room) for name in imported(path) if not within(name, {room, *NARROW[room]})}
     assert foreign == set()
+
+
+def test_the_server_is_known_to_its_command_alone() -> None:
+    others = [
+        path for path in PACKAGE.rglob("*.py") if PACKAGE / "server" not in path.parents and path != PACKAGE / "commands" / "server.py"
+    ]
+    assert [path for path in others if any(within(name, {"server"}) for name in imported(path))] == []
+    assert not any(within(name, {"cli", "commands", "litmus"}) for path in modules("server") for name in imported(path))
 
 
 def test_imports_are_seen(tmp_path: Path) -> None:

@@ -1,0 +1,279 @@
+"""The server that the editor talks to: pygls carries the protocol, `session` knows what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from streamlint import __version__
+from streamlint.reading import LANGUAGES, language_of
+from streamlint.server import hover, settings, shapes
+from streamlint.server.jobs import Setup, Told
+from streamlint.server.positions import Lines
+from streamlint.server.session import Document, Session
+
+CONFIGURATIONS = ("pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore")
+BUILDS = ("setup.py", "setup.cfg", "CMakeLists.txt", "meson.build", "compile_commands.json")
+SUFFIXES = ",".join(sorted(suffix.removeprefix(".") for suffix in LANGUAGES))
+# The languages of documents whose name has no suffix that tells.
+SPOKEN = {"python": "python", "cython": "cython", "cuda": "cuda", "cuda-cpp": "cuda", "cpp": "cuda", "c": "cuda"}
+NO_FOLDER = f"{os.path.abspath(os.sep)}untitled"
+
+
+class Server(LanguageServer):
+    """One editor's server."""
+
+    def __init__(self, start: Setup) -> None:
+        # Whole texts: pygls applies changes by `str.splitlines`, which breaks lines where editors do not (form feeds, U+2028).
+        super().__init__("streamlint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.start = start
+        self.settings = settings.EditorSettings()
+        self.folders: tuple[str, ...] = ()
+        self.ended = False
+        self.session = Session(self, self.setup)
+
+    def setup(self) -> Setup:
+        """What the child is told."""
+        return settings.setup(self.start, self.folders, self.encoding, self.settings)
+
+    @property
+    def encoding(self) -> str:
+        """What the client's characters are: units of UTF-16, unless it offered something else first."""
+        return types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
+
+    def take(self, value: object) -> None:
+        """The client's settings."""
+        self.settings = settings.read(value)
+        self.session.delay = self.settings.delay
+        for fault in self.settings.faults:
+            self.log(fault, aloud=True)
+
+    def document(self, uri: str) -> Document | None:
+        """An open document that streamlint reads."""
+        return self.session.documents.get(path_of(uri))
+
+    def show(self, document: Document, rows: tuple[Told, ...]) -> None:
+        """Publish a document's findings."""
+        capabilities = self.client_capabilities.text_document
+        related = bool(capabilities and capabilities.publish_diagnostics and capabilities.publish_diagnostics.related_information)
+        shown = [shapes.diagnostic(row, self.uri_of, related) for row in rows]
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, shown, document.version))
+
+    def log(self, message: str, aloud: bool = False) -> None:
+        """Tell the editor's log, and where ``aloud`` the user."""
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
+        if aloud:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"streamlint: {message}"))
+
+    def uri_of(self, path: str) -> str:
+        """The client's own spelling for what it has open."""
+        document = self.session.documents.get(path)
+        return document.uri if document else from_fs_path(path) or path
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Errors outside of requests (which are answered with them)."""
+        self.log("".join(traceback.format_exception_only(type(error), error)).strip())
+
+    @property
+    def pulls_settings(self) -> bool:
+        """Whether the client can be asked for its settings."""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.configuration)
+
+    @property
+    def versioned_edits(self) -> bool:
+        """Whether the client takes edits for a version of a document."""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)
+
+    @property
+    def resolves_edits(self) -> bool:
+        """Whether the client asks for an action's edit when it is chosen."""
+        document = self.client_capabilities.text_document
+        resolve = document.code_action.resolve_support if document and document.code_action else None
+        return bool(resolve and "edit" in resolve.properties)
+
+
+def serve(start: Setup, address: tuple[str, int] | None = None) -> int:
+    """Serve one editor, by stdin and stdout or at an address. The exit code is 0 where the editor has said that it ends, else 1."""
+    server = Server(start)
+    _lifetime(server)
+    _documents(server)
+    _requests(server)
+    if address is not None:
+        server.start_tcp(*address)
+    else:
+        answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # what anybody prints must not stand between answers
+        server.start_io(sys.stdin.buffer, answers)
+    server.session.end()
+    return 0 if server.ended else 1
+
+
+def path_of(uri: str) -> str:
+    """The path of a document; one in no folder for what is no file."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return os.path.normpath(path) if path else os.path.join(NO_FOLDER, PurePath(uri.partition(":")[2]).name or "text")
+
+
+def _lifetime(server: Server) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        named = [folder.uri for folder in params.workspace_folders or ()]
+        if not named and (params.root_uri or params.root_path):
+            named = [params.root_uri or from_fs_path(params.root_path or "") or ""]
+        server.folders = tuple(path_of(uri) for uri in named if uri.startswith("file:"))
+        server.take(params.initialization_options)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_: types.InitializedParams) -> None:
+        workspace = server.client_capabilities.workspace
+        if workspace and workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration:
+            await _watch(server)
+        if server.pulls_settings:
+            await _pull(server)
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(*_: object) -> None:
+        server.ended = True
+        server.session.end()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configured(params: types.DidChangeConfigurationParams) -> None:
+        if server.pulls_settings:
+            await _pull(server)
+        else:
+            server.take(params.settings)
+            server.session.reload()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        gone = {path_of(folder.uri) for folder in params.event.removed}
+        new = [path_of(folder.uri) for folder in params.event.added if folder.uri.startswith("file:")]
+        server.folders = (*(folder for folder in server.folders if folder not in gone), *new)
+        server.session.reload()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def watched(params: types.DidChangeWatchedFilesParams) -> None:
+        paths = [path_of(change.uri) for change in params.changes]
+        decisive = any(PurePath(path).name in (*CONFIGURATIONS, *BUILDS) for path in paths)
+        server.session.touched(paths, decisive)
+
+
+async def _watch(server: Server) -> None:
+    """Ask the client to tell of files that matter."""
+    patterns = [f"**/{name}" for name in (*CONFIGURATIONS, *BUILDS)] + [f"**/*.{{{SUFFIXES}}}"]
+    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(pattern) for pattern in patterns])
+    registration = types.Registration("streamlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    await server.client_register_capability_async(types.RegistrationParams([registration]))
+
+
+async def _pull(server: Server) -> None:
+    """Ask the client for its settings."""
+    item = types.ConfigurationItem(section=settings.SECTION)
+    (value,) = await server.workspace_configuration_async(types.ConfigurationParams([item]))
+    if value is not None:
+        server.take(value)
+    server.session.reload()
+
+
+def _documents(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        path = path_of(item.uri)
+        language = language_of(path) or SPOKEN.get(str(item.language_id), "")
+        if language and not item.uri.startswith("vscode-notebook-cell:"):
+            server.session.open(Document(item.uri, path, item.version, item.text, language))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        if document := server.document(params.text_document.uri):
+            text = server.workspace.get_text_document(document.uri).source
+            server.session.change(document, params.text_document.version, text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        if document := server.document(params.text_document.uri):
+            server.session.close(document)
+
+
+def _requests(server: Server) -> None:
+    kinds = types.CodeActionOptions(code_action_kinds=[shapes.QUICK, shapes.ALL], resolve_provider=True)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction]:
+        document = server.document(params.text_document.uri)
+        if document is None:
+            return []
+        found: list[types.CodeAction] = []
+        if shapes.asked_for(shapes.QUICK, params.context.only):
+            found += await _quick_fixes(server, document, params.range)
+        if shapes.asked_for(shapes.ALL, params.context.only):
+            found += await _fix_all(server, document, named=bool(params.context.only))
+        return found
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        data = action.data if isinstance(action.data, dict) else {}
+        document = server.document(str(data.get("uri", "")))
+        if document is not None and document.version == data.get("version") and (repair := await server.session.fix_all(document)):
+            action.edit = shapes.workspace_edit(document.uri, document.version, repair, server.versioned_edits)
+        return action
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hovered(params: types.HoverParams) -> types.Hover | None:
+        document = server.document(params.text_document.uri)
+        return await _hover(server, document, params.position) if document else None
+
+
+async def _quick_fixes(server: Server, document: Document, place: types.Range) -> list[types.CodeAction]:
+    rows = [row for row in await server.session.current(document) if row.fingerprint and shapes.touches(row.range, place)]
+    if not rows:
+        return []
+    version, found = document.version, []
+    for row, repairs in zip(rows, await server.session.repairs(document, rows), strict=True):
+        shown = shapes.diagnostic(row, server.uri_of, related=False)
+        for repair in repairs:
+            edit = shapes.workspace_edit(document.uri, version, repair, server.versioned_edits)
+            found.append(shapes.quick_fix(row, repair, edit, shown))
+    return found
+
+
+async def _fix_all(server: Server, document: Document, named: bool) -> list[types.CodeAction]:
+    """All safe fixes at once: worked out when they are chosen, or asked for by name as editors do on save."""
+    action = types.CodeAction("streamlint: fix all that can be fixed safely", kind=shapes.ALL)
+    if server.resolves_edits and not named:
+        action.data = {"uri": document.uri, "version": document.version}
+        return [action] if any(row.fingerprint for row in await server.session.current(document)) else []
+    version = document.version
+    repair = await server.session.fix_all(document)
+    if repair is None:
+        return []
+    action.edit = shapes.workspace_edit(document.uri, version, repair, server.versioned_edits)
+    return [action]
+
+
+async def _hover(server: Server, document: Document, position: types.Position) -> types.Hover | None:
+    rows = document.rows if document.looked == document.version else ()
+    found = [row for row in rows if shapes.inside(row.range, position.line, position.character)]
+    if found:
+        code, place = found[0].code, shapes.range_of(found[0].range)
+    else:
+        lines = Lines(document.text, server.encoding)
+        named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
+        if named is None:
+            return None
+        code, start, end = named
+        place = shapes.range_of(lines.columns(position.line, start, end))
+    page = await asyncio.to_thread(hover.page, code)  # the first page imports all rules
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, page), place)

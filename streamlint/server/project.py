@@ -1,0 +1,247 @@
+"""A folder under lint: its files as they are on disk, or as the editor holds them, and what was found in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from streamlint import linter
+from streamlint.config import Resolver
+from streamlint.files import Found, discover, left_out, matches
+from streamlint.findings import Finding, Report
+from streamlint.fix.trial import Trial
+from streamlint.ignores import add_ignores
+from streamlint.options import Options, Source
+from streamlint.precedence import winners
+from streamlint.reading import Unreadable, encode, language_of, read_bytes
+from streamlint.relint import Relint
+from streamlint.repairs import Repairs, repairs, trial_of, trials
+from streamlint.server.memory import Memory, Part
+from streamlint.server.near import Entry, Map
+from streamlint.triggers import relevant, seam
+from streamlint.twins import is_port
+
+MOST_PASSES = 10  # of fixes, as on the command line
+
+
+@dataclass(slots=True)
+class Open:
+    """An open document."""
+
+    text: str
+    language: str
+    report: Report | None = None  # of this text
+    trial: Trial | None = None
+
+
+@dataclass(slots=True)
+class Project:
+    """One folder of the workspace, or the folder of a file that is in none (``alone``: nothing else of it is read).
+
+    All paths are as a run in this folder shows them; the caller has gone there.
+    """
+
+    root: Path
+    resolver: Resolver
+    memory: Memory
+    alone: bool = False
+    open: dict[str, Open] = field(default_factory=dict)
+    _entries: dict[str, Entry] | None = None
+    _map: Map | None = None
+    _parts: dict[str, Part] = field(default_factory=dict)
+    _dirty: set[str] = field(default_factory=set)
+
+    def put(self, path: str, text: str | None, language: str) -> None:
+        """The editor's text of a file; None once it is closed."""
+        if text is None:
+            self.open.pop(path, None)
+            self._parts.pop(path, None)
+            self.touch(path)
+            return
+        self.open[path] = Open(text, language_of(path) or language)
+        if self._entries is not None and (found := self._wanted(path)) is not None:
+            self._enter(found, _as_bytes(text, found.language))
+
+    def touch(self, path: str) -> None:
+        """A file that may be new, changed or gone: who was read with it is to be linted again, where it is new or gone everybody."""
+        if self._entries is None or path in self.open:
+            return
+        was = self._entries.pop(path, None)
+        if os.path.isfile(path) and (found := self._wanted(path)) is not None:
+            self._read(found, self._entries)
+        around = {name for name, part in self._parts.items() if part.text_of(path) is not None}
+        if (was is None) is not (path not in self._entries):
+            around, self._map = set(self.open), None
+        self._dirty |= around & set(self.open)
+
+    def lint(self, path: str) -> dict[str, Report]:
+        """What a run in the folder finds in an open document, as far as the roots of open documents show it, and in others what changed."""
+        before = self._parts.pop(path, None)
+        self._dirty.discard(path)
+        told = {path: self._concluded(path, self._analysed)}
+        parts = [part for part in (before, self._parts.get(path)) if part is not None]
+        others = {finding.span.file for part in parts for finding in part.findings} - {path}
+        for other in sorted(others & self.open.keys() & self._parts.keys()):
+            told[other] = self._concluded(other, lambda sources, options: self._joined(sources[0], options))
+        return told
+
+    def stale(self) -> tuple[str, ...]:
+        """Open documents that were linted with another text of some file than it has now."""
+        old = {path for path, part in self._parts.items() if not self._holds(part)}
+        return tuple(sorted((old | self._dirty) & self.open.keys()))
+
+    def _holds(self, part: Part) -> bool:
+        return all(source.path not in self.open or self.open[source.path].text == source.text for source in part.sources)
+
+    def _concluded(self, path: str, analyse: linter.Analyse) -> Report:
+        document = self.open[path]
+        found = self._wanted(path)
+        report = Report() if found is None else linter.run_one(found, _as_bytes(document.text, found.language), analyse)
+        document.report, document.trial = report, None
+        return report
+
+    def _analysed(self, sources: list[Source], options: Options) -> Report:
+        (source,) = sources
+        near = self._near(source, options)
+        self._parts[source.path] = self.memory.look(source.path, near, options)
+        return self._joined(source, options)
+
+    def _joined(self, source: Source, options: Options) -> Report:
+        """What the roots of all open documents say of one of them."""
+        found: list[Finding] = []
+        texts: dict[str, str] = {}
+        for part in self._parts.values():
+            if part.options == options and part.text_of(source.path) == source.text:
+                found += [finding for finding in part.findings if finding.span.file == source.path]
+                texts.update((other.path, other.text) for other in part.sources)
+        problems = [problem for problem in self._parts[source.path].problems if problem.file == source.path]
+        return Report(findings=sorted(winners(found), key=Finding.sort_key), problems=problems, texts=texts)
+
+    def _near(self, source: Source, options: Options) -> list[Source]:
+        """The sources that a document is linted among, as a run puts them together."""
+        entries = self._all()
+        if source.path not in entries:
+            return [source]
+        self._map = self._map or Map(entries)
+        around = linter.sources_of((entry.found, entry.data) for entry in self._map.near(source.path))
+        others = [other for other in around.get(options, ()) if other.path != source.path]
+        return sorted([*others, source], key=lambda each: each.path)
+
+    # Repairs ------------------------------------------------------------------------------------------------------------------
+
+    def finding(self, path: str, fingerprint: str) -> Finding | None:
+        """A finding that was told last."""
+        report = self.open[path].report if path in self.open else None
+        return next((found for found in report.findings if found.fingerprint == fingerprint), None) if report else None
+
+    def repaired(self, path: str, finding: Finding) -> Finding:
+        """The finding with the fix that holds."""
+        document, part = self.open[path], self._parts.get(path)
+        if part is None:
+            return finding
+        if document.trial is None:
+            document.trial = trial_of(document.text, self._found(path), self._relint(part))
+        return replace(finding, fix=document.trial.propose(finding))
+
+    def ignored(self, path: str, finding: Finding) -> str | None:
+        """The text with a comment that hides the finding."""
+        document = self.open[path]
+        text, hidden = add_ignores(path, document.text, self._found(path).language, [finding])
+        return text if hidden else None
+
+    def fixed(self, path: str) -> tuple[str, int]:
+        """The text that ``check --fix`` makes of an open document, and how many findings it mends."""
+        before, part, mended = self.open[path], self._parts.get(path), 0
+        try:
+            for _ in range(MOST_PASSES):
+                step = self._step(path)
+                if not step.mended:
+                    break
+                mended += len(step.mended)
+                self.put(path, step.texts[path], before.language)
+            return self.open[path].text, mended
+        finally:
+            if mended:
+                self.put(path, before.text, before.language)
+                self.open[path] = before
+                if part is not None:
+                    self._parts[path] = part
+
+    def _step(self, path: str) -> Repairs:
+        """The safe fixes of a document that hold together."""
+        report = self.open[path].report or self.lint(path)[path]
+        part = self._parts.get(path)
+        if part is None:
+            return Repairs()
+        report = replace(report, findings=list(report.findings))
+        report.trials = trials(report, {path: self._found(path)}, {path: self._relint(part)})
+        return repairs(report, unsafe=False)
+
+    def _relint(self, part: Part) -> Relint:
+        relint = Relint(part.sources, part.options)
+        relint.keep(part.program)
+        return relint
+
+    # Files --------------------------------------------------------------------------------------------------------------------
+
+    def _found(self, path: str) -> Found:
+        found = self._wanted(path)
+        assert found is not None
+        return found
+
+    def _wanted(self, path: str) -> Found | None:
+        """The file, if a run in the folder would look at it."""
+        absolute = Path(os.path.abspath(path))
+        settings = self.resolver.of_file(absolute)
+        language = language_of(path) or (self.open[path].language if path in self.open else None)
+        if language is None:
+            return None
+        if not self.alone:
+            if left_out(absolute, False, replace(settings, root=self.root)):
+                return None
+            if settings.include is not None and not any(matches(pattern, absolute) for pattern in settings.include):
+                return None
+        return Found(path, language, settings, given=self.alone)
+
+    def _all(self) -> dict[str, Entry]:
+        """The files of the folder that can matter, read when they are first asked for."""
+        if self._entries is None:
+            files = [] if self.alone else discover([self.root], self.resolver).files
+            self._entries, names = {}, frozenset(found.path for found in files)
+            for found in files:
+                if found.path not in self.open:
+                    self._read(found, names)
+            for path, document in self.open.items():
+                if (mine := self._wanted(path)) is not None:
+                    self._enter(mine, _as_bytes(document.text, mine.language))
+        return self._entries
+
+    def _read(self, found: Found, others: Collection[str]) -> None:
+        try:
+            data = read_bytes(found.path)
+        except Unreadable:
+            return
+        if not linter.is_generated(data, found) and not is_port(found.path, data, others):
+            self._enter(found, data)
+
+    def _enter(self, found: Found, data: bytes) -> None:
+        """Keep a file that can matter; of other C++ the name, for who includes it."""
+        assert self._entries is not None
+        language = found.language
+        counts = found.path in self.open or relevant(language, found.settings.models)(data) or seam(language)(data)
+        entry, known = Entry(found, data if counts else None), self._entries.pop(found.path, None)
+        if counts or language == "cuda":
+            self._entries[found.path] = entry
+        if known is None or (language != "python" and (known.includes, known.opened) != (entry.includes, entry.opened)):
+            self._map = None
+
+
+def _as_bytes(text: str, language: str) -> bytes:
+    """The bytes of an open document, in the encoding that it declares."""
+    plain = text.encode("utf-8", "surrogatepass")
+    try:
+        return encode(text, plain, language)
+    except (LookupError, UnicodeError):
+        return plain

@@ -1,0 +1,66 @@
+"""A run's findings as what the editor is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from streamlint.findings import Finding, Fix, Problem, Report, Severity, Span
+from streamlint.report.entries import page
+from streamlint.rules import UNREADABLE, UNUSED, UnreadableSource
+from streamlint.server.jobs import Range, Repair, Told
+from streamlint.server.positions import Lines, changes
+
+
+def told(report: Report, text: str, encoding: str, outside: Callable[[str], str]) -> tuple[Told, ...]:
+    """The findings and problems of one file's report, in order of their places; ``outside`` gives the path that the client knows."""
+    measure = _Measure(report.texts, text, encoding, outside)
+    rows = [_finding(finding, measure) for finding in report.findings]
+    rows += [_problem(problem, measure) for problem in report.problems]
+    return tuple(sorted(rows, key=lambda row: (row.range, row.code)))
+
+
+def repair_of(fix: Fix, text: str, encoding: str) -> Repair:
+    """A fix of one file."""
+    lines = Lines(text, encoding)
+    return Repair(fix.message, fix.applicability, tuple((lines.range(edit.span), edit.content) for edit in fix.edits))
+
+
+def change(title: str, kind: str, before: str, after: str, encoding: str) -> Repair:
+    """A new text for a file."""
+    return Repair(title, kind, changes(before, after, encoding))
+
+
+class _Measure:
+    """Places of the file itself, and of those that trails lead to."""
+
+    def __init__(self, texts: Mapping[str, str], text: str, encoding: str, outside: Callable[[str], str]) -> None:
+        self.outside = outside
+        self._lines = cache(lambda file: Lines(texts.get(file, ""), encoding))
+        self._own = Lines(text, encoding)
+
+    def own(self, span: Span) -> Range:
+        return self._own.range(span)
+
+    def other(self, span: Span, file: str) -> Range:
+        return self._own.range(span) if span.file == file else self._lines(span.file).range(span)
+
+
+def _finding(finding: Finding, measure: _Measure) -> Told:
+    file = finding.span.file
+    return Told(
+        finding.code,
+        finding.severity.value,
+        finding.message + (f"\nhelp: {finding.help}" if finding.help else ""),
+        page(finding.name),
+        measure.own(finding.span),
+        tuple((step.message, measure.outside(step.span.file), measure.other(step.span, file)) for step in finding.trail),
+        finding.fingerprint,
+        finding.code == UNUSED,
+    )
+
+
+def _problem(problem: Problem, measure: _Measure) -> Told:
+    """As on the command line a warning; it covers the letter that it is about."""
+    place = measure.own(Span(problem.file, problem.row, problem.column, problem.row, problem.column + 1))
+    return Told(UNREADABLE, Severity.WARNING.value, problem.message, page(UnreadableSource.name), place)

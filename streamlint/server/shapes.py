@@ -1,0 +1,78 @@
+"""The child's records as the protocol's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lsprotocol import types
+
+from streamlint.server.jobs import Range, Repair, Told
+
+QUICK, ALL = types.CodeActionKind.QuickFix, f"{types.CodeActionKind.SourceFixAll.value}.streamlint"
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Information,
+}
+
+
+def range_of(place: Range) -> types.Range:
+    """A range of the protocol."""
+    return types.Range(types.Position(place[0], place[1]), types.Position(place[2], place[3]))
+
+
+def diagnostic(told: Told, uri_of: Callable[[str], str], related: bool) -> types.Diagnostic:
+    """A finding; its trail only if the client shows related places."""
+    places = [
+        types.DiagnosticRelatedInformation(types.Location(uri_of(path), range_of(place)), message) for message, path, place in told.trail
+    ]
+    return types.Diagnostic(
+        range=range_of(told.range),
+        message=told.message,
+        severity=_SEVERITIES[told.severity],
+        code=told.code,
+        code_description=types.CodeDescription(told.url),
+        source="streamlint",
+        tags=[types.DiagnosticTag.Unnecessary] if told.unused else None,
+        related_information=places if related and places else None,
+        data={"fingerprint": told.fingerprint} if told.fingerprint else None,
+    )
+
+
+def quick_fix(told: Told, repair: Repair, edit: types.WorkspaceEdit, shown: types.Diagnostic) -> types.CodeAction:
+    """A repair of one finding: the safe one is the one to prefer."""
+    notes = {"unsafe": " (unsafe: read it before you keep it)"}
+    return types.CodeAction(
+        title=f"{told.code}: {repair.title}{notes.get(repair.kind, '')}" if repair.kind != "ignore" else repair.title,
+        kind=QUICK,
+        diagnostics=[shown],
+        is_preferred=True if repair.kind == "safe" else None,
+        edit=edit,
+    )
+
+
+def workspace_edit(uri: str, version: int, repair: Repair, versioned: bool) -> types.WorkspaceEdit:
+    """A repair of a document, bound to its version where the client knows such edits."""
+    edits = [types.TextEdit(range_of(place), text) for place, text in repair.edits]
+    if not versioned:
+        return types.WorkspaceEdit(changes={uri: edits})
+    document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
+
+
+def asked_for(kind: str, only: Sequence[str | types.CodeActionKind] | None) -> bool:
+    """Whether a client wants actions of a kind: it names kinds, or what they begin with."""
+    words = [word.value if isinstance(word, types.CodeActionKind) else word for word in only or ()]
+    return not words or any(kind == word or kind.startswith(f"{word}.") for word in words)
+
+
+def inside(place: Range, line: int, character: int) -> bool:
+    """Whether a position lies in a range, or at its end."""
+    return (place[0], place[1]) <= (line, character) <= (place[2], place[3])
+
+
+def touches(place: Range, other: types.Range) -> bool:
+    """Whether two ranges share a position."""
+    start, end = (other.start.line, other.start.character), (other.end.line, other.end.character)
+    return (place[0], place[1]) <= end and start <= (place[2], place[3])
