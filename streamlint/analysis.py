@@ -22,6 +22,8 @@ from streamlint.operations import Conflict
 from streamlint.options import Options
 from streamlint.precedence import best
 
+_MUCH = 250_000  # objects
+
 
 @dataclass(slots=True)
 class Part:
@@ -70,9 +72,10 @@ class Analysis:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
             except Exception as error:
                 _tell_fault(part, file, root, error)
+            _sweep()
         if part.coverage.roots:
             snapshots_of(self.program).clear()
-            gc.collect()
+            _sweep()
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part
@@ -126,6 +129,12 @@ class Analysis:
     def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
         for check in self._on_conflicts:
             yield from check.on_conflict(conflict, trace)
+
+
+def _sweep() -> None:
+    """What paths leave behind refers to itself. It is collected once there is much of it: to look at all that lives takes as long."""
+    if gc.get_count()[0] > _MUCH:
+        gc.collect()
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

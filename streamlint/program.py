@@ -10,8 +10,9 @@ Nodes compare by identity, so they can be keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal
 
 Position = tuple[int, int, int, int]
@@ -561,7 +562,11 @@ class Module:
 
 
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
-_FIELDS: dict[type, tuple[str, ...]] = {}
+# By class: what reads the fields that may hold nodes.
+_FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
+# By class of a field's value.
+_NODE, _MANY, _OTHER = 1, 2, 3
+_KINDS: dict[type, int] = {}
 # Fields that never hold nodes; walking them would be lost time.
 _PLAIN = frozenset(
     {"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"}
@@ -571,24 +576,36 @@ _PLAIN = frozenset(
 def children(node: object) -> list[object]:
     """The nodes directly below ``node``, in source order where the fields stand so."""
     cls = node.__class__
-    names = _FIELDS.get(cls)
-    if names is None:
-        names = _FIELDS[cls] = tuple(item.name for item in fields(node) if item.name not in _PLAIN)  # type: ignore[arg-type]
+    held = _FIELDS.get(cls)
+    if held is None:
+        held = _FIELDS[cls] = _reader(tuple(item.name for item in fields(node) if item.name not in _PLAIN))  # type: ignore[arg-type]
     found: list[object] = []
-    for name in names:
-        value: Any = getattr(node, name)
-        if isinstance(value, _NODES):
+    for value in held(node):
+        kind = _KINDS.get(value.__class__) or _kind(value.__class__)
+        if kind == _NODE:
             found.append(value)
-        elif isinstance(value, list | tuple):
+        elif kind == _MANY:
             _add_inside(value, found)
     return found
 
 
+def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return (lambda node: (getattr(node, names[0]),)) if names else lambda node: ()
+
+
+def _kind(cls: type) -> int:
+    kind = _KINDS[cls] = _NODE if issubclass(cls, _NODES) else _MANY if issubclass(cls, (list, tuple)) else _OTHER
+    return kind
+
+
 def _add_inside(values: list[Any] | tuple[Any, ...], found: list[object]) -> None:
     for value in values:
-        if isinstance(value, _NODES):
+        kind = _KINDS.get(value.__class__) or _kind(value.__class__)
+        if kind == _NODE:
             found.append(value)
-        elif isinstance(value, list | tuple):
+        elif kind == _MANY:
             _add_inside(value, found)
 
 
@@ -612,6 +629,6 @@ def walk(node: object) -> Iterator[object]:
         if isinstance(current, Class):
             stack.extend(method for overloads in current.methods.values() for method in overloads)
             stack.extend(current.classes.values())
-        below = children(current)
-        below.reverse()
-        stack += below
+        if below := children(current):
+            below.reverse()
+            stack += below

@@ -166,13 +166,15 @@ class AllocInLoop(Check):
         loop = trim.context.loops[-1] if trim.context.loops else None
         if loop is None or not self._every_round(trim, loop):
             return
+        if any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations):
+            return  # where it trains it is SL021
         inside = [o for o in path.operations if any(f.key == loop.key for f in o.context.loops)]
         # A loop that only brings data to the host makes room, and means to.
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
-        nested = any(f.key != loop.key and self._within(f.span, loop) for o in inside for f in o.context.loops)
-        trains = any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations)
-        if not works or nested or trains or self._makes_room(trim, inside):  # where it trains it is SL021
+        around = {id(o.context.loops): o.context.loops for o in inside}
+        nested = any(f.key != loop.key and self._within(f.span, loop) for loops in around.values() for f in loops)
+        if not works or nested or self._makes_room(trim, inside):
             return
         yield self.finding(
             trim,

@@ -426,9 +426,14 @@ class Machine:
 
     def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
         """A call whose body is not at hand: it may wait for all it can reach, and touch or await each host buffer it can reach."""
+        self.opaque_among(operation, reachable(list(values)))
+
+    def opaque_among(self, operation: Opaque, reached: Iterable[Value]) -> None:
+        """The same, where it is known already what the call can reach."""
         self.note(operation)
-        for value in reachable(list(values)):
-            self.forget(value)
+        for value in reached:
+            if isinstance(value, Buffer | Stream | Event):
+                self.forget(value)
         self._settle()
 
     def opaque_work(self, operation: Opaque, stream: Stream, reads: Iterable[Buffer], writes: Iterable[Buffer]) -> None:

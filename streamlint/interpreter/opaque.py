@@ -27,6 +27,8 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Evidence, Memory
 
+_NEAR = 60  # of what a call can reach: what it is told about, not only what it may wait for
+
 
 def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
     """A call of unknown effect: one launch on its GPU arguments; it may wait for all that it can reach."""
@@ -35,13 +37,14 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
-    near = list(reachable(values, limit=60))
+    reached = list(reachable(values))
+    near = reached[:_NEAR]
     on_device = _device_argument(near) or _captured_argument(run, near)
     tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in near[:40])
     works = _module_work(run, receiver, on_device, name)
     channels = channels_among(run, near)
     operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
-    run.machine.opaque(operation, values)
+    run.machine.opaque_among(operation, reached)
     for value in arguments.positional:
         written_through(run, value, site)
     if run.file.is_cuda:

@@ -9,7 +9,6 @@ from streamlint.findings import Span
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.machine import Machine
 from streamlint.interpreter.peeks import settle
-from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
 from streamlint.interpreter.values import Event, Stream, Value
@@ -102,10 +101,10 @@ class SupposingMachine(Machine):
         if not self._out(operation):
             super().synchronize(operation)
 
-    def opaque(self, operation: Opaque, values: Iterable[Value]) -> None:
-        values = list(values)
-        super().opaque(operation, () if self._out(operation) else values)
-        self.given[operation.index] = tuple(reachable(values))
+    def opaque_among(self, operation: Opaque, reached: Iterable[Value]) -> None:
+        given = tuple(reached)
+        super().opaque_among(operation, () if self._out(operation) else given)
+        self.given[operation.index] = given
 
     def host_read(self, operation: HostRead) -> bool:
         if self._elsewhere(operation):
