@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -136,9 +136,8 @@ def _lifetime(server: Server) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
-        workspace = server.client_capabilities.workspace
-        if workspace and workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration:
-            await _watch(server)
+        if wanted := list(_registrations(server)):
+            await server.client_register_capability_async(types.RegistrationParams(wanted))
         if server.pulls_settings:
             await _pull(server)
 
@@ -169,12 +168,16 @@ def _lifetime(server: Server) -> None:
         server.session.touched(paths, decisive)
 
 
-async def _watch(server: Server) -> None:
-    """Ask the client to tell of files that matter."""
-    patterns = [f"**/{name}" for name in (*CONFIGURATIONS, *BUILDS)] + [f"**/*.{{{SUFFIXES}}}"]
-    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(pattern) for pattern in patterns])
-    registration = types.Registration("streamlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-    await server.client_register_capability_async(types.RegistrationParams([registration]))
+def _registrations(server: Server) -> Iterator[types.Registration]:
+    """What the client is asked to tell of: files that matter, and its own settings."""
+    workspace = server.client_capabilities.workspace
+    if workspace and workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration:
+        patterns = [f"**/{name}" for name in (*CONFIGURATIONS, *BUILDS)] + [f"**/*.{{{SUFFIXES}}}"]
+        watched = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(pattern) for pattern in patterns])
+        yield types.Registration("streamlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, watched)
+    if workspace and workspace.did_change_configuration and workspace.did_change_configuration.dynamic_registration:
+        section = types.DidChangeConfigurationRegistrationOptions(section=settings.SECTION)
+        yield types.Registration("streamlint-settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, section)
 
 
 async def _pull(server: Server) -> None:

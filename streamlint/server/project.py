@@ -60,6 +60,8 @@ class Project:
             self._parts.pop(path, None)
             self.touch(path)
             return
+        if path in self.open and self.open[path].text == text:
+            return
         self.open[path] = Open(text, language_of(path) or language)
         if self._entries is not None and (found := self._wanted(path)) is not None:
             self._enter(found, _as_bytes(text, found.language))
@@ -78,7 +80,10 @@ class Project:
 
     def lint(self, path: str) -> dict[str, Report]:
         """What a run in the folder finds in an open document, as far as the roots of open documents show it, and in others what changed."""
-        before = self._parts.pop(path, None)
+        before, known = self._parts.get(path), self.open[path].report
+        if known is not None and path not in self._dirty and (before is None or self._holds(before)):
+            return {path: known}
+        self._parts.pop(path, None)
         self._dirty.discard(path)
         told = {path: self._concluded(path, self._analysed)}
         parts = [part for part in (before, self._parts.get(path)) if part is not None]
