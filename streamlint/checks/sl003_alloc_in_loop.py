@@ -168,12 +168,11 @@ class AllocInLoop(Check):
             return
         if any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations):
             return  # where it trains it is SL021
-        inside = [o for o in path.operations if any(f.key == loop.key for f in o.context.loops)]
+        inside, loops = path.within(loop)
         # A loop that only brings data to the host makes room, and means to.
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
-        around = {id(o.context.loops): o.context.loops for o in inside}
-        nested = any(f.key != loop.key and self._within(f.span, loop) for loops in around.values() for f in loops)
+        nested = any(f.key != loop.key and self._within(f.span, loop) for f in loops)
         if not works or nested or self._makes_room(trim, inside):
             return
         yield self.finding(

@@ -28,6 +28,8 @@ class PythonCode(Lines):
         self._ranges = wrapper.resolve(PositionProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
         self._calls = [node for node in self._ranges if isinstance(node, cst.Call)]
+        self._statements = [node for node in self._ranges if isinstance(node, (cst.SimpleStatementLine, *COMPOUND))]
+        self._strings = [node for node in self._ranges if isinstance(node, cst.SimpleString) and self._is_tall(node)]
 
     def range(self, node: cst.CSTNode) -> CodeRange:
         """Where a node stands: lines from 1, columns from 0."""
@@ -61,7 +63,7 @@ class PythonCode(Lines):
 
         Raises NotThere, also for the condition of a ``while``, which is asked again.
         """
-        found = [node for node in self._ranges if isinstance(node, (cst.SimpleStatementLine, *COMPOUND)) and self._covers(node, span)]
+        found = [node for node in self._statements if self._covers(node, span)]
         if not found:
             raise NotThere
         node: cst.CSTNode = max(found, key=lambda node: (self.range(node).start.line, -self.range(node).end.line))
@@ -73,12 +75,16 @@ class PythonCode(Lines):
 
     def string_around(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Where the content of the string of several lines around a place begins and ends, if there is one."""
-        for node in self._ranges:
+        for node in self._strings:
             where = self.range(node)
-            if isinstance(node, cst.SimpleString) and where.start.line < where.end.line and self._covers(node, span):
+            if self._covers(node, span):
                 lead = len(node.prefix) + len(node.quote)
                 return (where.start.line, where.start.column + lead + 1), (where.end.line, where.end.column - len(node.quote) + 1)
         return None
+
+    def _is_tall(self, node: cst.CSTNode) -> bool:
+        where = self.range(node)
+        return where.start.line < where.end.line
 
     def _covers(self, node: cst.CSTNode, span: Span) -> bool:
         where = self.range(node)

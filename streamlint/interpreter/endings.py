@@ -16,6 +16,12 @@ def leaves(body: list[p.Statement], file: File) -> bool:
     return any(_leaves(statement, file) for statement in body)
 
 
+@functools.lru_cache(maxsize=16384)
+def arms_leave(node: p.If, file: File) -> tuple[bool, bool]:
+    """The same of the two arms of an ``if``."""
+    return leaves(node.then, file), leaves(node.otherwise, file)
+
+
 def _leaves(statement: p.Statement, file: File) -> bool:
     if isinstance(statement, p.Block):
         return leaves(statement.body, file)

@@ -271,6 +271,7 @@ class Program:
 
     files: dict[str, File] = field(default_factory=dict)
     _basenames: dict[str, list[File]] = field(default_factory=dict)
+    _lasts: set[str] = field(default_factory=set)  # the last parts of the names that files can be imported by
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
@@ -338,6 +339,7 @@ class Program:
         if key is not None:
             return file
         parts = PurePosixPath(module.path.replace("\\", "/"))
+        self._lasts.update((parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,))
         self._basenames.setdefault(parts.name, []).append(file)
         return file
 
@@ -352,6 +354,8 @@ class Program:
         folder = PurePosixPath(source.path.replace("\\", "/")).parent
         level = len(dotted) - len(dotted.lstrip("."))
         tail = dotted.lstrip(".").replace(".", "/")
+        if tail and tail.rpartition("/")[2] not in self._lasts:
+            return None
         bases = [folder]
         if level:
             base = folder

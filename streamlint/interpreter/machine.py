@@ -42,6 +42,8 @@ from streamlint.operations import (
     Wait,
 )
 
+_AWAITED = (Buffer, Stream, Event)
+
 
 class Machine:
     """State of one path. ``operations`` and ``conflicts`` are what checks see afterwards."""
@@ -432,7 +434,7 @@ class Machine:
         """The same, where it is known already what the call can reach."""
         self.note(operation)
         for value in reached:
-            if isinstance(value, Buffer | Stream | Event):
+            if isinstance(value, _AWAITED):
                 self.forget(value)
         self._settle()
 
@@ -469,6 +471,8 @@ class Machine:
         self._settle()
 
     def _settle(self) -> None:
+        if not self._on_null and not self.pending:
+            return
         self._on_null = [(operation, stamp) for operation, stamp in self._on_null if not self.clocks.host_sees(stamp)]
         done = []
         for key, storage in self.pending.items():

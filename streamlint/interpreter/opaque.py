@@ -39,8 +39,9 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
     reached = list(reachable(values))
     near = reached[:_NEAR]
-    on_device = _device_argument(near) or _captured_argument(run, near)
-    tensors = any(isinstance(v, Buffer) and not v.storage.on_host for v in near[:40])
+    memory = [v for v in near if isinstance(v, Buffer)]
+    on_device = (_device_argument(memory) or _captured_argument(run, memory)) if memory else None
+    tensors = bool(memory) and any(isinstance(v, Buffer) and not v.storage.on_host for v in near[:40])
     works = _module_work(run, receiver, on_device, name)
     channels = channels_among(run, near)
     operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
@@ -149,18 +150,15 @@ def _type_name(scope: Environment, name: str) -> str:
     return kind.name if kind is not None else ""
 
 
-def _captured_argument(run: Run, near: list[Value]) -> Buffer | None:
+def _captured_argument(run: Run, near: list[Buffer]) -> Buffer | None:
     """What is computed from tensors while PyTorch captures a graph is on the device: nothing else can be captured."""
     step = run.machine.captures.step
     if step is None or run.file.is_cuda or run.machine.captures.active[-1].library != "torch":
         return None
-    tensors = (v for v in near if isinstance(v, Buffer) and v.type.startswith("torch."))
+    tensors = (v for v in near if v.type.startswith("torch."))
     tensor = next((v for v in tensors if v.storage.memory is Memory.UNKNOWN and not v.storage.host), None)
     return Buffer(Storage(Memory.DEVICE, "captured", evidence=Evidence.SCOPE, library="torch"), type=tensor.type) if tensor else None
 
 
-def _device_argument(near: list[Value]) -> Buffer | None:
-    for value in near:
-        if isinstance(value, Buffer) and value.storage.on_device:
-            return value
-    return None
+def _device_argument(near: list[Buffer]) -> Buffer | None:
+    return next((value for value in near if value.storage.on_device), None)

@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from streamlint.findings import Span, Step
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.peeks import Peek
 
 _AROUND = tuple(item.name for item in fields(Context))
+_around = attrgetter(*_AROUND)
 MAX_DEPTH = 6
 MAX_LAMBDAS = 12  # that are called in the bodies that hold them
 MAX_STEPS = 24_000  # of one path
@@ -164,6 +166,62 @@ class Settings:
         return self.hidden_sync == "all-loops"
 
 
+class _Surroundings:
+    """A stretch of a run with changed surroundings: entered for each call, branch and loop, so no generator."""
+
+    __slots__ = ("_before", "_changes", "_late", "_run")
+
+    def __init__(self, run: Run, changes: dict[str, Any]) -> None:
+        self._run = run
+        self._changes = changes
+
+    def __enter__(self) -> None:
+        run, changes = self._run, self._changes
+        self._before, self._late = before, _ = run.context, run.late
+        for name, value in changes.items():
+            if getattr(before, name) is not value:
+                changes = dict(zip(_AROUND, _around(before), strict=True)) | changes
+                run.context = run.machine.context = Context(**changes)
+                return
+
+    def __exit__(self, *_: object) -> None:
+        run = self._run
+        run.context = run.machine.context = self._before
+        run.late = self._late
+
+
+class _Entered:
+    """A call in progress."""
+
+    __slots__ = ("_around", "_call", "_frame", "_run")
+
+    def __init__(self, run: Run, frame: Frame, call: Span | None) -> None:
+        self._run = run
+        self._frame = frame
+        self._call = call
+
+    def __enter__(self) -> None:
+        run, frame, call = self._run, self._frame, self._call
+        context = run.context
+        calls = (*context.calls, call) if call is not None else context.calls
+        functions = (*context.functions, frame.qualname)
+        frame.call = call
+        run.frames.append(frame)
+        run.file = frame.file
+        run.stack.append(id(frame.function))
+        run.ran.add(id(frame.function))
+        self._around = _Surroundings(run, {"calls": calls, "functions": functions, "function": frame.qualname})
+        self._around.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._around.__exit__()
+        run = self._run
+        run.frames.pop()
+        run.stack.pop()
+        if run.frames:
+            run.file = run.frames[-1].file
+
+
 class Run:
     """State of one path through a root."""
 
@@ -260,20 +318,9 @@ class Run:
 
     # --- surroundings --------------------------------------------------------------------------------------------------------------
 
-    def _set(self, context: Context) -> None:
-        self.context = context
-        self.machine.context = context
-
-    @contextlib.contextmanager
-    def within(self, **changes: Any) -> Iterator[None]:
+    def within(self, **changes: Any) -> contextlib.AbstractContextManager[None]:
         """Run with changed surroundings (see ``Context``)."""
-        before, late = self.context, self.late
-        self._set(Context(*[changes[name] if name in changes else getattr(before, name) for name in _AROUND]))
-        try:
-            yield
-        finally:
-            self._set(before)
-            self.late = late
+        return _Surroundings(self, changes)
 
     def within_loop(self, frame: LoopFrame) -> contextlib.AbstractContextManager[None]:
         return self.within(loops=(*self.context.loops, frame))
@@ -281,24 +328,9 @@ class Run:
     def within_guard(self, guard: Guard) -> contextlib.AbstractContextManager[None]:
         return self.within(guards=(*self.context.guards, guard))
 
-    @contextlib.contextmanager
-    def entered(self, frame: Frame, call: Span | None) -> Iterator[None]:
+    def entered(self, frame: Frame, call: Span | None) -> contextlib.AbstractContextManager[None]:
         """Push a call frame."""
-        calls = (*self.context.calls, call) if call is not None else self.context.calls
-        functions = (*self.context.functions, frame.qualname)
-        frame.call = call
-        self.frames.append(frame)
-        self.file = frame.file
-        self.stack.append(id(frame.function))
-        self.ran.add(id(frame.function))
-        try:
-            with self.within(calls=calls, functions=functions, function=frame.qualname):
-                yield
-        finally:
-            self.frames.pop()
-            self.stack.pop()
-            if self.frames:
-                self.file = self.frames[-1].file
+        return _Entered(self, frame, call)
 
     @contextlib.contextmanager
     def consuming(self, caller: Frame) -> Iterator[None]:

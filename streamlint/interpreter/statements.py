@@ -11,7 +11,7 @@ from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds
-from streamlint.interpreter.endings import ends_the_program, leaves
+from streamlint.interpreter.endings import arms_leave, ends_the_program
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
@@ -87,9 +87,9 @@ def _declare(run: Run, node: p.Declare) -> None:
 
 def _if(run: Run, node: p.If) -> None:
     before, tested = len(run.decisions), len(run.tested)
-    then_leaves = leaves(node.then, run.file)
-    default = not asks_for_another(node.test) and (not then_leaves or bool(node.otherwise and leaves(node.otherwise, run.file)))
-    if node.otherwise and not leaves(node.otherwise, run.file) and _only_other_matters(run, node):
+    then_leaves, otherwise_leaves = arms_leave(node, run.file)
+    default = not asks_for_another(node.test) and (not then_leaves or otherwise_leaves)
+    if node.otherwise and not otherwise_leaves and _only_other_matters(run, node):
         default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
     firm = then_leaves and not node.otherwise and any(ends_the_program(s, run.file) for s in node.then)
@@ -144,7 +144,7 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
         return
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
-    worth = relevance.body_matters(other) or (not leaves(other, run.file) and relevance.body_matters(body))
+    worth = relevance.body_matters(other) or (not arms_leave(node, run.file)[taken] and relevance.body_matters(body))
     # What a function answers that a condition asks, and that chooses between such arms.
     worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
     for decision in decisions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
@@ -18,6 +18,7 @@ class Trace:
     conflicts: list[Conflict]
     facts: FileFacts
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
+    _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict, repr=False, compare=False)
 
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
@@ -29,6 +30,14 @@ class Trace:
     def next(self, operation: Operation) -> Operation | None:
         """The operation right behind one."""
         return next(self.after(operation), None)
+
+    def within(self, loop: LoopFrame) -> tuple[list[Operation], list[LoopFrame]]:
+        """The operations in the rounds of a loop, and the loops that are around any of them."""
+        if loop.key not in self._by_loop:
+            inside = [o for o in self.operations if any(frame.key == loop.key for frame in o.context.loops)]
+            around = {id(frame): frame for loops in {id(o.context.loops): o.context.loops for o in inside}.values() for frame in loops}
+            self._by_loop[loop.key] = inside, list(around.values())
+        return self._by_loop[loop.key]
 
 
 def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
