@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamlint import guard, models
+from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Problem, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
@@ -123,4 +124,7 @@ def _to_module(source: Source, headers: Headers | None) -> Module:
 
 
 def _models(language: str, options: Options) -> models.Models:
-    return models.with_user_rows(language, options.user_models) if options.user_models else models.builtin(language)
+    try:
+        return models.with_user_rows(language, options.user_models) if options.user_models else models.builtin(language)
+    except models.ModelError as error:  # in a file of ours that somebody is writing
+        raise ConfigError(str(error)) from None

@@ -86,17 +86,23 @@ def test_needs_are_alternatives_of_groups_of_literals(check: type[Check]) -> Non
             assert len(set(group)) == len(group)
 
 
-# Rules whose templates have not been run on a GPU yet. A rule leaves the set with its evidence.
+# New rules, in preview or off, that have not been run on a GPU yet; they may come without a template. A rule leaves the set with its
+# evidence.
 AWAITING_A_GPU: frozenset[str] = frozenset()
 
 
 @pytest.mark.parametrize("code", CHECKS)
 def test_a_rule_is_verified(code: str, tmp_path: Path) -> None:
-    template = templates.load()[code]
+    shipped = evidence.load(code, tmp_path)  # an empty folder: what was shipped, not the user's own
+    if code in AWAITING_A_GPU:
+        assert CHECKS[code].default != "on"
+        assert not shipped, f"{code} has been verified: take it out of AWAITING_A_GPU"
+        return
+    template = templates.load().get(code)
+    assert template, f"{code} has no template in streamlint/verify/templates; a new rule that nobody has run yet stands in AWAITING_A_GPU"
     assert template.name == CHECKS[code].name
     assert template.cases
-    shipped = evidence.load(code, tmp_path)  # an empty folder: what was shipped, not the user's own
-    assert bool(shipped) is (code not in AWAITING_A_GPU)
+    assert shipped, f"no evidence on {code} is shipped"
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "fix").glob("sl*.py")), ids=lambda path: path.stem)
@@ -105,7 +111,7 @@ def test_a_fix_is_named_as_its_check(path: Path) -> None:
 
 
 def test_every_template_has_a_rule() -> None:
-    assert set(templates.load()) == set(CHECKS)
+    assert set(templates.load()) <= set(CHECKS)
 
 
 # Documented examples ----------------------------------------------------------------------------------------------------------

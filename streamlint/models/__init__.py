@@ -32,7 +32,7 @@ else:
 
 __all__ = ["ModelError", "Models", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
-HEAD = {"library", "triggers", "seams", "version", "type", "call", "attribute", "constant", "step"}
+HEAD = {"library", "triggers", "seams", "own_words", "version", "type", "call", "attribute", "constant", "step"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Models:
     steps: list[StepRow] = field(default_factory=list)
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
-    own_words: tuple[str, ...] = ()  # the last parts of the names in the user's rows: they matter wherever they stand
+    own_words: tuple[str, ...] = ()  # the last parts of names that matter wherever they stand: the user's, and of files that say so
     _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
     _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
@@ -296,11 +296,18 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
         data = load_file(path)
         if data.get("language") in _SPOKEN.get(language, (language,)):
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)
+            if data.get("own_words"):
+                models.own_words += _words_of(data)
     for source, data in user_rows:
         if data.get("language", language) == language:
             models.add({key: value for key, value in data.items() if key != "language"}, source)
-            models.own_words += tuple(word for row in data.get("call", ()) for name in names_of(row) if (word := last_part(name)))
+            models.own_words += _words_of(data)
     return models
+
+
+def _words_of(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """What stands at the calls of a file's rows."""
+    return tuple(word for row in data.get("call", ()) for name in names_of(row) if (word := last_part(name)))
 
 
 def names_of(row: Mapping[str, Any]) -> list[str]:

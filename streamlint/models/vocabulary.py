@@ -4,6 +4,9 @@ A model file is TOML. Its head says ``library`` (a short name), ``language`` (``
 bytes or more and distinctive, at least one of which stands in any file that can hold a finding about this library) and ``version``
 (1). Then come tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``, ``[[step]]``.
 
+``own_words = true`` says that its calls have names that no check asks for in its ``needs``: a function that makes one of them is looked at
+all the same, as with the user's own rows. Without it, a row whose calls stand alone in a function is never met.
+
 ``seams`` are words of files that may call such a file's functions from Python: they count only where another file mentions CUDA.
 
 **Names.** ``names`` is one name or a list. Python: the dotted path at its public home (``torch.cuda.Stream``), methods as

@@ -152,7 +152,7 @@ def test_the_table_has_each_rule_once():
 
 def test_the_readme_has_each_rule():
     rows = re.findall(r"^\| (SL\d{3}) \| ([\w-]+) \| (\w+) \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [(code, check.name, check.default) for code, check in registry().items()]
+    assert rows == [(code, check.name, check.default) for code, check in registry().items()], "README.md has a row for each rule"
 
 
 # Configuration and command line -----------------------------------------------------------------------------------------------

@@ -17,7 +17,12 @@ from streamlint.models import ModelError, Models, builtin, load_file
 from streamlint.models.vocabulary import Selector, parse_selector
 
 FOLDER = Path(streamlint.models.__file__).parent
-FILES = ("torch", "cupy", "numba", "cuda_python", "numpy", "decoders", "frameworks")
+# All files about Python, but for one whose rows are no calls, and one whose names are streamlint's own.
+FILES = tuple(
+    path.stem
+    for path in sorted(FOLDER.glob("*.toml"))
+    if load_file(path).get("language") == "python" and path.stem not in {"training_steps", "cffi"}
+)
 
 # The module whose presence means that the names below this first part can be checked.
 PROBES = {

@@ -1,0 +1,77 @@
+"""The pages on adding a rule and a model, followed to the letter in a copy of the package."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamlint_docs import DOCS, ROOT
+
+STEP = re.compile(
+    r"^<!-- (?P<what>write|append): (?P<path>\S+) -->\n(?P<fence>`{3,})\w+\n(?P<body>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The package, and of the tests what runs the rules' documents."""
+    shutil.copytree(ROOT / "streamlint", tmp_path / "streamlint", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tests" / "rules").mkdir(parents=True)
+    for name in ("pyproject.toml", "tests/conftest.py", "tests/documents.py", "tests/rename.py", "tests/rules/test_documents.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "tests" / "rules" / "sl001.md").write_text("# SL001 unpinned-non-blocking\n\n## what there was\n")
+    return tmp_path
+
+
+def follow(page: str, folder: Path) -> list[Path]:
+    """Writes what a page says into a copy of the repository."""
+    paths = []
+    for step in STEP.finditer((DOCS / page).read_text(encoding="utf-8")):
+        path = folder / step["path"]
+        assert path.exists() is (step["what"] == "append")
+        path.write_text((path.read_text() + "\n" if step["what"] == "append" else "") + step["body"], encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")} | {"PYTHONPATH": str(folder)}
+    return subprocess.run([sys.executable, "-m", *words], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+
+
+def test_a_rule(copy):
+    assert len(follow("adding-a-rule.md", copy)) == 2
+    done = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "-k", "sl099")
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d passed", done.stdout)
+    page = run(copy, "streamlint", "rule", "repeated-synchronize")
+    assert page.stdout.startswith("# repeated-synchronize (SL099)\n")
+    ask = "from streamlint.checks.base import HEADINGS, registry\nprint(tuple(registry()['SL099'].documentation())[1:] == HEADINGS)\n"
+    (copy / "ask.py").write_text(ask)
+    assert run(copy, "ask").stdout == "True\n"
+
+
+def test_a_model(copy):
+    (row, document) = follow("adding-a-model.md", copy)
+    done = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "-k", "slipway")
+    assert done.returncode == 0, done.stdout
+    (copy / "a.py").write_text(re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)[-1])
+    assert run(copy, "streamlint", "check", "a.py", "--isolated", "--output-format", "concise").stdout.startswith("a.py:7:20: unpinned")
+    row.write_text(row.read_text().replace('"transfer"', '"transfers"'))
+    wrong = run(copy, "streamlint", "check", "a.py", "--isolated")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "streamlint: slipway.toml: slipway.upload: effect 'transfers' is unknown; did you mean 'transfer'?\n"
+
+
+def test_a_file_without_its_own_words_is_not_met(copy):
+    (row, _) = follow("adding-a-model.md", copy)
+    row.write_text(row.read_text().replace("own_words = true\n", ""))
+    (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 9))\n")
+    assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 0
