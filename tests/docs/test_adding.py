@@ -22,7 +22,7 @@ STEP = re.compile(
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The package, and of the tests what runs the rules' documents."""
-    shutil.copytree(ROOT / "streamlint", tmp_path / "streamlint", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "streamlint", tmp_path / "streamlint")  # with what is compiled: times are kept
     (tmp_path / "tests" / "rules").mkdir(parents=True)
     for name in ("pyproject.toml", "tests/conftest.py", "tests/documents.py", "tests/rename.py", "tests/rules/test_documents.py"):
         shutil.copy(ROOT / name, tmp_path / name)
