@@ -88,7 +88,9 @@ def _holds(condition: str, options: dict[str, bool]) -> bool | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Conditions that a CUDA build fulfils."""
+    """Conditions that a CUDA build, with NVIDIA's compiler, fulfils."""
+    if name == "CMAKE_CUDA_COMPILER_ID STREQUAL NVIDIA":
+        return True
     return name.upper() in ("CUDA", "CUDA_FOUND", "CUDATOOLKIT_FOUND", "CMAKE_CUDA_COMPILER", "USE_CUDA", "WITH_CUDA", "ENABLE_CUDA")
 
 

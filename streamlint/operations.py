@@ -31,7 +31,7 @@ class Evidence(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A branch that an operation stands under. ``kind``: growth, first, rare, error, device, size, plain."""
+    """A branch that an operation stands under. ``kind``: growth, first, rare, error, device, size, switch, plain."""
 
     kind: str
     span: Span | None = None
@@ -143,6 +143,7 @@ class Copy(Operation):
     evidence: Evidence = Evidence.NONE
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
+    pinning_asked: bool = False  # the function that copies asks whether its memory is pinned, and copies all the same
     between_devices: bool = False  # from one device to another, for sure
     host_passed_at: Span | None = None  # the call by which a caller, who chose it, passed the host memory in
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight

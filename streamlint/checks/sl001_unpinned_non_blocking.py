@@ -93,7 +93,7 @@ class UnpinnedNonBlocking(Check):
         )
 
     def _stalls(self, copy: Copy, path: Trace) -> bool:
-        if not copy.asked_async or copy.host_memory is not Memory.PAGEABLE or copy.known_small:
+        if not copy.asked_async or copy.host_memory is not Memory.PAGEABLE or copy.known_small or copy.pinning_asked:
             return False
         if copy.direction not in (Direction.H2D, Direction.D2H) or copy.evidence > Evidence.ASKED:
             return False

@@ -132,7 +132,7 @@ class AllocInLoop(Check):
         keys = {loop.key for loop in second.context.loops}
         return next((loop for loop in reversed(first.context.loops) if loop.key in keys), None)
 
-    def _every_round(self, operation: Operation, loop: LoopFrame) -> bool:
+    def _every_round(self, operation: Operation, loop: LoopFrame, silent: frozenset[str] = _SILENT_GUARDS) -> bool:
         context = operation.context
         if loop.kind in _SILENT_LOOPS or context.handles_error or (loop.length is not None and loop.length <= _TINY):
             return False
@@ -152,7 +152,7 @@ class AllocInLoop(Check):
             and g.span.end_row >= loop.span.end_row
         ]
         relevant = [g for g in (*inside, *beyond) if g not in around]
-        return not any(g.kind in _SILENT_GUARDS for g in relevant)
+        return not any(g.kind in silent for g in relevant)
 
     def _within(self, span: object, loop: LoopFrame) -> bool:
         from streamlint.findings import Span
@@ -164,7 +164,7 @@ class AllocInLoop(Check):
     def _trim(self, trim: Free, path: Trace) -> Iterator[Finding]:
         """``empty_cache()`` in each round of a loop that works on the device."""
         loop = trim.context.loops[-1] if trim.context.loops else None
-        if loop is None or not self._every_round(trim, loop):
+        if loop is None or not self._every_round(trim, loop, _SILENT_GUARDS | {"switch"}):  # behind a switch it is the callers' choice
             return
         if any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations):
             return  # where it trains it is SL021

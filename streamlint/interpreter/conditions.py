@@ -124,7 +124,8 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
             return True  # a pointer that was allocated
         from streamlint.interpreter.effects.host import read_values
 
-        read_values(run, (value,), run.node_span(node), "bool()")
+        if value.leaves is None and not run.origins.is_uploaded(value):  # of a batch it is asked whether there is one
+            read_values(run, (value,), run.node_span(node), "bool()")
     key = _canonical(value.term)
     negated = key.startswith("not ")
     learn: list[Callable[[bool], None]] = []

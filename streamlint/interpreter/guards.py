@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.run import Run
+from streamlint.interpreter.unknowns import truth
 from streamlint.operations import Guard
 
 # Library names that count or select devices, and that measure time.
@@ -114,7 +115,18 @@ def asks_for_another(test: p.Expression) -> bool:
 
 def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
     """The guard that the taken arm of an ``if`` stands under."""
-    return Guard(_arm_kind(node, holds), run.node_span(node))
+    kind = _arm_kind(node, holds)
+    return Guard("switch" if kind == "plain" and _is_switch(run, node.test) else kind, run.node_span(node))
+
+
+def _is_switch(run: Run, test: p.Expression) -> bool:
+    """Whether the caller decides: a parameter, whose value is not known, is asked for its truth."""
+    if isinstance(test, p.Bool) and test.op == "and":
+        return any(_is_switch(run, value) for value in test.values)
+    function = run.frames[-1].function
+    if not isinstance(test, p.Name) or function is None or all(param.name != test.id for param in function.params):
+        return False
+    return truth(run.evaluate(test)) is None
 
 
 @functools.lru_cache(maxsize=8192)
@@ -130,6 +142,8 @@ def classify(test: p.Expression, arm: Iterable[object]) -> str:
         return "growth" if _compares_size(test) else "first"
     if _is_interval(test):
         return "rare"
+    if _counts(test):
+        return "first"
     if _names_called(test) & _DEVICE_CALLS:
         return "device"
     return "error" if _ends_by_leaving(arm) else "plain"
@@ -141,6 +155,15 @@ def _compares_size(test: p.Expression) -> bool:
 
 def _is_interval(test: p.Expression) -> bool:
     return any(isinstance(node, p.Binary) and node.op == "%" for node in p.walk(test))
+
+
+def _counts(test: p.Expression) -> bool:
+    """One round among many: what is asked anew each time (``steps() == 0``) is a given number."""
+    if isinstance(test, p.Bool) and test.op == "and":
+        return any(_counts(value) for value in test.values)
+    if not isinstance(test, p.Compare) or test.op != "==" or not isinstance(test.left, p.Call):
+        return False
+    return isinstance(test.right, p.Const) and isinstance(test.right.value, int) and not isinstance(test.right.value, bool)
 
 
 def _ends_by_leaving(arm: Iterable[object]) -> bool:

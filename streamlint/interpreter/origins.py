@@ -107,6 +107,10 @@ class Origins:
         if isinstance(receiver, Buffer):
             self.losses.append(receiver)
 
+    def is_uploaded(self, value: Buffer) -> bool:
+        """Whether a value on a device is what was moved there, and nothing was computed from it."""
+        return value.storage.on_device and any(link.kind == MOVED and key(link.result) == key(value) for link in self.links)
+
     def _add(self, link: Link) -> None:
         self.links.append(link)
         self.known.add(id(link.result))

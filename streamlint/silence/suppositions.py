@@ -96,6 +96,8 @@ def _of_copy(copy: Copy, which: str, suppose: Callable[..., Supposition]) -> Ite
         yield suppose(words.evidence(copy.evidence) + f" ({which})", "a tensor on a CUDA device", evidence=Evidence.LITERAL)
     if copy.known_small:
         yield suppose(f"{which} is small", "more than a few bytes", known_small=False)
+    if copy.pinning_asked:
+        yield suppose("the function asks whether the memory is pinned, and copies all the same", "no such question", pinning_asked=False)
 
 
 def memories(operation: Operation, which: str) -> Iterator[Supposition]:

@@ -95,6 +95,8 @@ GUARDED = "$<$<COMPILE_LANGUAGE:CUDA>:--default-stream=per-thread>"
         (f'option(PTDS "per-thread" OFF)\nif(PTDS)\nadd_compile_options({FLAG})\nendif()', None),
         (f"if(SOMETHING)\nadd_compile_options({FLAG})\nendif()", None),
         (f"if(CUDA_FOUND)\nadd_compile_options({FLAG})\nendif()", True),
+        (f'if(CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA")\nadd_compile_options({FLAG})\nendif()', True),
+        (f'if(CMAKE_CUDA_COMPILER_ID STREQUAL "Clang")\nadd_compile_options({FLAG})\nendif()', None),
         (f"if(NOT MSVC)\nadd_compile_options(-O3)\nendif()\nadd_compile_options({FLAG})", True),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from streamlint import operations as ops
+from streamlint import program as p
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import is_small
@@ -177,6 +179,7 @@ def issue_copy(
         evidence=evidence,
         host_memory=effective,
         host_gapped=gapped,
+        pinning_asked=asks_for_pinning(call.run.frames[-1].function),
         between_devices=_between_devices(call, dst, src, direction),
         host_passed_at=passed_at(call.run, storage) if storage is not None else None,
         trail=storage.trail if storage is not None else (),
@@ -184,6 +187,14 @@ def issue_copy(
     call.run.machine.copy(operation)
     within = direction in (Direction.D2D, Direction.PEER)
     call.run.coverage.copies[(call.span, call.name)] = within or (storage is not None and memory is not Memory.UNKNOWN)
+
+
+@functools.lru_cache(maxsize=4096)
+def asks_for_pinning(function: p.Function | None) -> bool:
+    """Whether a function asks if memory is pinned: what it then copies from pageable memory it copies knowingly."""
+    if function is None:
+        return False
+    return any(isinstance(node, p.Attr) and node.name == "is_pinned" for statement in function.body for node in p.walk(statement))
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
