@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Launch, Opaque, Operation, Synchronize, Wait
+from streamlint.operations import Conflict, Copy, Direction, Launch, Opaque, Operation, Record, Synchronize, Wait
 
 _PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
@@ -88,6 +88,8 @@ class ImplicitDefaultStream(Check):
     )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+        if isinstance(operation, Record):
+            yield from self._mark(operation, path)
         if not isinstance(operation, Launch | Copy) or operation.stream is None or operation.stream.kind != "null":
             return
         if operation.stream.how not in _CHOICES or operation.context.callback is not None:
@@ -107,6 +109,45 @@ class ImplicitDefaultStream(Check):
             trail=self._trail(operation, reason),
             help=self._help(operation, path),
             facts={"stream": "null", "api": operation.api, "direction": operation.direction.value if isinstance(operation, Copy) else None},
+        )
+
+    def _mark(self, record: Record, path: Trace) -> Iterator[Finding]:
+        """C++: an event for other streams, recorded on the default stream where the work before it is on another."""
+        facts, stream, context = path.facts, record.stream, record.context
+        if stream is None or stream.kind != "null" or not facts.file.is_cuda or facts.per_thread or record.event is None:
+            return
+        if context.setup or context.teardown or context.callback is not None or not context.functions:
+            return
+        if not any(isinstance(o, Wait) and o.on is record.event for o in path.after(record)):
+            return
+        words = self._marks_in_extension(path) if facts.is_torch_extension else self._marks_beside(record, path)
+        if words:
+            yield self.finding(
+                record,
+                f"the event is recorded on the default stream {words}" + facts.if_legacy,
+                span=stream.chosen or record.span,
+                trail=(*stream.trail, *call_trail(record)),
+                help="record it on the stream whose work the others wait for",
+                facts={"stream": "null", "api": record.api},
+            )
+
+    def _marks_in_extension(self, path: Trace) -> str:
+        for operation in path.operations:
+            stream = operation.stream if isinstance(operation, Launch | Copy | Record | Wait) else None
+            if stream is not None and stream.kind == "ambient":
+                return ""
+        return "of a torch extension: who waits for it does not wait for the work on PyTorch's current stream if that is another"
+
+    def _marks_beside(self, record: Record, path: Trace) -> str:
+        stream, functions = record.stream, record.context.functions
+        if stream is None or stream.how not in ("omitted", "literal") or functions[-1] not in path.facts.functions_given_streams:
+            return ""
+        before = [o.stream for o in path.before(record) if isinstance(o, Launch | Copy) and o.stream is not None]
+        if not before or any(stream.kind == "null" for stream in before) or self._ordered_on_purpose(path):
+            return ""  # it may well mark what the default stream has been given elsewhere
+        return (
+            "although this function is given a stream: it tells nothing of that stream's work "
+            "if the stream is a non-blocking one, and waits for all blocking streams"
         )
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
@@ -170,9 +211,9 @@ class ImplicitDefaultStream(Check):
             return None
         if operation.stream is not None and operation.stream.how == "default" and not self._chosen_beside_stream(operation, facts):
             return None
-        if self._fetches_at_rest(operation) or self._behind_device_wait(operation, path):
+        if self._behind_device_wait(operation, path) or (self._fetches_at_rest(operation) and not self._of_given_stream(operation, path)):
             return None
-        if self._has_stream_at_hand(operation, facts):
+        if self._has_stream_at_hand(operation, facts) or self._works_on_another(operation, path):
             return "a stream is at hand here"
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
             return "other streams have work in flight"
@@ -205,6 +246,19 @@ class ImplicitDefaultStream(Check):
         """A synchronous copy to the host with nothing in flight beside it: the host wants the data now."""
         fetches = isinstance(operation, Copy) and operation.direction is Direction.D2H and not operation.asked_async
         return fetches and not operation.beside
+
+    def _of_given_stream(self, operation: Launch | Copy, path: Trace) -> bool:
+        """The function itself takes a stream, on which what it fetches is made, and nobody has waited yet."""
+        function = operation.context.functions[-1] if operation.context.functions else ""
+        return function in path.facts.functions_given_streams and not any(isinstance(o, Synchronize) for o in path.before(operation))
+
+    def _works_on_another(self, operation: Launch | Copy, path: Trace) -> bool:
+        """The function puts other work on a stream that it asks somebody for."""
+        for other in path.operations:
+            stream = other.stream if isinstance(other, Launch | Copy) and other is not operation else None
+            if stream is not None and stream.kind == "foreign" and other.context.functions == operation.context.functions:
+                return True
+        return False
 
     def _behind_device_wait(self, operation: Launch | Copy, path: Trace) -> bool:
         """The host has just waited for the whole device: nothing is there to be held up or to race with."""

@@ -203,6 +203,8 @@ def _stream_of(call: Call) -> Value:
     if isinstance(found, Stream) and call.text("which") == "external" and found.library != call.library and not call.run.file.is_cuda:
         # One stream as another library's object: its methods and its scope are that library's.
         found = replace(found, library=call.library, type=_stream_type(call.library))
+    if call.text("which") == "default" and isinstance(found, Stream) and call.run.file.is_cuda:
+        found = replace(found, trail=(Step("the default stream is asked for here", call.span),))
     if call.flag("no_wait") and isinstance(found, Stream):
         found = replace(found, how=NO_WAIT)
     return call.store(found) if call.row.get("into") is not None else found
