@@ -179,7 +179,8 @@ def _verified(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
         yield f"Measured on {platform}, {date}. `streamlint verify --rule {rule.code}` does the same on your machine."
         rows = ["| case | API | verdict | misuse | remedy |", "|---|---|---|---|---|"]
         cells = ((record["case"], record["api"], record["verdict"], *_sides(record["summary"])) for record in found)
-        yield "\n".join([*rows, *("| " + " | ".join(row) + " |" for row in cells)])
+        table = "\n".join([*rows, *("| " + " | ".join(row) + " |" for row in cells)])
+        yield f'<div class="figures" markdown="1">\n\n{table}\n\n</div>'
         versions = sorted({f"{name} {version}" for record in found for name, version in record.get("packages", {}).items()})
         more = "What a case predicts and how often it was run: [Verified on an H200](../verify-h200.md)."
         yield f"{', '.join(versions)}. {more}\n{{: .versions }}"
