@@ -13,6 +13,7 @@ from streamlint.cuda_model.facts import GROUPS
 from streamlint.measured import VERDICTS, platform_text
 from streamlint.report.pages import STATUS
 from streamlint.rules import all_rules
+from streamlint.verify import templates
 from streamlint_docs import ROOT
 from streamlint_docs.programs import FENCE, blocks, lint, mended, output, shipped, whole
 
@@ -74,8 +75,10 @@ def _row(rule: type[Check]) -> str:
 
 @functools.cache
 def languages(code: str) -> tuple[str, ...]:
-    """The languages in which the rule's own documents have it found."""
-    found = set()
+    """The languages in which the rule's own documents and templates have it found."""
+    template = templates.load().get(code)
+    cases = template.cases if template else ()
+    found = {{".cu": "cuda"}.get(case.suffix, "python") for case in cases if code in dict(case.marked("misuse"))}
     for path in (ROOT / "tests" / "rules").glob(f"{code.lower()}*.md"):
         for fence in DOCUMENT.finditer(path.read_text(encoding="utf-8")):
             if re.search(rf"error: \[[^\]]*{code}", fence["body"]):

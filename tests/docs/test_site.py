@@ -150,6 +150,12 @@ def test_the_table_has_each_rule_once():
     assert all(row.split(" | ")[4] for row in rows), "each rule is found in some language"
 
 
+def test_languages_are_those_in_which_a_rule_is_found():
+    assert rules.languages("SL010") == ("Python", "C++")
+    assert rules.languages("SL020") == ("Python",)
+    assert rules.languages("SL009") == ("Cython", "C++")
+
+
 def test_the_readme_has_each_rule():
     rows = re.findall(r"^\| (SL\d{3}) \| ([\w-]+) \| (\w+) \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(code, check.name, check.default) for code, check in registry().items()], "README.md has a row for each rule"
