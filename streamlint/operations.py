@@ -66,7 +66,7 @@ class Beside:
     method: str = ""  # of a process: fork, spawn, forkserver; empty where it is not known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)  # never changed; one is made for each call and branch, and a frozen one takes four times as long
 class Context:
     """The surroundings of an operation, from the root inwards."""
 

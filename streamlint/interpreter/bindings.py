@@ -7,6 +7,7 @@ known; what is not, is taken to.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -117,7 +118,17 @@ def _known(file: File, kind: p.Type) -> p.Type | None:
 
 
 def _declaration(within: p.Function, name: str) -> p.Declare | None:
-    return next((node for node in p.walk(within) if isinstance(node, p.Declare) and node.name == name), None)
+    return _declarations(within).get(name)
+
+
+@functools.lru_cache(maxsize=256)
+def _declarations(within: p.Function) -> dict[str, p.Declare]:
+    """The first declaration of each name in a body."""
+    found: dict[str, p.Declare] = {}
+    for node in p.walk(within):
+        if isinstance(node, p.Declare):
+            found.setdefault(node.name, node)
+    return found
 
 
 # --- what a binding says of the GIL -------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.places import is_place, looked_at, pointer_to
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import MAX_STEPS, OutOfBudget, Run
 from streamlint.interpreter.values import (
     Buffer,
     Const,
@@ -51,8 +51,10 @@ _LONGEST_RING = 4
 
 def evaluate(run: Run, node: p.Expression) -> Value:
     """The value of an expression, with its effects on the path."""
-    run.step()
-    return _EVALUATORS[type(node)](run, node)
+    run.steps += 1
+    if run.steps > MAX_STEPS:
+        raise OutOfBudget
+    return _EVALUATORS[node.__class__](run, node)
 
 
 def _const(run: Run, node: p.Const) -> Value:
@@ -417,4 +419,4 @@ _EVALUATORS: dict[type, Callable[[Run, Any], Value]] = {
     p.Slice: _slice,
 }
 
-Run.evaluator = evaluate
+Run.evaluate = evaluate  # type: ignore[method-assign, assignment]

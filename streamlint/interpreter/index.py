@@ -271,6 +271,7 @@ class Program:
 
     files: dict[str, File] = field(default_factory=dict)
     _basenames: dict[str, list[File]] = field(default_factory=dict)
+    strangers: set[tuple[int, str, str]] = field(default_factory=set)  # C++: names that no file has, by the file and function that say them
     _lasts: set[str] = field(default_factory=set)  # the last parts of the names that files can be imported by
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
@@ -334,6 +335,7 @@ class Program:
         self.files[key or module.path] = file
         self._importers = None
         self._called.clear()
+        self.strangers.clear()
         _index(file)
         self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:

@@ -152,11 +152,14 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
             from streamlint.interpreter.cpp_types import class_of
 
             return class_of(run, bound) or LibraryName(bound.name)
-    files = (frame.file, *frame.file.neighbours())
-    for file in files:
-        value = _cpp_global(run, file, name)
-        if value is not None:
-            return value
+    strangers = run.program.strangers
+    key = (id(frame.file), frame.qualname, name)
+    if key not in strangers:
+        for file in (frame.file, *frame.file.neighbours()):
+            value = _cpp_global(run, file, name)
+            if value is not None:
+                return value
+        strangers.add(key)  # what no file has does not depend on the path
     full = expanded(frame.file, name)
     return constant(run, full) or LibraryName(full)
 
