@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamlint import guard, models
@@ -17,18 +19,25 @@ if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.program import Module
 
-Keep = Callable[[Any], None]
+Keep = Callable[[Any, Mapping[str, Sequence[Finding]]], None]
 
 
 def analyse(sources: Sequence[Source], options: Options, jobs: int = 1, keep: Keep | None = None) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
-    ``keep`` is handed the program that was made of them.
+    ``keep`` is handed the program that was made of them, and what was found by file.
     """
-    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
-    gc.disable()  # syntax trees are many small objects that live until the end
-    try:
+    with seldom_collected():
         return _analyse(sources, options, jobs, keep)
+
+
+@contextlib.contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Garbage is collected only where it is asked for: syntax trees are many small objects that live until the end."""
+    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
+    gc.disable()
+    try:
+        yield
     finally:
         if not frozen:
             gc.unfreeze()
@@ -48,16 +57,17 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
         lower(source, options, program, report, headers)
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
-    if keep is not None:
-        keep(program)
     analysis = Analysis(program, options)
-    found: list[Finding] = []
-    for part in shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text), instead=analysis.lose):
-        found.extend(part.findings)
+    found: dict[str, list[Finding]] = {}
+    parts = shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text), instead=analysis.lose)
+    for file, part in zip(program.files.values(), parts, strict=True):
+        found.setdefault(file.path, []).extend(part.findings)
         report.problems.extend(part.problems)
         analysis.coverage.merge(part.coverage)
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
-    report.findings = sorted(winners(found), key=Finding.sort_key)
+    report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
+    if keep is not None:
+        keep(program, found)
     if options.coverage:
         report.coverage = analysis.coverage.summary()
     return report

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,9 +41,20 @@ def lint(paths: Sequence[str | Path] = (".",), settings: Settings | None = None)
     return run(paths, Resolver(settings))
 
 
-def run(paths: Iterable[str | Path], resolver: Resolver, coverage: bool = False, jobs: int = 1, *, fixes: bool = False) -> Report:
-    """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds."""
-    work = _Run(coverage, jobs, fixes)
+def run(
+    paths: Iterable[str | Path],
+    resolver: Resolver,
+    coverage: bool = False,
+    jobs: int = 1,
+    *,
+    fixes: bool = False,
+    instead: Mapping[str, bytes] | None = None,
+) -> Report:
+    """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds.
+
+    ``instead`` holds what some files are taken to contain.
+    """
+    work = _Run(coverage, jobs, fixes, instead=instead or {})
     with work.timed("discover"):
         found = discover(paths, resolver)
     work._found = frozenset(file.path for file in found.files)
@@ -91,6 +102,7 @@ class _Run:
     jobs: int = 1
     fixes: bool = False
     analyse: Analyse | None = None  # another engine
+    instead: Mapping[str, bytes] = field(default_factory=dict)
     report: Report = field(default_factory=Report)
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
     _files: dict[str, Found] = field(default_factory=dict)
@@ -112,7 +124,7 @@ class _Run:
             self.report.problems.append(Problem(file.path, guard.lost[file.path]))
             return
         try:
-            data = read_bytes(file.path)
+            data = self.instead[file.path] if file.path in self.instead else read_bytes(file.path)
         except Unreadable as error:
             self.report.files += 1
             self.report.problems.append(Problem(file.path, str(error)))
@@ -166,7 +178,7 @@ class _Run:
             self._hold_against_baselines()
         if self.fixes:
             with self.timed("fixes"):
-                self.report.trials = trials(self.report, self._files, self._relints)
+                self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
         self.report.problems.sort(key=lambda problem: (problem.file, problem.row, problem.column, problem.message))
         self._forget_texts()
         return self.report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,15 @@ class Relint:
     def __init__(self, sources: Sequence[Source], options: Options) -> None:
         self._sources, self._options = {source.path: source for source in sources}, options
         self._program: Any = None
+        self._found: Mapping[str, Sequence[Finding]] = {}
 
-    def keep(self, program: Any) -> None:
-        """Spares the work of lowering again what the run has lowered."""
-        self._program = program
+    def keep(self, program: Any, found: Mapping[str, Sequence[Finding]]) -> None:
+        """Spares the work of doing again what the run has done."""
+        self._program, self._found = program, found
+
+    def found(self, path: str) -> list[Finding]:
+        """What the run itself found from one file, by its own rules."""
+        return list(winners(self._found.get(path, ())))
 
     def findings(self, path: str, text: str, codes: frozenset[str]) -> list[Finding] | None:
         """What these rules find in one file with another text; None if it does not parse, or the linter fails on it."""

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from streamlint.engine import seldom_collected
 from streamlint.files import Found
-from streamlint.findings import Finding, Report
+from streamlint.findings import Finding, Fix, Report
 from streamlint.relint import Relint
+from streamlint.workers import shared
 
 if TYPE_CHECKING:
     from streamlint.fix.trial import Trial
 
 
-def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint]) -> dict[str, object]:
+FEWEST = 2  # files: even one trial reads a file anew, so that a second process soon pays
+
+
+def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
     """Give each finding of a report the fix that holds, and return what can try several together, by file."""
     from streamlint.fix import fixers
 
-    made: dict[str, object] = {}
+    mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):
-        file = finding.span.file
-        if finding.code not in fixers() or file not in relints:
-            continue
-        if file not in made:
-            made[file] = trial_of(report.texts[file], files[file], relints[file])
-        report.findings[number] = replace(finding, fix=made[file].propose(finding))  # type: ignore[attr-defined]
-    return made
+        if finding.code in fixers() and finding.span.file in relints:
+            mine.setdefault(finding.span.file, []).append(number)
+    made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
+
+    def propose(file: str) -> list[Fix | None]:
+        return [made[file].propose(report.findings[number]) for number in mine[file]]
+
+    def lose(file: str, why: str) -> list[Fix | None]:
+        return [None] * len(mine[file])
+
+    with seldom_collected():
+        gc.freeze()  # the trials leave much behind, the run before them nothing
+        proposed = list(shared(propose, list(made), jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
+    for numbers, fixes in zip(mine.values(), proposed, strict=True):
+        for number, fix in zip(numbers, fixes, strict=True):
+            report.findings[number] = replace(report.findings[number], fix=fix)
+    return dict(made)
 
 
 def trial_of(text: str, found: Found, relint: Relint) -> Trial:
@@ -36,7 +52,7 @@ def trial_of(text: str, found: Found, relint: Relint) -> Trial:
 
     # A fix must not bring what only another selection of rules would tell.
     codes = found.settings.options().codes | {code for code, rule in all_rules().items() if rule.default != "off"}
-    return Trial(found.path, text, found.language, lambda path, text: relint.findings(path, text, codes))
+    return Trial(found.path, text, found.language, lambda path, text: relint.findings(path, text, codes), relint.found(found.path))
 
 
 @dataclass(slots=True)

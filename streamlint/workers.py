@@ -13,18 +13,24 @@ from typing import TypeVar
 from streamlint import guard
 
 T = TypeVar("T")
-_FEWEST = 8  # below this a second process costs more than it saves
+FEWEST = 8  # below this a second process costs more than it saves
 
 
 def shared(
-    work: Callable[[str], T], names: Sequence[str], jobs: int, size: Callable[[str], int] = len, *, instead: Callable[[str, str], T]
+    work: Callable[[str], T],
+    names: Sequence[str],
+    jobs: int,
+    size: Callable[[str], int] = len,
+    *,
+    instead: Callable[[str, str], T],
+    fewest: int = FEWEST,
 ) -> Iterator[T]:
     """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds.
 
-    What is largest by ``size`` is begun first, so that no process is left with a long one at the end. ``instead`` is asked where a process
-    ended before it answered: it is told the name, and how the process ended.
+    Fewer names than ``fewest`` are worked on here. What is largest by ``size`` is begun first, so that no process is left with a long one
+    at the end. ``instead`` is asked where a process ended before it answered: it is told the name, and how the process ended.
     """
-    if jobs < 2 or len(names) < _FEWEST or not hasattr(os, "fork"):
+    if jobs < 2 or len(names) < fewest or not hasattr(os, "fork"):
         yield from map(work, names)
         return
     done: dict[str, T] = _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()

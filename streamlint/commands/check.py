@@ -17,6 +17,8 @@ from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.report.terminal import Paint, plain, wants_color
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from streamlint.findings import Finding, Report
 
 CLEAN, FOUND = 0, 1
@@ -46,8 +48,8 @@ def _run(options: argparse.Namespace) -> int:
         return _explain_silence(options, resolver, targets)
     options.fixes = not options.write_baseline and fixing.worth_finding(options, [format for format, _ in targets])
 
-    def look(data: bytes | None = None) -> Report:
-        report = _lint(options, resolver, data)
+    def look(instead: Mapping[str, bytes] | None = None) -> Report:
+        report = _lint(options, resolver, instead)
         _demand_files(options, report.files)
         if options.since:
             _keep_changed(options, report)
@@ -58,16 +60,18 @@ def _run(options: argparse.Namespace) -> int:
         return _write_baseline(options, report)
     if options.add_ignore is not None:
         return _add_ignores(options, report)
-    if options.diff:
-        return _diff(options, report)
     done = fixing.fix(options, report, look) if fixing.wanted(options) else fixing.Fixed(report)
+    if options.diff:
+        return _diff(options, done)
+    if options.paths != ["-"]:
+        fixing.write(done)
     return _tell(options, done, targets, resolver)
 
 
 def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
     report = done.report
     if options.paths == ["-"] and fixing.wanted(options):
-        sys.stdout.write(done.text if done.text is not None else _input(options).decode("utf-8", "replace"))
+        sys.stdout.write(next((after for _, after in done.texts.values()), None) or _input(options).decode("utf-8", "replace"))
         targets = [(format, file) for format, file in targets if file]
     if not options.fix_only:
         _print_findings(options, report, targets)
@@ -82,7 +86,7 @@ def lint(words: list[str]) -> Report:
     """What ``check`` finds with this command line, for other commands."""
     options = build_parser().read(words)
     options.fixes = False
-    report = _lint(options, _resolver(options), None)
+    report = _lint(options, _resolver(options))
     _demand_files(options, report.files)
     return report
 
@@ -108,14 +112,15 @@ def _resolver(options: argparse.Namespace) -> Resolver:
     return Resolver(fixed, [("--config", inline), ("command line", overrides(options))], **attributes)
 
 
-def _lint(options: argparse.Namespace, resolver: Resolver, data: bytes | None) -> Report:
+def _lint(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str, bytes] | None = None) -> Report:
     from streamlint import linter
 
     coverage = options.coverage or options.coverage_file is not None
     if options.paths == ["-"]:
         name = options.stdin_filename or "-"
-        return linter.run_text(_input(options) if data is None else data, name, resolver, coverage, fixes=options.fixes)
-    return linter.run(options.paths, resolver, coverage, options.jobs, fixes=options.fixes)
+        data = next(iter(instead.values())) if instead else _input(options)
+        return linter.run_text(data, name, resolver, coverage, fixes=options.fixes)
+    return linter.run(options.paths, resolver, coverage, options.jobs, fixes=options.fixes, instead=instead)
 
 
 def _input(options: argparse.Namespace) -> bytes:
@@ -126,10 +131,10 @@ def _input(options: argparse.Namespace) -> bytes:
     return data
 
 
-def _diff(options: argparse.Namespace, report: Report) -> int:
-    would = fixing.diff(options, report, Paint(wants_color(options.color, sys.stdout)))
-    _say(options, f"would fix {_count(would, 'finding')}")
-    return FOUND if would and not options.exit_zero else CLEAN
+def _diff(options: argparse.Namespace, done: fixing.Fixed) -> int:
+    fixing.print_diff(done, Paint(wants_color(options.color, sys.stdout)))
+    _say(options, f"would fix {_count(len(done.mended), 'finding')}")
+    return FOUND if done.mended and not options.exit_zero else CLEAN
 
 
 def _write_baseline(options: argparse.Namespace, report: Report) -> int:

@@ -6,11 +6,12 @@ import argparse
 import collections
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streamlint.repairs import Repairs, repairs
+from streamlint.reading import Unreadable, encode, language_of, read_bytes
+from streamlint.repairs import repairs
 from streamlint.report.terminal import Paint, plain
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Fixed:
 
     report: Report
     mended: list[Finding] = field(default_factory=list)
-    text: str | None = None  # of standard input
+    texts: dict[str, tuple[str, str]] = field(default_factory=dict)  # by file: before and after
 
 
 def wanted(options: argparse.Namespace) -> bool:
@@ -39,42 +40,47 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
     return wanted(options) or options.unsafe_fixes or options.statistics or any(format in CARRY_FIXES for format in formats)
 
 
-def fix(options: argparse.Namespace, report: Report, lint: Callable[[bytes | None], Report]) -> Fixed:
-    """Apply fixes and lint again, until nothing is left to mend."""
+def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
+    """Apply fixes and lint again, until nothing is left to mend. Nothing is written."""
     done = Fixed(report)
+    now: dict[str, bytes] = {}
     for _ in range(MOST_PASSES):
         step = repairs(done.report, options.unsafe_fixes)
         if not step.mended:
             break
         done.mended += step.mended
-        if options.paths == ["-"]:
-            (done.text,) = step.texts.values()
-            done.report = lint(done.text.encode())
-        else:
-            _write(step, done.report)
-            done.report = lint(None)
+        for file, text in step.texts.items():
+            before = done.report.trials[file].text  # type: ignore[attr-defined]
+            done.texts[file] = (done.texts[file][0] if file in done.texts else before, text)
+            now[file] = _encoded(text, file) if options.paths != ["-"] else text.encode()
+        done.report = lint(now)
     return done
 
 
-def _write(step: Repairs, report: Report) -> None:
+def _encoded(text: str, file: str) -> bytes:
+    try:
+        return encode(text, read_bytes(file), language_of(file) or "python")
+    except (UnicodeError, Unreadable):
+        return text.encode("utf-8", "surrogatepass")  # the writing will tell
+
+
+def write(done: Fixed) -> None:
+    """Give the files their new texts."""
     from streamlint.rewriting import rewrite
 
-    for file, text in step.texts.items():
-        rewrite(file, report.trials[file].text, text)  # type: ignore[attr-defined]
+    for file, (before, after) in sorted(done.texts.items()):
+        rewrite(file, before, after)
 
 
-def diff(options: argparse.Namespace, report: Report, paint: Paint) -> int:
-    """Print what would change; how many findings it would mend."""
-    step = repairs(report, options.unsafe_fixes)
+def print_diff(done: Fixed, paint: Paint) -> None:
+    """What would change."""
     styles = {"+": "help", "-": "error", "@": "label"}
-    for file, text in sorted(step.texts.items()):
-        before = report.trials[file].text.splitlines(keepends=True)  # type: ignore[attr-defined]
-        for line in difflib.unified_diff(before, text.splitlines(keepends=True), plain(file), plain(file)):
+    for file, (old, new) in sorted(done.texts.items()):
+        for line in difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), plain(file), plain(file)):
             body = line.rstrip("\n")
             mark = "" if line.endswith("\n") else "\n\\ No newline at end of file"
             sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")
         sys.stdout.write("\n")
-    return len(step.mended)
 
 
 def shown_fixes(mended: list[Finding]) -> list[str]:

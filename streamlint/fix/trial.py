@@ -21,9 +21,14 @@ class Trial:
     file: str
     text: str
     language: str
-    lint: Lint
+    lint: Lint  # by the widest set of rules
+    found: Sequence[Finding] = ()  # what the run found from the file, by its own rules
+    _own: set[Place] = field(init=False)
     _before: set[Place] | None = field(default=None)
     _known: dict[str, set[Place] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._own = {_place(finding) for finding in self.found}
 
     def propose(self, finding: Finding) -> Fix | None:
         """The first proposal that ends the finding and brings none."""
@@ -38,10 +43,13 @@ class Trial:
             edited = Edited(self.text, edits)
         except Overlap:
             return False
-        if edited.text == self.text or not self._places() >= {_place(finding) for finding in ended}:
+        gone = {_place(finding) for finding in ended}
+        if edited.text == self.text or not (self._own >= gone or self._places() >= gone):
             return False
         after = self._linted(edited)
-        return after is not None and after <= self._places() - {_place(finding) for finding in ended}
+        if after is None or after & gone:
+            return False
+        return after <= self._own or after <= self._places()  # mostly the first, which costs nothing
 
     def _linted(self, edited: Edited) -> set[Place] | None:
         """What is found in the edited text, by its places in the old one; None where it does not parse, or where a place is new."""
@@ -77,7 +85,7 @@ def together(trial: Trial, findings: Sequence[Finding]) -> tuple[str, list[Findi
     fixes: Mapping[int, Fix] = {number: finding.fix for number, finding in enumerate(findings) if finding.fix}
     everything = [edit for fix in fixes.values() for edit in fix.edits]
     mended = [findings[number] for number in fixes]
-    if mended and trial.holds(mended, everything):
+    if len(mended) == 1 or (mended and trial.holds(mended, everything)):  # one alone was tried before
         return Edited(trial.text, everything).text, mended
     edits: list[Edit] = []
     mended = []
