@@ -14,9 +14,11 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import Code, NotThere, code_of, only
+from streamlint.fix.cython_code import CythonCode
 
 Fixer = Callable[[Finding, Code], Iterator[Fix]]
 
@@ -24,16 +26,25 @@ Fixer = Callable[[Finding, Code], Iterator[Fix]]
 @functools.cache
 def fixers() -> dict[str, Fixer]:
     """The rules that have a fix, by code."""
+    return {code: module.fixes for code, module in _modules().items()}
+
+
+@functools.cache
+def _modules() -> dict[str, ModuleType]:
     names = [info.name for info in pkgutil.iter_modules(__path__) if info.name.startswith("sl")]
-    return {name[:5].upper(): importlib.import_module(f"{__name__}.{name}").fixes for name in names}
+    return {name[:5].upper(): importlib.import_module(f"{__name__}.{name}") for name in names}
 
 
 def proposals(finding: Finding, text: str, language: str) -> Iterator[Fix]:
     """What might end a finding, the best first; nothing where its rule has no fix or the source is not what the fix knows."""
     fixer = fixers().get(finding.code)
-    if fixer is None or language == "cython":
+    if fixer is None:
         return
     try:
+        if language == "cython":
+            of_cython = getattr(_modules()[finding.code], "cython_fixes", None)
+            yield from of_cython(finding, CythonCode(finding.span.file, text)) if of_cython is not None else ()
+            return
         yield from fixer(finding, _code(finding, text, language))
     except NotThere:
         return

@@ -131,3 +131,27 @@ def test_a_fix_sees_the_files_around(run, tmp_path):
     )
     rows = json.loads(run("check", "--output-format", "json").stdout)
     assert [(row["code"], row["fix"]) for row in rows] == [("SL001", None)]
+
+
+TWICE = """\
+import torch
+
+
+def run(x, y, lane, log):
+    with torch.cuda.stream(lane):
+        a = x.cuda().to("cpu", non_blocking=True)
+    b = y.cuda().to("cpu", non_blocking=True)
+    log("copying")
+    return a.numpy(), b.numpy()
+"""
+
+
+def test_diff_shows_what_fix_writes(run, source):
+    """One pass does not do: both waits would have the same name."""
+    source.write_text(TWICE)
+    would = run("check", "--diff")
+    assert (would.stderr, source.read_text()) == ("would fix 2 findings\n", TWICE)
+    assert run("check", "--fix").returncode == 0
+    added = [line[1:] for line in would.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert [line for line in source.read_text().splitlines() if line not in TWICE.splitlines()] == added
+    assert len(added) == 4
