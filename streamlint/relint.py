@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from streamlint import engine
@@ -20,7 +21,7 @@ class Relint:
         self._program: Any = None
         self._found: Mapping[str, Sequence[Finding]] = {}
 
-    def keep(self, program: Any, found: Mapping[str, Sequence[Finding]]) -> None:
+    def keep(self, program: Any, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
         """Spares the work of doing again what the run has done."""
         self._program, self._found = program, found
 

@@ -37,7 +37,8 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
         return [None] * len(mine[file])
 
     with seldom_collected():
-        gc.freeze()  # the trials leave much behind, the run before them nothing
+        if not gc.get_freeze_count():
+            gc.freeze()  # what is collected from now on is what the trials leave behind
         proposed = list(shared(propose, list(made), jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
     for numbers, fixes in zip(mine.values(), proposed, strict=True):
         for number, fix in zip(numbers, fixes, strict=True):

@@ -1,4 +1,4 @@
-"""SL001: pin the loader, or the allocation."""
+"""SL001: pin the loader, or the allocation; in C++ `malloc` and `free`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import libcst as cst
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, NotThere, fix
+from streamlint.fix.pinned_cpp import pinned_pair
 from streamlint.fix.python_code import PythonCode
 
 # Functions of torch that take `pin_memory`.
@@ -18,6 +19,7 @@ METHODS = frozenset("new_empty new_zeros new_ones new_full new_tensor".split())
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     """``pin_memory=True`` where the memory comes from, the nearest place last in the trail first."""
     if not isinstance(code, PythonCode):
+        yield from pinned_pair(finding, code)
         return
     for step in reversed(finding.trail):
         if step.span.file != code.file:

@@ -72,13 +72,21 @@ def _known(finding: Finding, call: Node, code: CppCode) -> list[str]:
     known, body = code.streams_in(function), code.source(function)
     for step in finding.trail:  # `cudaStreamCreate(&stream_)`
         try:
-            made = code.arguments(code.call_at(step.span))
+            made = code.call_at(step.span)
         except NotThere:
             continue
-        name = code.source(made[0]).lstrip("&( ") if made else ""
-        if name.isidentifier() and re.search(rf"\b{name}\b", body):
+        given = code.arguments(made) if code.callee(made).startswith("cudaStreamCreate") else []
+        name = code.source(given[0]).lstrip("&( ") if given else ""
+        if name.isidentifier() and (re.search(rf"\b{name}\b", body) or _same_class(made, call, code)):
             known.append(name)
     return known
+
+
+def _same_class(one: Node, two: Node, code: CppCode) -> bool:
+    """Whether two nodes stand in the methods of one class: what a constructor makes there is a member."""
+    kinds = ("class_specifier", "struct_specifier")
+    around = [next((up for up in code.upwards(node) if up.type in kinds), None) for node in (one, two)]
+    return around[0] is not None and around[0] == around[1] and code.function_of(one) != code.function_of(two)
 
 
 def _include(code: CppCode) -> Edit:

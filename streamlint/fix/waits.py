@@ -34,6 +34,9 @@ def host_waits(finding: Finding, copy: Span, code: Code) -> Iterator[Fix]:
         yield from _of_cpp(copy, finding.span, code)
         return
     first, second = code.statement_at(copy), code.statement_at(finding.span)
+    if finding.facts.get("api") in ("numba", "cuda_python", "cuda-python"):
+        yield from _of_named_stream(code.call_at(copy), first, second, code)
+        return
     words = _words(str(finding.facts.get("api")), code.call_at(copy), first, second, code)
     for place in code.outwards(second, first):
         for attempt in (_at_once, _event, _event_of_rounds, _stream):
@@ -41,6 +44,27 @@ def host_waits(finding: Finding, copy: Span, code: Code) -> Iterator[Fix]:
                 yield attempt(first, place, code, words)
             except NotThere:
                 continue
+
+
+def _of_named_stream(copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Iterator[Fix]:
+    """numba and cuda-python: the stream that the copy names is waited for."""
+    head, _, name = code.source(copy.func).rpartition(".")
+    keyword = next((given.value for given in copy.args if given.keyword is not None and given.keyword.value == "stream"), None)
+    plain = [given.value for given in copy.args if given.keyword is None and not given.star]
+    last = {"copy_to_host": 2, "copy_to_device": 2, "to_device": 2, "cudaMemcpyAsync": 5}.get(name, 0)
+    value = keyword or (plain[-1] if last and len(plain) == last else None)
+    if not isinstance(value, cst.Name | cst.Attribute) or not _is_known_at(code.source(value), first, second, code):
+        raise NotThere
+    stream = code.source(value)
+    wait = f"{head}.cudaStreamSynchronize({stream})" if name == "cudaMemcpyAsync" else f"{stream}.synchronize()"
+    for place in code.outwards(second, first):
+        yield fix(MESSAGE, SAFE, code.before(place, wait))
+
+
+def _is_known_at(name: str, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> bool:
+    if code.function_of(first) is code.function_of(second):
+        return True
+    return name.startswith("self.") and code.class_of(first) is code.class_of(second)
 
 
 def _words(api: str, copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> _Words:
@@ -54,9 +78,7 @@ def _words(api: str, copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, co
     named = next((code.source(given.value) for given in copy.args if given.keyword is not None and given.keyword.value == "stream"), "")
     if not named:
         return _Words(f"{cupy}.cuda.get_current_stream()", "record()", made)
-    if code.function_of(first) is not code.function_of(second) and not (
-        named.startswith("self.") and code.class_of(first) is code.class_of(second)
-    ):
+    if not _is_known_at(named, first, second, code):
         raise NotThere
     return _Words(named, "record()", made, named)
 
