@@ -40,9 +40,10 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """Asks for a `Linted`."""
+    """Asks for a `Linted`. Not ``whole`` where it must be quick: what cannot see the last edit is not looked at."""
 
     path: str
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Linted:
 
     shown: Mapping[str, tuple[Told, ...]]
     stale: tuple[str, ...] = ()
+    partial: bool = False  # whether something was not looked at
 
 
 @dataclass(frozen=True, slots=True)

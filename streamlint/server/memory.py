@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from streamlint import engine
 from streamlint.analysis import Analysis
 from streamlint.findings import Finding, Problem
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.roots import Root
+from streamlint.interpreter.run import Coverage
 from streamlint.options import Options, Source
 from streamlint.program import Module
 from streamlint.seams import INCLUDE
+from streamlint.server.kept import Edit, untouched
 
 if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
@@ -33,6 +36,8 @@ class Part:
     program: Program
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    roots: dict[tuple[str, int], list[Finding]] = field(default_factory=dict)  # what each root gave, by name and row
+    partial: bool = False  # whether some of it was kept from the text before
 
     def text_of(self, path: str) -> str | None:
         """The text that a file had."""
@@ -47,15 +52,15 @@ class Memory:
         self._modules: dict[str, tuple[Key, Module | Problem]] = {}
         self._fresh = False
 
-    def look(self, path: str, sources: Sequence[Source], options: Options) -> Part:
-        """Run the roots of one file, among the sources."""
+    def look(self, path: str, sources: Sequence[Source], options: Options, before: Part | None = None) -> Part:
+        """Run the roots of one file, among the sources; with a part before, only those that can see what has changed since."""
         collecting = gc.isenabled()
         gc.disable()  # as in the engine: syntax trees live on
         try:
             part = Part(options, list(sources), Program())
             self._lower(part, path)
             for name in [name for name, file in part.program.files.items() if file.path == path]:
-                told = _Breathing(part.program, options, self._breathe).check(name)
+                told = _Breathing(part, path, self._breathe, before).check(name)
                 part.findings += told.findings
                 part.problems += told.problems
             return part
@@ -104,16 +109,48 @@ def tidy() -> None:
 
 
 class _Breathing(Analysis):
-    """An analysis that can be broken off before each root."""
+    """An analysis that can be broken off before each root, and that keeps what roots gave."""
 
-    def __init__(self, program: Program, options: Options, breathe: Callable[[], None]) -> None:
-        super().__init__(program, options)
-        self._breathe = breathe
+    def __init__(self, part: Part, path: str, breathe: Callable[[], None], before: Part | None) -> None:
+        super().__init__(part.program, part.options)
+        self._part, self._breathe, self._before, self._edit = part, breathe, before, None
+        old = before.program.files.get(path) if before is not None and _same_around(before, part, path) else None
+        new = part.program.files.get(path)
+        if old is not None and new is not None:
+            self._edit = Edit.between(old.module.text, new.module.text)
+            self._keeps = untouched(old.module, new.module, self._edit)
+
+    _edit: Edit | None
+    _keeps: Callable[[int], bool] | None = None
 
     def roots(self, file: File) -> Iterator[Root]:
         for root in super().roots(file):
             self._breathe()
             yield root
+
+    def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
+        row = root.function.at[0] if root.function is not None else 0
+        key = (root.qualname, row)
+        found = self._kept(root, row)
+        if found is None:
+            found = list(super()._check_root(root, facts, coverage))
+        else:
+            self._part.partial = True
+        self._part.roots[key] = found
+        yield from found
+
+    def _kept(self, root: Root, row: int) -> list[Finding] | None:
+        edit, before = self._edit, self._before
+        if edit is None or before is None or self._keeps is None or not self._keeps(row):
+            return None
+        was = next((each for each in before.roots if each[0] == root.qualname and edit.row(each[1]) == row), None)
+        return [edit.finding(finding) for finding in before.roots[was]] if was is not None and not root.binding else None
+
+
+def _same_around(before: Part, part: Part, path: str) -> bool:
+    """Whether only the file itself has another text."""
+    around = [[(source.path, source.text) for source in each.sources if source.path != path] for each in (before, part)]
+    return before.options == part.options and around[0] == around[1]
 
 
 def _included(sources: Sequence[Source]) -> list[tuple[str, str]]:

@@ -78,14 +78,24 @@ class Project:
             around, self._map = set(self.open), None
         self._dirty |= around & set(self.open)
 
-    def lint(self, path: str) -> dict[str, Report]:
-        """What a run in the folder finds in an open document, as far as the roots of open documents show it, and in others what changed."""
+    def lint(self, path: str, whole: bool = True) -> dict[str, Report]:
+        """What a run in the folder finds in an open document, as far as the roots of open documents show it, and in others what changed.
+
+        Not ``whole``, roots that cannot see the last edit are not run again.
+        """
         before, known = self._parts.get(path), self.open[path].report
-        if known is not None and path not in self._dirty and (before is None or self._holds(before)):
+        dirty = path in self._dirty
+        if known is not None and not dirty and (before is None or (self._holds(before) and not (before.partial and whole))):
             return {path: known}
         self._parts.pop(path, None)
         self._dirty.discard(path)
-        told = {path: self._concluded(path, self._analysed)}
+        kept = None if whole or dirty else before
+        try:
+            told = {path: self._concluded(path, lambda sources, options: self._analysed(sources, options, kept))}
+        except BaseException:  # overtaken: the next text is held against the same one
+            if before is not None:
+                self._parts[path] = before
+            raise
         parts = [part for part in (before, self._parts.get(path)) if part is not None]
         others = {finding.span.file for part in parts for finding in part.findings} - {path}
         for other in sorted(others & self.open.keys() & self._parts.keys()):
@@ -107,10 +117,14 @@ class Project:
         document.report, document.trial = report, None
         return report
 
-    def _analysed(self, sources: list[Source], options: Options) -> Report:
+    def is_partial(self, path: str) -> bool:
+        """Whether some findings were kept from the text before."""
+        return path in self._parts and self._parts[path].partial
+
+    def _analysed(self, sources: list[Source], options: Options, kept: Part | None) -> Report:
         (source,) = sources
         near = self._near(source, options)
-        self._parts[source.path] = self.memory.look(source.path, near, options)
+        self._parts[source.path] = self.memory.look(source.path, near, options, kept)
         return self._joined(source, options)
 
     def _joined(self, source: Source, options: Options) -> Report:

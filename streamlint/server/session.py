@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from streamlint.server.desk import Desk, Died
 from streamlint.server.jobs import Answer, FixAll, Lint, Linted, Repair, Repairs, Setup, Text, Told, Touched
 
+SETTLED = 1.0  # seconds after a quick look before a document is looked at as a whole
 STALE = 0.5  # seconds before documents are linted again because another one has changed
 
 
@@ -92,7 +93,7 @@ class Session:
         """The findings in the text as it is now; none where it changes meanwhile."""
         if document.looked != document.version:
             _cancel(document)
-            await self._lint(document)
+            await self._lint(document, whole=True)
         return document.rows if document.looked == document.version else ()
 
     async def repairs(self, document: Document, rows: list[Told]) -> list[list[Repair]]:
@@ -113,22 +114,24 @@ class Session:
         for document in self.documents.values():
             self._desk.tell(Text(document.path, document.text, document.language))
 
-    def _schedule(self, document: Document, delay: float) -> None:
+    def _schedule(self, document: Document, delay: float, whole: bool = False) -> None:
         _cancel(document)
         loop = asyncio.get_running_loop()
-        document.timer = loop.call_later(delay, lambda: self._spawn(self._lint(document)))
+        document.timer = loop.call_later(delay, lambda: self._spawn(self._lint(document, whole)))
 
-    async def _lint(self, document: Document) -> None:
+    async def _lint(self, document: Document, whole: bool) -> None:
         document.timer = None
         versions = {path: other.version for path, other in self.documents.items()}
-        answer = await self._asked(Lint(document.path), document)
+        answer = await self._asked(Lint(document.path, whole), document)
         if answer is None:
             return
         if answer.status == "overtaken":
             if document.timer is None:
-                self._schedule(document, self.delay)
+                self._schedule(document, self.delay, whole)
         elif isinstance(answer.value, Linted):
             self._take(answer.value, versions)
+            if answer.value.partial:
+                self._schedule(document, SETTLED, whole=True)
             self._again(path for path in answer.value.stale if path != document.path)
         else:
             self._show(document, ())

@@ -97,23 +97,23 @@ class Worker:
                 return self._touched(job)
             case Text():
                 return self._put(job)
-            case Lint(name) | Repairs(name) | FixAll(name) if name in self._open:
+            case Lint(path=name) | Repairs(path=name) | FixAll(path=name) if name in self._open:
                 home = self._home(name)
                 project, path = self._project(home), home.inside(name)
                 if isinstance(job, Lint):
-                    return self._lint(home, project, path)
+                    return self._lint(home, project, path, job.whole)
                 if isinstance(job, Repairs):
                     return [self._repairs(project, path, fingerprint) for fingerprint in job.fingerprints]
                 return self._fix_all(project, path)
         return None
 
-    def _lint(self, home: Home, project: Project, path: str) -> Linted:
+    def _lint(self, home: Home, project: Project, path: str, whole: bool) -> Linted:
         encoding = self._setup.encoding
         shown = {
             home.outside(other): records.told(report, project.open[other].text, encoding, home.outside)
-            for other, report in project.lint(path).items()
+            for other, report in project.lint(path, whole).items()
         }
-        return Linted(shown, self._stale(home))
+        return Linted(shown, self._stale(home), project.is_partial(path))
 
     def _repairs(self, project: Project, path: str, fingerprint: str) -> list[Repair]:
         finding = project.finding(path, fingerprint)

@@ -183,3 +183,87 @@ def test_what_a_file_can_see():
 def test_the_rule_that_a_comment_names(line, column, code):
     found = hover.code_at(line, column)
     assert (found and found[0]) == code
+
+
+TYPED = """\
+import torch
+
+
+class Loader:
+    def __init__(self, n):
+        self.scale = 2
+        self.host = torch.empty(n)
+
+    def load(self):
+        return self.host.to("cuda", non_blocking=True)
+
+    def size(self):
+        count = self.scale
+        return count
+
+
+def make(n):
+    kind = 1
+    return torch.empty(n)
+
+
+def send(n):
+    return make(n).to("cuda", non_blocking=True)
+
+
+def read(x):
+    host = x.cuda().to("cpu", non_blocking=True)
+    return host.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("count = self.scale", "count = self.scale\n        count += 1", {"Loader.load", "send", "read"}),
+        ("        count = self.scale\n        return count", "        return self.scale", set()),  # the body begins elsewhere
+        ("kind = 1", "kind = 22", {"Loader.load", "read"}),  # `send` calls it
+        ("self.scale = 2", "self.scale = 3", {"send"}),  # the methods are called on what it makes; `read` has a `host`, too
+        ("return torch.empty(n)\n", "return torch.empty(n, pin_memory=True)\n", set()),  # such words tell of more
+        ("def make(n)", "def make(m)", set()),
+        ("    return torch.empty(n)\n", "    return torch.empty(n)\n\n\nscale = 1\n", set()),
+        ('"""', '"""', set()),
+    ],
+    ids=["a method", "its first line", "who calls it", "a constructor", "memory", "a head", "the module", "nothing"],
+)
+def test_what_cannot_see_an_edit_is_kept(before, after, kept, monkeypatch):
+    """While typing; the findings are those of a look at the whole file, and that follows."""
+    from streamlint.analysis import Analysis
+    from streamlint.options import Source
+    from streamlint.server.memory import Memory
+
+    ran = []
+    real = Analysis._check_root
+
+    def check(self, root, facts, coverage):
+        ran.append(root.qualname)
+        return real(self, root, facts, coverage)
+
+    monkeypatch.setattr(Analysis, "_check_root", check)
+    memory, options = Memory(lambda: None), Settings().options()
+    first = memory.look("a.py", [Source("a.py", TYPED, "python")], options)
+    roots, text = set(ran), TYPED.replace(before, after, 1)
+    ran.clear()
+    quick = memory.look("a.py", [Source("a.py", text, "python")], options, first)
+    assert roots - set(ran) == kept & roots
+    assert quick.partial is bool(kept & roots)
+    whole = memory.look("a.py", [Source("a.py", text, "python")], options)
+    assert not whole.partial
+    assert quick.findings == whole.findings
+    assert len(whole.findings) >= 2
+
+
+def test_a_quick_look_is_followed_by_a_whole_one(here):
+    made = worker(here)
+    name = str(here / "a.py")
+    opened(made, here / "a.py", TYPED)
+    made.do(Text(name, TYPED.replace("kind = 1", "kind = 22"), ""))
+    quick = made.do(Lint(name, whole=False))
+    whole = made.do(Lint(name))
+    assert (quick.partial, whole.partial) == (True, False)
+    assert quick.shown == whole.shown
