@@ -14,7 +14,7 @@ from streamlint.measured import VERDICTS, platform_text
 from streamlint.report.pages import STATUS
 from streamlint.rules import all_rules
 from streamlint.verify import templates
-from streamlint_docs import ROOT
+from streamlint_docs import ROOT, judged
 from streamlint_docs.programs import FENCE, blocks, lint, mended, output, shipped, whole
 
 LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
@@ -113,6 +113,8 @@ def page(rule: type[Check]) -> str:
     parts.append(f"## When it is fine\n\n{sections['When it is fine']}\n\n{_silence(rule)}")
     parts += _verified(rule, sections)
     parts += _facts(rule)
+    if told := judged.words(rule.code):
+        parts.append(f"## In released packages\n\n{told}")
     if "References" in sections:
         parts.append(f"## References\n\n{_references(sections['References'])}")
     return "\n\n".join(_inline(part) if not part.startswith(("===", "```")) else part for part in parts) + "\n"

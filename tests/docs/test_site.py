@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -17,7 +18,7 @@ from streamlint.commands import check_options, evidence, litmus, rule, verify
 from streamlint.config import KEYS, WORDS, Settings, load
 from streamlint.report.entries import PAGES, page
 from streamlint.rules import all_rules
-from streamlint_docs import DOCS, ROOT, authored, commands, links, programs, rules, settings
+from streamlint_docs import DOCS, ROOT, authored, commands, judged, links, programs, rules, settings
 from streamlint_docs import __main__ as site
 
 try:
@@ -150,6 +151,28 @@ def test_the_table_has_each_rule_once():
     assert all(row.split(" | ")[4] for row in rows), "each rule is found in some language"
 
 
+def test_judgments_are_counted_from_the_ledger(monkeypatch):
+    def entries(*verdicts):
+        return [SimpleNamespace(rule="SL005", verdict=verdict) for verdict in verdicts]
+
+    packages = [
+        SimpleNamespace(standing=entries("real", "real", "")),
+        SimpleNamespace(standing=entries("not real")),
+        SimpleNamespace(standing=[]),
+    ]
+    monkeypatch.setattr(judged, "_packages", lambda: packages)
+    assert judged.words("SL005").startswith(
+        "Of this rule's findings in 3 pinned packages, readers judged 3 from the code: 2 real, 1 not real. "
+    )
+    assert judged.words("SL006") == ""
+    assert "## In released packages" in rules.page(registry()["SL005"])
+    assert "## In released packages" not in rules.page(registry()["SL006"])
+
+
+def test_the_ledger_is_read():
+    assert sum(bool(judged.words(code)) for code in registry()) > 3
+
+
 def test_languages_are_those_in_which_a_rule_is_found():
     assert rules.languages("SL010") == ("Python", "C++")
     assert rules.languages("SL020") == ("Python",)
@@ -210,7 +233,7 @@ def navigation(rows: list[dict[str, object]]) -> list[str]:
 def test_each_page_is_in_the_navigation(sources):
     named = navigation(site.configuration(ROOT / "build")["nav"])
     pages = {name for name in sources if name.endswith(".md") and not name.startswith("rules/")}
-    assert sorted(named) == sorted({*pages, "rules/index.md"})
+    assert sorted(named) == sorted({*pages, "rules/index.md"}), "each page of docs/ has its place in the nav of mkdocs.yml"
 
 
 def test_dead_links_are_found(tmp_path):
