@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 
 from streamlint.checks.base import Check
 from streamlint.commands.parser import Parser
@@ -41,7 +43,8 @@ def main(words: list[str]) -> int:
         print(json.dumps(pages if options.all or len(pages) > 1 else pages[0], indent=2, default=str))
         return 0
     paint = Paint(options.output_format == "text" and wants_color(options.color, sys.stdout))
-    print("\n".join(_painted(markdown(rule), paint) for rule in rules), end="")
+    columns = shutil.get_terminal_size((80, 24)).columns if options.output_format == "text" and sys.stdout.isatty() else 0
+    print("\n".join(_painted(wrapped(markdown(rule), columns), paint) for rule in rules), end="")
     return 0
 
 
@@ -49,6 +52,38 @@ def _rule(word: str) -> type[Check]:
     if word not in code_of():
         raise ConfigError(f"unknown rule '{word}'{did_you_mean(word, code_of())}")
     return all_rules()[code_of()[word]]
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A page whose paragraphs and list items fit a terminal (0: as it is); headings and code stay as they are."""
+    if not columns:
+        return text
+    lines: list[str] = []
+    code = joins = False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if code or not line or line.startswith(("```", "#")):
+            lines.append(line)
+            joins = False
+        elif joins and not line.startswith(("-", "*", " ")):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+            joins = True
+    return "\n".join(_folded(lines, max(min(columns, 120), 40)))
+
+
+def _folded(lines: list[str], columns: int) -> list[str]:
+    done: list[str] = []
+    code = False
+    for line in lines:
+        code ^= line.startswith("```")
+        if code or line.startswith(("```", "#")) or len(line) <= columns:
+            done.append(line)
+            continue
+        lead = "  " if line.startswith(("-", "*", " ")) else ""
+        done += textwrap.wrap(line, columns, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False)
+    return done
 
 
 def _painted(text: str, paint: Paint) -> str:

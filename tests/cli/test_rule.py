@@ -7,6 +7,7 @@ import json
 import pytest
 
 from streamlint import cli, measured
+from streamlint.commands.rule import wrapped
 
 RECORD = {
     "verdict": "CONFIRMED",
@@ -35,6 +36,21 @@ def test_a_page(capsys, recorded):
         "## Measured\n\n* **CONFIRMED** comment · torch: nothing waits\n  NVIDIA H200 · driver 580.159 · CUDA 13.0 · 2026-11-20\n"
         "  misuse: slope 0.9877\n  remedy: slope 0.01\n"
     )
+
+
+def test_a_page_fits_the_terminal(capsys):
+    """Paragraphs are folded anew between words; code, headings and items keep their lines."""
+    page = (
+        "## What it does\n\none two three four five six seven\neight nine ten eleven twelve\n\n```python\n"
+        + "x" * 60
+        + "\n```\n\n- "
+        + "item " * 10
+    )
+    assert wrapped(page, 40) == (
+        "## What it does\n\none two three four five six seven eight\nnine ten eleven twelve\n\n```python\n" + "x" * 60 + "\n```\n\n"
+        "- item item item item item item item\n  item item item"
+    )
+    assert wrapped(page, 0) == page
 
 
 def test_without_measurements(capsys, monkeypatch):
