@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -102,7 +103,13 @@ class Memory:
 
 
 def tidy() -> None:
-    """Collect what was dropped, in a quiet moment."""
+    """Collect what was dropped, in a quiet moment, also what the interpreter's caches hold of former texts."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("streamlint.interpreter."):
+            for value in list(vars(module).values()):
+                parameters = getattr(value, "cache_parameters", None)
+                if parameters is not None and parameters()["maxsize"] is not None:
+                    value.cache_clear()
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from streamlint import linter
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Span
+from streamlint.program import Module
 from streamlint.reading import language_of
 from streamlint.server import hover
 from streamlint.server.jobs import FixAll, Lint, Repairs, Setup, Text, Touched
+from streamlint.server.memory import tidy
 from streamlint.server.near import Entry, Map
 from streamlint.server.positions import Lines, changes
 from streamlint.server.worker import Overtaken, Worker
@@ -267,3 +270,13 @@ def test_a_quick_look_is_followed_by_a_whole_one(here):
     whole = made.do(Lint(name))
     assert (quick.partial, whole.partial) == (True, False)
     assert quick.shown == whole.shown
+
+
+def test_former_texts_are_let_go(here):
+    """What the interpreter remembers of functions would keep each text that was ever typed."""
+    made = worker(here)
+    for number in range(4):
+        opened(made, here / "let_go.py", TYPED + "\n" * number)
+    tidy()
+    gc.unfreeze()
+    assert sum(isinstance(thing, Module) and thing.path == "let_go.py" for thing in gc.get_objects()) == 1
