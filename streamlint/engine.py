@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streamlint import guard, models
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Problem, Report
+from streamlint.memory import Parsed
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
@@ -53,8 +54,10 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
     report = Report(files=len(sources))
     program, start = Program(), time.perf_counter()
     headers = headers_of(sources)
+    parsed = Parsed()
     for source in sources:
         lower(source, options, program, report, headers)
+        parsed.add(len(source.text))
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     analysis = Analysis(program, options)

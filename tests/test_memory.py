@@ -1,0 +1,31 @@
+"""What parsers let go of goes back to the system, where the C library can be asked for it."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+import pytest
+
+from streamlint import engine, memory
+from streamlint.options import Options, Source
+
+
+def test_a_run_gives_back_after_so_much_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(memory, "give_back", lambda: given.append(1))
+    monkeypatch.setattr(memory, "OFTEN", 100)
+    texts = ["x = 1\n" * 10, "y = 2\n" * 10, "z = 3\n" * 10, "w = 4\n" * 40]  # 60, 60, 60 and 240 characters
+    engine.analyse([Source(f"{number}.py", text, "python") for number, text in enumerate(texts)], Options())
+    assert len(given) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there it is asked")
+def test_a_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    memory.give_back()
+
+
+def test_it_can_be_asked_for_more_than_once() -> None:
+    memory.give_back()
+    memory.give_back()
