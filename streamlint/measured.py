@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from streamlint.findings import Finding, as_facts
@@ -57,6 +59,26 @@ def _shown(newest: Mapping[str, Any]) -> dict[str, Any]:
         "date": newest.get("date"),
         "summary": newest.get("summary") or newest.get("prediction", ""),
     }
+
+
+@functools.cache
+def judged() -> Mapping[str, Mapping[str, int]]:
+    """By code: how many findings on released packages were judged, and how (``benchmarks/accuracy.py`` writes it)."""
+    try:
+        text = Path(__file__).with_name("accuracy.json").read_text(encoding="utf-8")
+        return dict(json.loads(text))
+    except (OSError, ValueError):
+        return {}
+
+
+def judged_text(code: str) -> str:
+    """That in a sentence."""
+    count = judged().get(code)
+    if count is None:
+        return "No finding on a released package has been judged."
+    told = [f"{count['real']} real", f"{count['not_real']} not real", *([f"{count['unclear']} unclear"] if count["unclear"] else [])]
+    noun = "finding" if count["judged"] == 1 else "findings"
+    return f"{count['judged']} {noun} on released packages judged: {', '.join(told)}."
 
 
 def platform_text(platform: object) -> str:

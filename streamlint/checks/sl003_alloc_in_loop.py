@@ -115,7 +115,7 @@ class AllocInLoop(Check):
         if allocated is None or free.memory is Memory.PAGEABLE or (isinstance(allocated, Alloc) and allocated.cached):
             return
         loop = self._shared_loop(allocated, free)
-        if loop is None or not self._every_round(allocated, loop) or not self._every_round(free, loop):
+        if loop is None or not self._every_round(allocated, loop) or not self._every_round(free, loop) or self._keeps(loop, path):
             return
         place = call_in_loop(allocated, loop)
         yield self.finding(
@@ -126,6 +126,11 @@ class AllocInLoop(Check):
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
         )
+
+    def _keeps(self, loop: LoopFrame, path: Trace) -> bool:
+        """Whether the loop's rounds allocate what outlives them: it sets things up, and its scratch memory is part of that."""
+        made = (o for o in path.operations if isinstance(o, Alloc) and any(frame.key == loop.key for frame in o.context.loops))
+        return any(not o.cached and o.memory is Memory.DEVICE and o.buffer is not None and not o.buffer.storage.freed for o in made)
 
     def _shared_loop(self, first: Operation, second: Operation) -> LoopFrame | None:
         """The innermost loop that holds both, where that is the innermost of either."""

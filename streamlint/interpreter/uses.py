@@ -254,10 +254,10 @@ def _returned(stands: Sequence[Stand], level: int, depth: int, seen: frozenset[s
 
 
 def is_constant(stand: Stand, node: p.Expression) -> bool:
-    """Whether an expression is made of literals alone, or of names that the loop gives no value."""
+    """Whether an expression is made of literals alone, or of places that the loop gives no value."""
     given = changing(stand)
-    names = [n for n in p.walk(node) if isinstance(n, p.Name)]
-    return not any(isinstance(n, p.Call) for n in p.walk(node)) and not any(n.id in given for n in names)
+    places = [lvalue(n) for n in p.walk(node) if isinstance(n, p.Name | p.Attr)]
+    return not any(isinstance(n, p.Call) for n in p.walk(node)) and not any(place in given for place in places)
 
 
 def is_size(node: p.Expression) -> bool:

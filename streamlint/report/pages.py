@@ -19,6 +19,7 @@ def markdown(rule: type[Check]) -> str:
     for heading in [*HEADINGS, *(heading for heading in sections if heading not in (*HEADINGS, ""))]:
         if heading in sections:
             parts.append(f"## {heading}\n\n{sections[heading]}")
+    parts.append(f"## Judged\n\n{measured.judged_text(rule.code)}")
     if table := _measured(rule):
         parts.append(f"## Measured\n\n{table}")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -36,6 +37,7 @@ def as_data(rule: type[Check]) -> dict[str, Any]:
         "summary": sections.pop(""),
         "sections": sections,
         "url": page(rule.name),
+        "judged": dict(measured.judged().get(rule.code, {})),
         "evidence": [dict(record) for record in measured.records(rule.code)],
     }
 

@@ -165,3 +165,36 @@ def test_the_table_counts_what_stands(ledger: Any, measure: Any) -> None:
     entries.append(replace(found(ledger, said(ledger, "not real"), mark="b" * 32), gone="2026-11-21"))
     lines = list(measure.table([ledger.Package("n", "1", "ab", 1, 1, entries)]))
     assert lines[1].split() == "SL001 12 12 11 1 0 92 % [65, 99] 0.76 may not be on by default".split()
+
+
+@pytest.fixture
+def accuracy(monkeypatch: pytest.MonkeyPatch, ledger: Any) -> Any:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("accuracy")
+
+
+def test_the_page_and_the_rules_are_what_the_records_give(accuracy: Any) -> None:
+    assert accuracy.main(["--check"]) == 0
+
+
+def test_the_page_tells_what_is_wrong_and_what_was_mended(ledger: Any, accuracy: Any) -> None:
+    entries = [found(ledger, said(ledger, "real")), found(ledger, said(ledger, "unclear"), mark=OTHER, line=7)]
+    entries.append(replace(found(ledger, said(ledger, "not real"), mark=THIRD, line=8), gone="2026-11-21"))
+    packages = [ledger.Package("n", "1", "ab", 1, 40, entries)]
+    text = accuracy.page(packages, [])
+    assert "| SL001 | 2 | 2 | 1 | 0 | 1 | 50 % [9, 91] | 1/2 50 % [9, 91] |  |" in text
+    assert '* SL001 n `m.py:7` (unclear): a "reason"' in text
+    assert '* SL001 n `m.py:8` (not real): a "reason"' in text
+    assert "| n 1 | 1 | 40 | 2 | 1 | 0 | 1 |" in text
+    assert "## Recall" not in text
+    assert accuracy.data(packages) == {"SL001": {"judged": 2, "real": 1, "not_real": 0, "unclear": 1}}
+
+
+def test_recall_counts_what_was_measured(accuracy: Any) -> None:
+    rows = [
+        {"fix": {"rule": "SL005", "decidable": "function"}, "found": True, "silent": True, "failure": ""},
+        {"fix": {"rule": "SL005", "decidable": "project"}, "found": False, "silent": True, "failure": ""},
+        {"fix": {"rule": "SL005", "decidable": "file"}, "found": False, "silent": False, "failure": "no clone"},
+    ]
+    lines = list(accuracy.recall(rows))
+    assert lines[2] == "| SL005 | 2 | 1/1 100 % [21, 100] | 1/2 50 % [9, 91] | 2/2 100 % [34, 100] |"

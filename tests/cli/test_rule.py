@@ -53,6 +53,15 @@ def test_a_page_fits_the_terminal(capsys):
     assert wrapped(page, 0) == page
 
 
+def test_a_page_tells_how_many_findings_were_judged(capsys, monkeypatch):
+    monkeypatch.setattr(measured, "judged", lambda: {"SL900": {"judged": 3, "real": 2, "not_real": 1, "unclear": 0}})
+    assert cli.main(["rule", "SL900"]) == 0
+    assert "## Judged\n\n3 findings on released packages judged: 2 real, 1 not real.\n" in capsys.readouterr().out
+    monkeypatch.setattr(measured, "judged", dict)
+    assert cli.main(["rule", "SL900"]) == 0
+    assert "No finding on a released package has been judged." in capsys.readouterr().out
+
+
 def test_without_measurements(capsys, monkeypatch):
     monkeypatch.setattr(measured, "records", lambda code: ())
     assert cli.main(["rule", "SL900"]) == 0
