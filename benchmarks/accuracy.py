@@ -142,7 +142,7 @@ def page(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any
 
 
 RULE = f"""\
-A rule with at least {ledger.ENOUGH} judged findings is to be on by default only where the one-sided lower 90 % Wilson bound of its precision is
+A rule with at least {ledger.ENOUGH} judged findings is to be on by default only where the one-sided lower 90 % bound of its precision is
 above {ledger.BOUND}; one with fewer, while at most one was wrong."""
 RECALL_NOTE = """\
 Each fix is a commit of a public repository with the lines of the bug and of its repair; how far one must look to decide it was
