@@ -10,7 +10,7 @@ import yaml
 from streamlint.commands.check import summary_line
 from streamlint.options import Source
 from streamlint_docs import DOCS, ROOT
-from streamlint_docs.programs import SUFFIXES, lint, output
+from streamlint_docs.programs import SUFFIXES, lint, output, selected
 
 # `<!-- lint: NAME CODE… -->` above a block of code: what `streamlint check NAME` prints of it is shown behind it: these codes.
 ASKED = re.compile(
@@ -56,7 +56,7 @@ def _with_output(found: re.Match[str]) -> str:
     report = lint(source, found["codes"].split())
     told = output(report) if report.findings else f"{summary_line(report)}\n"
     block = f'```{found["language"]} title="{source.path}" linenums="1"\n{found["body"]}```\n'
-    return f"{block}\n```text\n$ streamlint check {source.path}\n{told}```\n"
+    return f"{block}\n```text\n$ streamlint check {source.path}{selected(*found['codes'].split())}\n{told}```\n"
 
 
 def _file(path: Path) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from streamlint.checks.base import registry
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Report
 from streamlint.linter import run_text
@@ -64,6 +65,12 @@ def lint(source: Source, codes: Iterable[str] = ()) -> Report:
     """What ``streamlint check`` finds in a program with these rules besides those that are on, and the fixes that hold."""
     settings = Settings.of(extend_select=list(codes))
     return run_text(source.text.encode(), source.path, Resolver(settings), fixes=True)
+
+
+def selected(*codes: str) -> str:
+    """The option that a command line needs for rules that are not on by default."""
+    more = [code for code in codes if registry()[code].default != "on"]
+    return f" --extend-select {','.join(more)}" if more else ""
 
 
 def output(report: Report) -> str:

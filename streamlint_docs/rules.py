@@ -10,12 +10,12 @@ from typing import Any
 from streamlint.checks.base import Check, registry
 from streamlint.cuda_model import FACTS
 from streamlint.cuda_model.facts import GROUPS
-from streamlint.measured import VERDICTS, platform_text
+from streamlint.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint.report.pages import STATUS
 from streamlint.rules import all_rules
 from streamlint.verify import templates
-from streamlint_docs import ROOT, judged
-from streamlint_docs.programs import FENCE, blocks, lint, mended, output, shipped, whole
+from streamlint_docs import ROOT
+from streamlint_docs.programs import FENCE, blocks, lint, mended, output, selected, shipped, whole
 
 LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
 STRENGTH = ("does not happen", "may happen", "observed", "guaranteed")
@@ -113,8 +113,8 @@ def page(rule: type[Check]) -> str:
     parts.append(f"## When it is fine\n\n{sections['When it is fine']}\n\n{_silence(rule)}")
     parts += _verified(rule, sections)
     parts += _facts(rule)
-    if told := judged.words(rule.code):
-        parts.append(f"## In released packages\n\n{told}")
+    if rule.code in judged():
+        parts.append(f"## In released packages\n\n{judged_text(rule.code)} [Accuracy](../accuracy.md) tells by whom, and what came of it.")
     if "References" in sections:
         parts.append(f"## References\n\n{_references(sections['References'])}")
     return "\n\n".join(_inline(part) if not part.startswith(("===", "```")) else part for part in parts) + "\n"
@@ -155,15 +155,11 @@ def _example(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
             yield more
     report = lint(programs["Example"], [rule.code])
     yield "### What streamlint says"
-    yield f"```text\n$ streamlint check {programs['Example'].path}{_selected(rule)}\n{output(report)}```"
+    yield f"```text\n$ streamlint check {programs['Example'].path}{selected(rule.code)}\n{output(report)}```"
     if patch := mended(report):
         safe = all(finding.fix is None or finding.fix.applicability == "safe" for finding in report.findings)
         yield f"`streamlint check --fix{'' if safe else ' --unsafe-fixes'}` would change:"
         yield f"```diff\n{patch}```"
-
-
-def _selected(rule: type[Check]) -> str:
-    return "" if rule.default == "on" else f" --extend-select {rule.code}"
 
 
 def _silence(rule: type[Check]) -> str:

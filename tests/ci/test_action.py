@@ -18,7 +18,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = ACTION["runs"]["steps"]
 EXAMPLES = ROOT / "docs" / "ci"
 COMMAND = Path(sys.executable).with_name("streamlint")
-STALL = 'import torch\n\n\ndef {name}(n):\n    host = torch.rand(n)\n    return host.to("cuda", non_blocking=True)\n'
+RACE = 'import torch\n\n\ndef {name}(scores):\n    host = scores.to("cpu", non_blocking=True)\n    return host.numpy()\n'
 
 
 def step(name: str) -> dict:
@@ -84,7 +84,7 @@ def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
-    commit(folder, "src/old.py", STALL.format(name="old"))
+    commit(folder, "src/old.py", RACE.format(name="old"))
     return folder
 
 
@@ -93,9 +93,9 @@ def request_(repository: Path) -> tuple[Path, str]:
     """A pull request: its merge into a main that went on, and the base's commit that the event names, which is older."""
     named = git(repository, "rev-parse", "HEAD")
     git(repository, "checkout", "-q", "-b", "topic")
-    commit(repository, "src/new.py", STALL.format(name="new"))
+    commit(repository, "src/new.py", RACE.format(name="new"))
     git(repository, "checkout", "-q", "main")
-    commit(repository, "src/meanwhile.py", STALL.format(name="meanwhile"))
+    commit(repository, "src/meanwhile.py", RACE.format(name="meanwhile"))
     git(repository, "checkout", "-q", "-b", "merge")
     git(repository, "merge", "-q", "--no-ff", "-m", "merge", "topic")
     return repository, named
@@ -107,28 +107,28 @@ def request_(repository: Path) -> tuple[Path, str]:
 def test_findings_are_told_everywhere(runner, repository):
     done = runner.run("Lint", repository)
     assert done.returncode == 0, done.stderr
-    assert re.match(r"::warning title=.*file=src/old.py,line=6,", done.stdout)
+    assert re.match(r"::error title=.*file=src/old.py,line=6,", done.stdout)
     assert "1 finding" in done.stderr
     assert (runner.outputs["exit-code"], runner.outputs["findings"]) == ("1", "1")
     assert runner.found() == ["src/old.py"]
-    assert "unpinned-non-blocking" in runner.summary.read_text()
+    assert "d2h-read-before-sync" in runner.summary.read_text()
 
 
 def test_nothing_is_found(runner, repository):
-    done = runner.run("Lint", repository, args="--ignore SL001")
+    done = runner.run("Lint", repository, args="--ignore SL005")
     assert (done.returncode, done.stdout) == (0, "")
     assert (runner.outputs["exit-code"], runner.outputs["findings"], runner.found()) == ("0", "0", [])
 
 
 def test_without_annotations_and_summary(runner, repository):
     done = runner.run("Lint", repository, annotations="false", summary="false")
-    assert done.stdout.startswith("warning: unpinned-non-blocking [SL001]")
+    assert done.stdout.startswith("error: d2h-read-before-sync [SL005]")
     assert runner.summary.read_text() == ""
 
 
 def test_paths_and_options_are_words_of_a_shell_that_runs_nothing(runner, repository):
-    commit(repository, "my files/a.py", STALL.format(name="spaced"))
-    done = runner.run("Lint", repository, paths='"my files" $(touch run)', args="--ignore 'SL005'")
+    commit(repository, "my files/a.py", RACE.format(name="spaced"))
+    done = runner.run("Lint", repository, paths='"my files" $(touch run)', args="--ignore 'SL002'")
     assert runner.outputs["exit-code"] == "2"
     assert "no such file or folder" in done.stderr
     assert not (repository / "run").exists()

@@ -7,18 +7,17 @@ import json
 import re
 import shlex
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from streamlint import cli
+from streamlint import cli, measured
 from streamlint.checks.base import registry
 from streamlint.commands import check_options, evidence, litmus, rule, verify
 from streamlint.config import KEYS, WORDS, Settings, load
 from streamlint.report.entries import PAGES, page
 from streamlint.rules import all_rules
-from streamlint_docs import DOCS, ROOT, authored, commands, judged, links, programs, rules, settings
+from streamlint_docs import DOCS, ROOT, authored, commands, links, programs, rules, settings
 from streamlint_docs import __main__ as site
 
 try:
@@ -63,6 +62,12 @@ def test_an_example_shows_what_it_promises(page, source, codes):
     assert not report.problems
     assert report.relevant == 1
     assert {finding.code for finding in report.findings} == codes
+
+
+def test_a_command_line_selects_what_is_not_on():
+    off = next(code for code, check in registry().items() if check.default != "on")
+    assert programs.selected("SL005", off) == f" --extend-select {off}"
+    assert programs.selected("SL005") == ""
 
 
 def test_the_first_page_has_its_stories():
@@ -151,26 +156,11 @@ def test_the_table_has_each_rule_once():
     assert all(row.split(" | ")[4] for row in rows), "each rule is found in some language"
 
 
-def test_judgments_are_counted_from_the_ledger(monkeypatch):
-    def entries(*verdicts):
-        return [SimpleNamespace(rule="SL005", verdict=verdict) for verdict in verdicts]
-
-    packages = [
-        SimpleNamespace(standing=entries("real", "real", "")),
-        SimpleNamespace(standing=entries("not real")),
-        SimpleNamespace(standing=[]),
-    ]
-    monkeypatch.setattr(judged, "_packages", lambda: packages)
-    assert judged.words("SL005").startswith(
-        "Of this rule's findings in 3 pinned packages, readers judged 3 from the code: 2 real, 1 not real. "
-    )
-    assert judged.words("SL006") == ""
-    assert "## In released packages" in rules.page(registry()["SL005"])
-    assert "## In released packages" not in rules.page(registry()["SL006"])
-
-
-def test_the_ledger_is_read():
-    assert sum(bool(judged.words(code)) for code in registry()) > 3
+def test_judgments_are_told():
+    code = next(iter(measured.judged()))
+    assert f"## In released packages\n\n{measured.judged_text(code)}" in rules.page(registry()[code])
+    silent = next(code for code in registry() if code not in measured.judged())
+    assert "## In released packages" not in rules.page(registry()[silent])
 
 
 def test_languages_are_those_in_which_a_rule_is_found():
