@@ -186,6 +186,8 @@ def stream_of_row(run: Run, row: Row, values: list[Value]) -> Value:
         return values[0] if values and isinstance(values[0], Stream) else run.opaque(f"{values[0].term if values else ''}.stream")
     if which == "pool":
         return Stream(run.machine.fresh("pool"), "created", False, library, type=_stream_type(library))
+    if values and run.file.is_cuda and isinstance(values[0], Instance):
+        values = [_stream_member(run, values[0])]  # a project's wrapper, which becomes the stream that it holds
     if values and isinstance(values[0], Stream):
         return replace(values[0], type=_stream_type(library), library=library)  # the same stream under another library's type
     if values and isinstance(values[0], Const) and values[0].value in (0, None):
