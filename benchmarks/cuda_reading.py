@@ -91,9 +91,9 @@ def sources_of(tree: Path) -> Iterator[Source]:
     """The C++ of a tree that a lint run would look at."""
     from streamlint.config import Resolver, Settings
     from streamlint.files import discover
-    from streamlint.linter import is_generated
     from streamlint.options import Source
     from streamlint.reading import Unreadable, decode, read_bytes
+    from streamlint.screening import is_generated
     from streamlint.triggers import relevant
 
     for file in discover([tree], Resolver(Settings(root=tree, respect_gitignore=False))).files:

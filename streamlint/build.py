@@ -6,7 +6,9 @@ import functools
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from streamlint import build_cmake, build_python
 
@@ -17,6 +19,53 @@ _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
 
 
+_kept: list[Any] = []
+asked: dict[str, dict[str, Any]] = {}  # by the path of a source: the answers that its build files gave
+_questions: dict[str, Callable[..., Any]] = {}
+T = TypeVar("T")
+
+
+def question(function: Callable[[str], T]) -> Callable[[str], T]:
+    """What is asked of the build files for a source: each answer is kept, so that a cache can ask again."""
+    kept = functools.lru_cache(maxsize=65536)(function)
+
+    @functools.wraps(function)
+    def ask(path: str) -> T:
+        answer = kept(path)
+        asked.setdefault(path, {})[function.__name__] = answer
+        return answer
+
+    _questions[function.__name__] = ask
+    _kept.append(kept)
+    return ask
+
+
+def answer(word: str, path: str) -> object:
+    """What the build files of a source say now; ``word`` is a key of what was ``asked``."""
+    name, _, include = word.partition(" ")
+    found = lies_beside(path, include) if name == "lies_beside" else _questions[name](path)
+    return plain_answer(found)
+
+
+def plain_answer(found: object) -> object:
+    """An answer as plain data."""
+    return sorted(found) if isinstance(found, frozenset) else found
+
+
+def forget() -> None:
+    """Read build files again: for who runs more than once, or from another folder."""
+    asked.clear()
+    for kept in (*_kept, _build_files, _commands, _targets, _told_languages):
+        kept.cache_clear()
+
+
+def lies_beside(path: str, include: str) -> bool:
+    """Whether what a source includes lies there to be read."""
+    found = (Path(path).parent / include).is_file()
+    asked.setdefault(path, {})[f"lies_beside {include}"] = found
+    return found
+
+
 def default_stream_of_python(text: str, source: str) -> bool | None:
     """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
     try:
@@ -25,7 +74,7 @@ def default_stream_of_python(text: str, source: str) -> bool | None:
         return _says_plainly(text)
 
 
-@functools.lru_cache(maxsize=65536)
+@question
 def per_thread_default_stream(path: str) -> bool | None:
     """Whether the build files at and above a source, up to the root of the repository, give it per-thread default streams.
 
@@ -93,7 +142,7 @@ def _build_files(folder: Path) -> tuple[tuple[Path, str], ...]:
     return tuple(found)
 
 
-@functools.lru_cache(maxsize=65536)
+@question
 def build_root(path: str) -> str:
     """The nearest folder above a file that a build file stands in; its own folder where there is none."""
     folder = Path(path).parent
@@ -103,6 +152,7 @@ def build_root(path: str) -> str:
     return str(folder)
 
 
+@question
 def language_of_source(path: str) -> str:
     """The language that CMake is told to compile a source as (``CUDA``, ``CXX``); empty where nothing is said."""
     folder = Path(path).parent
@@ -134,6 +184,7 @@ _TARGET = re.compile(r"\b(?:cuda_)?add_(?:library|executable)\s*\(([^()]*)\)|\b(
 _VARIABLE = re.compile(r"\bset\s*\(\s*(\w+)\s([^()]*)\)")
 
 
+@question
 def sources_built_with(path: str) -> frozenset[str]:
     """The sources of the CMake targets that a source is in, where they are written out."""
     folder = Path(path).parent
@@ -179,9 +230,3 @@ def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
 
 def _without_comments(data: bytes) -> bytes:
     return re.sub(rb"(?m)^\s*#.*$", b"", data)
-
-
-def forget() -> None:
-    """Read build files again: for who runs more than once, or from another folder."""
-    for cached in (per_thread_default_stream, _build_files, build_root, _commands, _targets, _told_languages):
-        cached.cache_clear()

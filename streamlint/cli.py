@@ -18,6 +18,7 @@ COMMANDS = {
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
     "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),
     "rule": ("streamlint.commands.rule", "explain rules"),
+    "clean": ("streamlint.commands.clean", "empty the cache"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }
 FAILED = 2

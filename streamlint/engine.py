@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import itertools
 import time
@@ -17,19 +18,21 @@ from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
 if TYPE_CHECKING:
+    from streamlint.cache.units import Units
     from streamlint.frontends.cuda_headers import Headers
+    from streamlint.incremental import Incremental, Lower
     from streamlint.program import Module
 
 Keep = Callable[[Any, Mapping[str, Sequence[Finding]]], None]
 
 
-def analyse(sources: Sequence[Source], options: Options, jobs: int = 1, keep: Keep | None = None) -> Report:
+def analyse(sources: Sequence[Source], options: Options, jobs: int = 1, keep: Keep | None = None, units: Units | None = None) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
-    ``keep`` is handed the program that was made of them, and what was found by file.
+    ``keep`` is handed the program that was made of them, and what was found by file. What ``units`` hold is not analysed again.
     """
     with seldom_collected():
-        return _analyse(sources, options, jobs, keep)
+        return _analyse(sources, options, jobs, keep, units)
 
 
 @contextlib.contextmanager
@@ -46,34 +49,53 @@ def seldom_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None = None) -> Report:
-    from streamlint.analysis import Analysis
-    from streamlint.interpreter.index import Program
-    from streamlint.workers import shared
+def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None) -> Report:
+    from streamlint.incremental import Incremental
+    from streamlint.interpreter.run import Coverage
 
-    report = Report(files=len(sources))
-    program, start = Program(), time.perf_counter()
-    headers = headers_of(sources)
-    parsed = Parsed()
-    for source in sources:
-        lower(source, options, program, report, headers)
-        parsed.add(len(source.text))
+    start = time.perf_counter()
+    work = Incremental(sources, reader(sources, options), units)
+    work.ready()
+    report = work.report
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
-    analysis = Analysis(program, options)
+    if work.open:
+        _check(work, options, jobs)
     found: dict[str, list[Finding]] = {}
-    parts = shared(analysis.check, list(program.files), jobs, lambda name: len(program.files[name].module.text), instead=analysis.lose)
-    for file, part in zip(program.files.values(), parts, strict=True):
-        found.setdefault(file.path, []).extend(part.findings)
+    coverage = Coverage()
+    for path, part in work.parts():
+        found.setdefault(path, []).extend(part.findings)
         report.problems.extend(part.problems)
-        analysis.coverage.merge(part.coverage)
+        coverage.merge(part.coverage)
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
+    report.built = work.built()
     if keep is not None:
-        keep(program, found)
+        keep(work.program, found)
     if options.coverage:
-        report.coverage = analysis.coverage.summary()
+        report.coverage = coverage.summary()
     return report
+
+
+def _check(work: Incremental, options: Options, jobs: int) -> None:
+    from streamlint.analysis import Analysis
+    from streamlint.workers import as_done
+
+    analysis = Analysis(work.program, options)
+    check = work.check(analysis)
+    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lambda path, why: ([analysis.lose(path, why)], {})):
+        work.done(path, parts, rests)
+
+
+def reader(sources: Sequence[Source], options: Options) -> Lower:
+    """What adds one of these sources to a program."""
+    headers, parsed = functools.cache(lambda: headers_of(sources)), Parsed()
+
+    def read(source: Source, program: Any, report: Report) -> None:
+        lower(source, options, program, report, headers() if source.language == "cuda" else None)
+        parsed.add(len(source.text))
+
+    return read
 
 
 def headers_of(sources: Iterable[Source]) -> Headers | None:

@@ -175,4 +175,5 @@ class Report:
     baselined: list[Finding] = field(default_factory=list)  # what it hides
     remarks: list[str] = field(default_factory=list)  # what else the user should know
     linted: list[str] = field(default_factory=list)  # the files that were looked at, in order
+    built: list[list[object]] = field(default_factory=list)  # what build files said: path, question, answer
     trials: dict[str, object] = field(default_factory=dict)  # by file: what tries its fixes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -38,24 +39,36 @@ class Relint:
         if report.problems:
             return None
         analysis = Analysis(program, options)
-        parts = [analysis.check(name) for name, file in program.files.items() if file.path == path]
+        parts = [analysis.check(name) for name in program.files.of(path)]
         if any(part.problems for part in parts):
             return None
         return list(winners(finding for part in parts for finding in part.findings))
 
     def _with(self, path: str, text: str, report: Report) -> Any:
-        """The program with one text changed; the others are lowered once."""
+        """The program with one text changed; of the others each is lowered once, when it is asked for."""
+        from streamlint.incremental import Incremental
         from streamlint.interpreter.index import Program
 
         if self._program is None:
-            self._program, headers = Program(), engine.headers_of(self._sources.values())
-            for source in self._sources.values():
-                engine.lower(source, self._options, self._program, Report(), headers)
-        changed, program = replace(self._sources[path], text=text), Program()
-        headers = engine.headers_of({**self._sources, path: changed}.values())
-        for key, file in self._program.files.items():
-            if file.path != path:
-                program.add(file.module, file.models, key=key if key != file.path else None)
-            elif key == path:
-                engine.lower(changed, self._options, program, report, headers)
+            sources = list(self._sources.values())
+            self._program = Incremental(sources, engine.reader(sources, self._options), None).program
+        changed, program, held = replace(self._sources[path], text=text), Program(), self._program
+        program.files.expect(self._sources)
+        program.outlines = {key: names for key, names in held.outlines.items() if key.partition("#inline")[0] != path}
+        program.texts.update(held.texts)
+        program.files.together = tuple(native for native in held.files.together if native != path)
+        read = engine.reader(list({**self._sources, path: changed}.values()), self._options)
+        for other in [key for key in held.outlines if "#inline" not in key]:
+            if other == path:
+                read(changed, program, report)
+            elif other in program.files.together:
+                self._adopt(other, program)  # now, in order
+            else:
+                program.wait(other, functools.partial(self._adopt, other, program))
         return program
+
+    def _adopt(self, path: str, program: Any) -> None:
+        """Take over a file with the C++ in its strings."""
+        for key in [key for key in self._program.outlines if key.partition("#inline")[0] == path]:
+            file = self._program.files[key]
+            program.add(file.module, file.models, key=key if key != path else None)

@@ -14,9 +14,15 @@ from streamlint.rules import UNUSED, UnusedSuppression, code_of
 
 OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)
-MENTION = re.compile(rb"streamlint:|noqa:[^\r\n]*SL\d", re.IGNORECASE)
+_MENTION = re.compile(rb"noqa:[^\r\n]*sl\d")
 UNTIL = re.compile(r"\buntil=(\S+)")
 FIRST_LINES = 10
+
+
+def mentioned(data: bytes) -> bool:
+    """Whether a file may hold a suppression comment."""
+    text = data.lower()  # with this two plain searches are a hundred times faster than one that folds case
+    return b"streamlint:" in text or (b"noqa:" in text and _MENTION.search(text) is not None)
 
 
 @dataclass(slots=True)

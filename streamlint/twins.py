@@ -11,7 +11,17 @@ _FOLDER = re.compile(r"(?:hip|rocm|amd)", re.IGNORECASE)
 
 def is_port(path: str, data: bytes, others: Collection[str]) -> bool:
     """Whether a file works with HIP and ``others`` hold the CUDA file that it was made from, by its name."""
-    return _HIP.search(data) is not None and any(twin != path and twin in others for twin in _originals(path))
+    return speaks_hip(data) and has_original(path, others)
+
+
+def speaks_hip(data: bytes) -> bool:
+    """Whether a file works with HIP."""
+    return _HIP.search(data) is not None
+
+
+def has_original(path: str, others: Collection[str]) -> bool:
+    """Whether ``others`` hold the CUDA file that one which works with HIP was made from, by its name."""
+    return any(twin != path and twin in others for twin in _originals(path))
 
 
 def _originals(path: str) -> Iterator[str]:

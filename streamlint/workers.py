@@ -25,16 +25,29 @@ def shared(
     instead: Callable[[str, str], T],
     fewest: int = FEWEST,
 ) -> Iterator[T]:
-    """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds.
+    """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds."""
+    done = dict(as_done(work, names, jobs, size, instead=instead, fewest=fewest))
+    yield from (done[name] for name in names)
+
+
+def as_done(
+    work: Callable[[str], T],
+    names: Sequence[str],
+    jobs: int,
+    size: Callable[[str], int] = len,
+    *,
+    instead: Callable[[str, str], T],
+    fewest: int = FEWEST,
+) -> Iterator[tuple[str, T]]:
+    """Each name with what ``work`` gives for it, as it is done.
 
     Fewer names than ``fewest`` are worked on here. What is largest by ``size`` is begun first, so that no process is left with a long one
     at the end. ``instead`` is asked where a process ended before it answered: it is told the name, and how the process ended.
     """
     if jobs < 2 or len(names) < fewest or not hasattr(os, "fork"):
-        yield from map(work, names)
+        yield from ((name, work(name)) for name in names)
         return
-    done: dict[str, T] = _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
-    yield from (done[name] for name in names)
+    yield from _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
 
 
 class _Pool:
@@ -42,10 +55,10 @@ class _Pool:
         self._work, self._left, self._jobs, self._instead = work, names, jobs, instead
         self._fork = multiprocessing.get_context("fork")
         self._busy: dict[Connection, tuple[multiprocessing.process.BaseProcess, str]] = {}
-        self._done: dict[str, object] = {}
+        self._done: list[tuple[str, object]] = []
 
-    def run(self) -> dict[str, T]:
-        """The answers, by name."""
+    def run(self) -> Iterator[tuple[str, T]]:
+        """The answers with their names, as they come."""
         try:
             while self._left and len(self._busy) < self._jobs:
                 self._start()
@@ -53,11 +66,12 @@ class _Pool:
                 for ready in wait(list(self._busy)):
                     assert isinstance(ready, Connection)
                     self._hear(ready)
+                    yield from self._done  # type: ignore[misc]
+                    self._done.clear()
         finally:
             for process, _ in self._busy.values():
                 process.kill()
                 process.join()
-        return self._done  # type: ignore[return-value]
 
     def _start(self) -> None:
         ours, theirs = self._fork.Pipe()
@@ -80,13 +94,14 @@ class _Pool:
             process.join()
             connection.close()
             code = process.exitcode or 0
-            self._done[name] = self._instead(name, guard.reason(-code) if code < 0 else f"left out: a worker ended with status {code}")
+            why = guard.reason(-code) if code < 0 else f"left out: a worker ended with status {code}"
+            self._done.append((name, self._instead(name, why)))
             if self._left:
                 self._start()
             return
         if isinstance(answer, _Fault):
             raise answer.error
-        self._done[name] = answer
+        self._done.append((name, answer))
         if self._left:
             self._give(connection, process)
         else:

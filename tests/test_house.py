@@ -35,6 +35,28 @@ def stems(paths: Iterable[Path]) -> list[str]:
     return [path.stem for path in paths]
 
 
+# What the cache must know ----------------------------------------------------------------------------------------------------
+
+# By the path of a file that an answer led to. The program itself stands in index.py.
+_MAY_INDEX = {"attributes.py": 1, "facts.py": 1}
+_READING = re.compile(r"\bopen\(|read_text\(|read_bytes\(|\.is_file\(|\.exists\(|listdir\(|os\.stat\(|os\.environ\b")
+
+
+@pytest.mark.parametrize("folder", ["interpreter", "checks"])
+def test_other_files_are_asked_for_through_the_program(folder: str) -> None:
+    """Else findings would rest on files that the cache knows nothing of."""
+    for path in (PACKAGE / folder).rglob("*.py"):
+        uses = re.findall(r"program\.files\b|self\.files\b", path.read_text(encoding="utf-8"))
+        assert path.name == "index.py" or len(uses) <= _MAY_INDEX.get(path.name, 0), path
+
+
+@pytest.mark.parametrize("folder", ["interpreter", "checks", "cuda_model"])
+def test_the_interpreter_reads_no_files(folder: str) -> None:
+    """What build files say is asked in `build`, where it is noted."""
+    for path in (PACKAGE / folder).rglob("*.py"):
+        assert not _READING.search(path.read_text(encoding="utf-8")), path
+
+
 # Checks -----------------------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from streamlint.report.terminal import Paint, plain, wants_color
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from streamlint.cache.store import Store
     from streamlint.findings import Finding, Report
 
 CLEAN, FOUND = 0, 1
@@ -120,7 +121,24 @@ def _lint(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str,
         name = options.stdin_filename or "-"
         data = next(iter(instead.values())) if instead else _input(options)
         return linter.run_text(data, name, resolver, coverage, fixes=options.fixes)
-    return linter.run(options.paths, resolver, coverage, options.jobs, fixes=options.fixes, instead=instead)
+    store = None if instead else _store(options, resolver)
+    told = {"fixes": options.fixes, "trials": fixing.wanted(options)}
+    report = linter.run(options.paths, resolver, coverage, options.jobs, **told, store=store, instead=instead)
+    if store is not None and store.trouble:
+        report.remarks.append(store.trouble)
+    return report
+
+
+def _store(options: argparse.Namespace, resolver: Resolver) -> Store | None:
+    """What earlier runs found; None with ``--no-cache``, or ``STREAMLINT_NO_CACHE`` in the environment."""
+    if options.no_cache or os.environ.get("STREAMLINT_NO_CACHE", "").lower() in ("1", "true", "yes"):
+        return None
+    from streamlint.cache.store import open_store
+
+    if not hasattr(options, "store"):
+        options.store = open_store(resolver.of_folder(Path.cwd()).cache_dir)
+    store: Store = options.store
+    return store
 
 
 def _input(options: argparse.Namespace) -> bytes:

@@ -53,7 +53,9 @@ def unrecorded_events(file: File) -> list[Unrecorded]:
 
 def _scopes(file: File, owner: p.Class) -> Iterator[tuple[File, p.Function]]:
     """The bodies that could name a member of the class: its own, those of its family, and all free code that knows its file."""
-    for other in file.program.files.values():
+    stem = file.path.rpartition("/")[2].removesuffix(".py")
+    others = file.program.cpp() if file.is_cuda else [file, *file.program.mentioning(file, owner.name, stem)]
+    for other in dict.fromkeys(others):
         if other is not file and not _knows(other, file, owner):
             continue
         for function, holder in p.functions_of(other.module):

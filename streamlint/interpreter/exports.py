@@ -61,9 +61,8 @@ class Exports:
         self.by_type: dict[tuple[str, str], ExportedClass] = {}
         self.symbols: Names = {}
         self.inline: dict[str, Names] = {}
-        for key, file in program.files.items():
-            if file.is_cuda:
-                self._take(key, file)
+        for file in program.cpp():
+            self._take(file.key, file)
         self.any = bool(self.modules or self.operators or self.symbols or self.inline or self.loose)
         self._found: dict[tuple[str, str], Sequence[Export] | ExportedClass | None] = {}
         self._seen_from: dict[str, bool] = {}

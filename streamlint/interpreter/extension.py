@@ -48,8 +48,8 @@ def _is_linked(file: File) -> bool:
     if declared is None:
         declared = frozenset(
             function.qualname
-            for other in file.program.files.values()
-            if other.is_cuda and _works_on_tensors(other)
+            for other in file.program.cpp()
+            if _works_on_tensors(other)
             for function, _ in p.functions_of(other.module)
             if function.space == "host" and is_declaration(function) and not function.class_name
         )

@@ -152,8 +152,8 @@ def launches_of_project(file: File) -> tuple[int, int]:
     counts = file.program.launch_counts
     if root not in counts:
         null = given = 0
-        for other in file.program.files.values():
-            if other.is_cuda and build_root(other.path) == root:
+        for other in file.program.cpp():
+            if build_root(other.path) == root:
                 for node in walk_module(other.module):
                     if isinstance(node, p.Launch):
                         given, null = (given + 1, null) if _given_stream(node) else (given, null + 1)

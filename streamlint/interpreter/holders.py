@@ -22,7 +22,7 @@ def is_private(file: File, made: Span) -> bool:
     if len(names) != 1 or None in names:
         return False
     (name,) = names
-    others = (other for other in file.program.files.values() if not other.is_cuda and str(name) in other.module.text)
+    others = file.program.mentioning(file, str(name))
     return all(_is_only_used(use, str(name)) for other in {id(o): o for o in (file, *others)}.values() for use in _uses(other, str(name)))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Span
+from streamlint.interpreter.consulted import Consulted, Files
+from streamlint.interpreter.words import mentioning
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -99,6 +101,7 @@ class File:
     functions: dict[str, list[Function]] = field(default_factory=dict)  # by last name (C++), by qualname (both)
     classes: dict[str, Class] = field(default_factory=dict)
     models: Models = field(default_factory=Models)
+    key: str = ""  # of the program's files
     path: str = field(init=False)
     is_cuda: bool = field(init=False)
     spans: dict[Position, Span] = field(default_factory=dict)  # each place once
@@ -269,7 +272,11 @@ _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 class Program:
     """All files of a run."""
 
-    files: dict[str, File] = field(default_factory=dict)
+    files: Files = field(default_factory=Files)
+    consulted: Consulted = field(default_factory=Consulted)
+    texts: dict[str, str] = field(default_factory=dict)  # of the files that are not C++
+    outlines: dict[str, frozenset[str]] = field(default_factory=dict)  # of files that wait: the last parts of what they import
+    _cpp: list[File] | None = None
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     strangers: set[tuple[int, str, str]] = field(default_factory=set)  # C++: names that no file has, by the file and function that say them
     _lasts: set[str] = field(default_factory=set)  # the last parts of the names that files can be imported by
@@ -281,7 +288,7 @@ class Program:
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _exports: Exports | None = None
-    _importers: dict[str, set[int]] | None = None  # by what they import
+    _importers: dict[str, set[str]] | None = None  # by what they import
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
 
     @property
@@ -316,14 +323,28 @@ class Program:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
         if self._importers is None:
             self._importers = {}
-            for file in self.files.values():
-                for dotted in file.module.imports.values():
-                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(id(file))
-        key = (name, id(home))
-        if key not in self._called:
-            elsewhere = self._importers.get(name, set()) - {id(home)}
-            self._called[key] = bool(elsewhere) or home.module.text.count(f"{name}(") > 1
-        return self._called[key]
+            for key in [*self.outlines, *(key for key in dict.keys(self.files) if key not in self.outlines)]:
+                for last in self.outlines[key] if key in self.outlines else imported_names(self.files[key].module):
+                    self._importers.setdefault(last, set()).add(key)
+        asked = (name, id(home))
+        elsewhere = not self._importers.get(name, set()) <= {home.key}
+        self.consulted.call(name, home, elsewhere)
+        if asked not in self._called:
+            self._called[asked] = elsewhere or home.module.text.count(f"{name}(") > 1
+        return self._called[asked]
+
+    def mentioning(self, asking: File, *words: str, every: tuple[str, ...] = ()) -> list[File]:
+        """The Python and Cython files whose text holds one of the words and all of ``every``, asked on behalf of a file."""
+        paths = mentioning(self.texts, (words, every))
+        self.consulted.mention((words, every), asking.path, paths)
+        return [file for path in paths if (file := self.files.get(path)) is not None]
+
+    def cpp(self) -> list[File]:
+        """The C++ at hand, in files and in strings of Python, in order."""
+        if self._cpp is None:
+            self.files.load(self.files.together)
+            self._cpp = [file for file in self.files.held() if file.is_cuda]
+        return self._cpp
 
     def owner(self, function: Function, asking: File) -> File:
         """The file that a function stands in."""
@@ -331,26 +352,39 @@ class Program:
 
     def add(self, module: Module, models: Models, key: str | None = None) -> File:
         """Take a module into the program; ``key`` names one that has no path of its own (C++ in a Python string)."""
-        file = File(module, self, models=models)
-        self.files[key or module.path] = file
-        self._importers = None
+        file = File(module, self, models=models, key=key or module.path)
+        self.files[file.key] = file
+        if not file.is_cuda:
+            self.texts[file.path] = module.text
+        self._importers, self._cpp = None, None
         self._called.clear()
         self.strangers.clear()
         _index(file)
         self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:
             return file
-        parts = PurePosixPath(module.path.replace("\\", "/"))
-        self._lasts.update((parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,))
+        parts = self._named(module.path)
         self._basenames.setdefault(parts.name, []).append(file)
         return file
+
+    def wait(self, path: str, load: Callable[[], None]) -> None:
+        """Put a file off until it is asked for: ``load`` adds it."""
+        self._named(path)
+        self.files.wait(path, load)
+
+    def _named(self, path: str) -> PurePosixPath:
+        parts = PurePosixPath(path.replace("\\", "/"))
+        self._lasts.update((parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,))
+        return parts
 
     def python_module(self, dotted: str, source: File) -> File | None:
         """The file at hand that a Python import names, seen from ``source``: relative to it, or from any folder above it."""
         key = (dotted, source.path)
         if key not in self._resolved:
             self._resolved[key] = self._find_module(dotted, source)
-        return self._resolved[key]
+        found = self._resolved[key]
+        self.consulted.module(dotted, source.path, found.path if found is not None else None)
+        return found
 
     def _find_module(self, dotted: str, source: File) -> File | None:
         folder = PurePosixPath(source.path.replace("\\", "/")).parent
@@ -402,8 +436,8 @@ class Program:
         """The one file that includes a file of bodies, as a part of itself; of a CUDA and a HIP build the former."""
         if self._includers is None:
             self._includers = {}
-            for other in self.files.values():
-                for include in other.module.includes if other.is_cuda else ():
+            for other in self.cpp():
+                for include in other.module.includes:
                     if include.endswith(_BODIES) and (target := self._include(include, other)) is not None and target is not other:
                         self._includers.setdefault(id(target), []).append(other)
         found = [f for f in self._includers.get(id(file), ()) if not _is_hip(f)]
@@ -415,6 +449,11 @@ class Program:
         folder = str(PurePosixPath(file.path).parent)
         candidates.sort(key=lambda f: -len(_common(f.path, folder)))
         return candidates[0] if candidates else None
+
+
+def imported_names(module: Module) -> frozenset[str]:
+    """The last parts of what a module imports."""
+    return frozenset(dotted.rpartition(".")[2] for dotted in module.imports.values())
 
 
 def _is_hip(file: File) -> bool:

@@ -15,11 +15,10 @@ class Linker:
         self.program = program
         self._found: dict[int, Body | None] = {}
         self._bodies: dict[tuple[str, str], list[Body]] = {}
-        for file in program.files.values():
-            if file.is_cuda:
-                for function, _ in functions_of(file.module):
-                    if not is_declaration(function):
-                        self._bodies.setdefault((function.class_name, function.qualname), []).append((function, file))
+        for file in program.cpp():
+            for function, _ in functions_of(file.module):
+                if not is_declaration(function):
+                    self._bodies.setdefault((function.class_name, function.qualname), []).append((function, file))
 
     def definition(self, declared: Function, file: File) -> Body | None:
         """The body; None where several files have one of that name, and it is not plain which is meant."""

@@ -7,10 +7,9 @@ do it out of view.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from streamlint import program as p
-from streamlint.build import build_root
+from streamlint.build import build_root, lies_beside
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
 
@@ -33,7 +32,8 @@ def program_without_peers(file: File) -> Span | None:
 def _linked(file: File) -> list[File]:
     """What may be in one program with a file: what is at hand under its build root, but for other programs if it has a ``main``."""
     near = file.neighbours()
-    files = [f for f in file.program.files.values() if f in near or _built_together(f, file)]
+    others = file.program.mentioning(file, *_PREPARES)  # the rest of Python prepares nothing, and is not asked for more
+    files = [f for f in (*file.program.cpp(), *others) if f in near or _built_together(f, file)]
     if _main(file) is None:
         return files
     return [f for f in files if f is file or _main(f) is None or f in file.neighbours()]
@@ -52,7 +52,7 @@ def _main(file: File) -> p.Function | None:
 def _beginning(file: File) -> Span | None:
     """``main``, or the creation of a context, in the file or in one that is built with it."""
     root = build_root(file.path)
-    others = [f for f in file.program.files.values() if f.is_cuda and f is not file and build_root(f.path) == root]
+    others = [f for f in file.program.cpp() if f is not file and build_root(f.path) == root]
     for candidate in (file, *others):
         main = _main(candidate)
         if main is not None:
@@ -90,7 +90,7 @@ def _is_own(file: File, number: int) -> bool:
 
 def _is_at_hand(file: File, include: str) -> bool:
     """Read, or there to be read and without a word of CUDA."""
-    return file.program.header(include, file) is not None or (Path(file.path).parent / include).is_file()
+    return file.program.header(include, file) is not None or lies_beside(file.path, include)
 
 
 def _leads_away(file: File, name: str, arity: int) -> bool:

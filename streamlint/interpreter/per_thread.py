@@ -58,8 +58,8 @@ def built_per_thread(file: File) -> bool | None:
     if said or not file.is_cuda:
         return said
     name = file.path.rpartition("/")[2]
-    for other in file.program.files.values():
-        if not other.is_cuda and "tream" in other.module.text and (name in other.module.text or other.path == file.path):
+    for other in file.program.mentioning(file, "per-thread", "PER_THREAD"):
+        if "tream" in other.module.text and (name in other.module.text or other.path == file.path):
             code = _code(other)
             if "per-thread" in code or "PER_THREAD" in code:
                 asked = default_stream_of_python(code, file.path)
@@ -101,9 +101,7 @@ def working_macro(file: File) -> Span | None:
 def compiled_as_cuda(file: File) -> bool | None:
     """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
     sources = [file] if file.path.endswith((*_CUDA_SOURCES, *_SOURCES)) else []
-    sources += [
-        f for f in file.program.files.values() if f is not file and f.path.endswith(_SOURCES + _CUDA_SOURCES) and file in f.neighbours()
-    ]
+    sources += [f for f in file.program.cpp() if f is not file and f.path.endswith(_SOURCES + _CUDA_SOURCES) and file in f.neighbours()]
     answers = {_is_cuda_source(source) for source in sources}
     if not sources and file.path.endswith(".py"):
         return True if _launches(file) else None  # C++ in a string: only nvcc takes a launch

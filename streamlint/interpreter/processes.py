@@ -28,7 +28,7 @@ def start_method(run: Run, context: Value | None) -> str:
 @functools.lru_cache(maxsize=4096)
 def set_anywhere(file: File) -> str:
     """What ``set_start_method`` says in this file and in those that imports tie to it, in either direction."""
-    speaking = [other for other in file.program.files.values() if not other.is_cuda and "start_method" in other.module.text]
+    speaking = file.program.mentioning(file, "start_method")
     tied = _tied(file) if speaking else []
     methods = {method for other in speaking if other in tied for method in _settings(other)}
     if not methods:
@@ -37,7 +37,7 @@ def set_anywhere(file: File) -> str:
 
 
 def _tied(file: File) -> list[File]:
-    files = [other for other in file.program.files.values() if not other.is_cuda]
+    files = file.program.mentioning(file)
     imports = {id(other): _imported(other) for other in files[:_MOST_FILES]}
     found = [file]
     for current in found:

@@ -18,6 +18,7 @@ from streamlint.precedence import winners
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
 from streamlint.relint import Relint
 from streamlint.repairs import Repairs, repairs, trial_of, trials
+from streamlint.screening import is_generated
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map
 from streamlint.triggers import relevant, seam
@@ -242,7 +243,7 @@ class Project:
             data = read_bytes(found.path)
         except Unreadable:
             return
-        if not linter.is_generated(data, found) and not is_port(found.path, data, others):
+        if not is_generated(data, found) and not is_port(found.path, data, others):
             self._enter(found, data)
 
     def _enter(self, found: Found, data: bytes) -> None:

@@ -1,0 +1,158 @@
+"""A whole run that is as it was: the same files, settings and build files. Then not even the files that mention CUDA are read.
+
+A file is taken to be as it was if its size, its inode and both its times are. A file that was written less than two seconds before it was
+read is hashed again next time: a second change in the same tick of the clock would leave no trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamlint.cache import records
+from streamlint.cache.store import Store, digest
+from streamlint.files import Found
+from streamlint.findings import Finding, Fix, Problem, Report
+
+_TICK = 2_000_000_000
+Stat = tuple[int, int, int, int]  # of the last change, of the last change of the inode, the size, the inode
+
+
+@dataclass(slots=True)
+class Screen:
+    """What a first look at a file's bytes said. ``stat`` is None where it proves nothing."""
+
+    content: str
+    flags: int
+    stat: Stat | None = None
+
+
+@dataclass(slots=True)
+class Runs:
+    """The record of the last run over these files with these settings."""
+
+    store: Store
+    found: Sequence[Found]
+    asked: str = ""  # what else the run is asked
+    key: str = ""
+    screens: dict[str, Screen] = field(default_factory=dict)  # of this run
+    whole: bool = True  # whether each file could be read
+    _listed: str = ""
+    _old: dict[str, Any] = field(default_factory=dict)
+    _known: dict[str, Screen] = field(default_factory=dict)
+    _started: int = field(default_factory=time.time_ns)
+
+    def __post_init__(self) -> None:
+        told = {id(file.settings): digest(repr(file.settings)) for file in self.found}
+        listed = "\0".join(f"{file.path}\0{file.language}\0{told[id(file.settings)]}\0{file.given}" for file in self.found)
+        self._listed = digest(listed)
+        given = sorted(file.path for file in self.found if file.given)
+        roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
+        self.key = digest(repr((os.getcwd(), sorted(set(told.values())), given, roots, self.asked)))
+        self._old = self.store.read("runs", self.key) or {}
+        for path, (content, flags, stat) in self._old.get("files", {}).items():
+            self._known[path] = Screen(content, flags, tuple(stat) if stat else None)
+
+    def glance(self, path: str) -> Screen | None:
+        """What is known of a file without reading it; None if it may have changed."""
+        known = self._known.get(path)
+        if known is None or known.stat is None:
+            return None
+        if known.stat != _stat(path):
+            return None
+        self.screens[path] = known
+        return known
+
+    def learn(self, path: str, data: bytes, flags: int, before: Stat | None) -> Screen:
+        """Keep the first look at a file that was read after its ``stat``."""
+        fresh = before is None or max(before[:2]) > self._started - _TICK
+        self.screens[path] = made = Screen(content_of(data), flags, None if fresh else before)
+        return made
+
+    def unchanged(self) -> bool:
+        """Whether all is as it was."""
+        if self._old.get("listed") != self._listed or "report" not in self._old:
+            return False
+        for file in self.found:
+            known = self._known.get(file.path)
+            if known is None or (self.glance(file.path) is None and not self._same_text(file.path, known)):
+                return False
+        from streamlint import build
+
+        return all(build.answer(word, path) == said for path, word, said in self._old["built"])
+
+    def _same_text(self, path: str, known: Screen) -> bool:
+        before = _stat(path)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError:
+            return False
+        return self.learn(path, data, known.flags, before).content == known.content
+
+    def recall(self, report: Report) -> None:
+        """Put into a report what the last run found, before comments and baselines."""
+        old = self._old["report"]
+        report.files, report.relevant, report.coverage = old["files"], old["relevant"], old["coverage"]
+        if "opaque" in report.coverage:
+            report.coverage["opaque"] = [tuple(item) for item in old["coverage"]["opaque"]]
+        report.findings = [records.to_finding(item) for item in old["findings"]]
+        report.problems += [records.to_problem(item) for item in old["problems"]]
+        report.built = self._old["built"]
+        if any(screen.stat is not None and self._known[path].stat is None for path, screen in self.screens.items()):
+            self._write(self._old)
+
+    def fixes(self) -> dict[str, Fix | None]:
+        """The fixes that were tried by the last run, by what they mend."""
+        return {key: records.to_fix(item) for key, item in self._old.get("fixes", {}).items()}
+
+    def keep(self, report: Report, problems: Sequence[Problem]) -> None:
+        """Write what this run found, before comments and baselines; ``problems`` are those of reading and analysing."""
+        lost = any(problem.message.startswith(("left out", "internal error")) for problem in problems)
+        if lost or not self.whole or not records.holds(report.findings):
+            return
+        found = {
+            "files": report.files,
+            "relevant": report.relevant,
+            "coverage": report.coverage,
+            "findings": [records.of_finding(finding) for finding in report.findings],
+            "problems": [records.of_problem(problem) for problem in problems],
+        }
+        self._write({"report": found, "built": report.built})
+
+    def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:
+        """Add the fixes that were tried."""
+        if "report" in self._old:
+            self._write({**self._old, "fixes": {key: records.of_fix(fix) for key, fix in fixes.items()}})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        files = {path: [screen.content, screen.flags, screen.stat] for path, screen in self.screens.items()}
+        self._old = {**record, "listed": self._listed, "files": files}
+        self.store.write("runs", self.key, self._old)
+
+
+def name_of(finding: Finding) -> str:
+    """What a fix is kept by."""
+    return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
+
+
+def content_of(data: bytes) -> str:
+    """The hash of a file's bytes."""
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
+
+
+def stat_of(path: str) -> Stat | None:
+    """The facts by which a file is known again."""
+    return _stat(path)
+
+
+def _stat(path: str) -> Stat | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino

@@ -1,0 +1,194 @@
+"""What one file gave, and all that this rests on: the record of a unit, and whether it still holds.
+
+A unit is a source with the C++ that its strings hold. What it rests on was noted while it was checked (`interpreter.consulted`): the text
+of the files that answers led to, the words of imports that a new file could answer otherwise, the files that mention words, who imports a
+name, what build files say. All C++ and Cython of a run is one block: names, macros, launches and links go from each file to each, so one
+hash of all of them stands in every unit. That is coarse, and safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from streamlint import build
+from streamlint.cache import records
+from streamlint.cache.store import Store, digest
+from streamlint.findings import Problem
+from streamlint.options import Options, Source
+
+if TYPE_CHECKING:
+    from streamlint.analysis import Part
+    from streamlint.interpreter.index import Program
+
+BUILT_OF_NATIVES = ("per_thread_default_stream", "build_root", "language_of_source", "sources_built_with")
+
+
+@dataclass(slots=True)
+class Unit:
+    """What is kept of a source. ``outline``: by the key of each module of it, the last parts of what it imports."""
+
+    outline: dict[str, list[str]] = field(default_factory=dict)  # empty: it does not parse
+    problems: list[Problem] = field(default_factory=list)  # of reading it
+    native: str = ""  # the hash of the C++ and Cython of the run
+    rests: dict[str, Any] = field(default_factory=dict)
+    parts: list[Part] | None = None
+
+
+@dataclass(slots=True)
+class View:
+    """The sources of a run, as far as units ask for them."""
+
+    hashes: dict[str, str]
+    outlines: dict[str, frozenset[str]]
+    texts: Mapping[str, str]
+    native: str
+    paths: list[str]  # of all that parses
+    _importers: dict[str, set[str]] | None = None
+    _mentioned: dict[str, list[str]] = field(default_factory=dict)
+    _added: dict[str, frozenset[str] | None] = field(default_factory=dict)
+
+    def imported_elsewhere(self, name: str, key: str) -> bool:
+        """Whether another module than this imports a name."""
+        if self._importers is None:
+            self._importers = {}
+            for module, names in self.outlines.items():
+                for last in names:
+                    self._importers.setdefault(last, set()).add(module)
+        return not self._importers.get(name, set()) <= {key}
+
+    def mentioning(self, one: Sequence[str], every: Sequence[str]) -> list[str]:
+        """The paths whose text holds words."""
+        from streamlint.interpreter.words import mentioning
+
+        asked = "\0".join((*one, "", *every))
+        if asked not in self._mentioned:
+            self._mentioned[asked] = sorted(mentioning(self.texts, (tuple(one), tuple(every))))
+        return self._mentioned[asked]
+
+    def added(self, store: Store, name: str) -> frozenset[str] | None:
+        """The words of the files that came since a list of paths was written; None if that list is gone."""
+        from streamlint.interpreter.words import word_of
+
+        if name not in self._added:
+            held = store.read("paths", name)
+            self._added[name] = None if held is None else frozenset(word_of(path) for path in set(self.paths) - set(held))
+        return self._added[name]
+
+
+class Units:
+    """The units of a store for one kind of run."""
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self.store, self.options = store, options
+        self._salt = digest(_told(options))
+
+    def load(self, source: Source, content: str) -> Unit | None:
+        """What is kept of a source with this text."""
+        record = self.store.read("units", self._key(source, content))
+        try:
+            return _to_unit(record) if record is not None else None
+        except (ValueError, TypeError, KeyError, IndexError):
+            return None
+
+    def keep(self, source: Source, content: str, unit: Unit) -> None:
+        """Write a unit, unless it comes from a fault of ours or would not come back as it is."""
+        parts = unit.parts or []
+        lost = any(part.coverage.failures or part.problems for part in parts)
+        lost = lost or any(problem.message.startswith("left out") for problem in unit.problems)
+        if lost or not all(records.holds(part.findings) for part in parts):
+            return
+        self.store.write("units", self._key(source, content), _of_unit(unit, self.options.coverage))
+
+    def keep_paths(self, paths: list[str]) -> str:
+        """Write the list of the files of a run, by its hash."""
+        name = digest("\0".join(sorted(paths)))
+        if self.store.read("paths", name) is None:
+            self.store.write("paths", name, sorted(paths))
+        return name
+
+    def _key(self, source: Source, content: str) -> str:
+        return digest(f"{self._salt}\0{source.path}\0{source.language}\0{content}")
+
+
+def holds(unit: Unit, view: View, store: Store) -> bool:
+    """Whether all that a unit rests on is as it was."""
+    rests = unit.rests
+    if unit.parts is None or unit.native != view.native:
+        return False
+    if any(view.hashes.get(path) != content for path, content in rests["files"].items()):
+        return False
+    added = view.added(store, rests["paths"])
+    if added is None or not added.isdisjoint(rests["modules"]):
+        return False
+    return (
+        all(view.imported_elsewhere(name, key) == elsewhere for name, key, elsewhere in rests["called"])
+        and all(view.mentioning(one, every) == paths for one, every, paths in rests["texts"])
+        and all(build.answer(word, path) == said for path, word, said in rests["built"])
+    )
+
+
+def rests_on(program: Program, path: str, natives: Iterable[str], view: View, paths: str) -> dict[str, Any]:
+    """What the findings of a file that was just checked rest on."""
+    noted, block = program.consulted, frozenset(natives)
+    reach = noted.reach((path, *block))
+    words = {words for member in reach for words in noted.texts.get(member, ())}
+    texts = [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
+    asked = {path, *noted.touched, *(found for _, _, found_in in texts for found in found_in)} | block
+    return {
+        "files": {member: view.hashes[member] for member in sorted(reach - block | {path})},
+        "paths": paths,
+        "modules": sorted({word for member in reach for word in noted.modules.get(member, ())}),
+        "texts": texts,
+        "called": sorted(map(list, noted.called)),
+        "built": sorted(
+            [member, word, build.plain_answer(said)]
+            for member in asked
+            for word, said in build.asked.get(member, {}).items()
+            if member not in block or word not in BUILT_OF_NATIVES  # these stand in the block's hash
+        ),
+    }
+
+
+def native_hash(natives: Iterable[str], hashes: Mapping[str, str]) -> str:
+    """One hash for the C++ and Cython of a run, and what build files say of it; empty if there is none."""
+    parts = []
+    for path in natives:
+        said = [str(build.answer(word, path)) for word in BUILT_OF_NATIVES]
+        parts.append("\0".join((path, hashes[path], *said)))
+    return digest("\0\0".join(parts)) if parts else ""
+
+
+def _told(options: Options) -> str:
+    return repr(
+        (
+            sorted(options.codes),
+            options.default_stream,
+            options.target_device,
+            options.hidden_sync,
+            options.user_models,
+            options.coverage,
+        )
+    )
+
+
+def _of_unit(unit: Unit, coverage: bool) -> dict[str, Any]:
+    return {
+        "outline": unit.outline,
+        "problems": [records.of_problem(problem) for problem in unit.problems],
+        "native": unit.native,
+        "rests": unit.rests,
+        "parts": None if unit.parts is None else [records.of_part(part, coverage) for part in unit.parts],
+    }
+
+
+def _to_unit(record: dict[str, Any]) -> Unit:
+    parts = record["parts"]
+    return Unit(
+        record["outline"],
+        [records.to_problem(problem) for problem in record["problems"]],
+        record["native"],
+        record["rests"],
+        None if parts is None else [records.to_part(part) for part in parts],
+    )

@@ -1,0 +1,32 @@
+"""``streamlint clean``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from streamlint.commands.parser import Parser
+from streamlint.config import Resolver
+from streamlint.errors import ConfigError
+
+EXAMPLES = (
+    ("streamlint clean", "the cache that `streamlint check` uses here"),
+    ("streamlint clean --cache-dir .cache", "another one"),
+)
+
+
+def main(words: list[str]) -> int:
+    """Delete what earlier runs found."""
+    from streamlint.cache.store import clean, folder_of
+
+    parser = Parser("clean", "Empty the cache of `streamlint check`.", EXAMPLES)
+    parser.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies (default: as configured)")
+    options = parser.read(words)
+    asked = Path(options.cache_dir) if options.cache_dir else Resolver().of_folder(Path.cwd()).cache_dir
+    folder = folder_of(asked)
+    try:
+        count = clean(folder)
+    except OSError as error:
+        raise ConfigError(f"cannot empty {folder}: {error.strerror or error}") from None
+    print(f"removed {count} record{'s' * (count != 1)} from {folder}", file=sys.stderr)
+    return 0

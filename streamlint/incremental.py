@@ -1,0 +1,123 @@
+"""The sources of a run, analysed as far as nothing is kept of them: findings are the same as those of a run that starts anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streamlint import build
+from streamlint.cache.store import digest
+from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
+from streamlint.findings import Report
+from streamlint.interpreter.index import Program, imported_names
+from streamlint.options import Source
+
+if TYPE_CHECKING:
+    from streamlint.analysis import Analysis, Part
+
+Lower = Callable[[Source, Program, Report], None]
+MANY = 8  # with so many to check, everything is lowered before the work is shared
+
+
+class Incremental:
+    """A program whose files are lowered when they are needed, and the units that are kept of it. ``units`` is None without a cache."""
+
+    def __init__(self, sources: Sequence[Source], lower: Lower, units: Units | None) -> None:
+        self.program, self.report = Program(), Report(files=len(sources))
+        self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
+        self._hashes = {source.path: digest(source.text) for source in sources} if units else {}
+        self._made: dict[str, Unit] = {}
+        self.kept: dict[str, Unit] = {}  # what holds
+        self.program.files.expect(self._sources)
+        python = [source for source in sources if source.language == "python"]
+        others = [source for source in sources if source.language != "python"]
+        self._take(python, "")
+        self._natives = [s.path for s in sources if s.language != "python" or len(self._outline(s.path)) > 1]
+        native = native_hash(self._natives, self._hashes) if units else ""
+        self._take(others, native)
+        self.program.files.together = tuple(self._natives)
+        outlines = {key: names for path in self._sources for key, names in self._outline(path).items()}
+        self.program.outlines = outlines
+        self._view = View(self._hashes, outlines, self.program.texts, native, [path for path in self._sources if self._outline(path)])
+        self._paths = ""
+        if units is not None:
+            self._paths = units.keep_paths(self._view.paths)
+            self.kept = {path: self._made[path] for path in self._view.paths if holds(self._made[path], self._view, units.store)}
+            for path in self._sources.keys() - set(self._view.paths):  # what does not parse is not tried again
+                units.keep(self._sources[path], self._hashes[path], replace(self._made[path], native=native, parts=[]))
+        self.open = [path for path in self._view.paths if path not in self.kept]
+
+    def _take(self, sources: list[Source], native: str) -> None:
+        """Sources of which something is kept wait; the others are lowered. C++ is lowered as a whole: what it includes counts."""
+        found = {s.path: unit for s in sources if self._units and (unit := self._units.load(s, self._hashes[s.path])) is not None}
+        whole = any(source.path not in found or found[source.path].native != native for source in sources)
+        for source in sources:
+            unit = found.get(source.path)
+            if unit is None or (whole and source.language != "python"):
+                self._lowered(source)
+                continue
+            self._made[source.path] = unit
+            self.report.problems += unit.problems
+            if unit.outline:
+                if source.language != "cuda":
+                    self.program.texts[source.path] = source.text
+                self.program.wait(source.path, lambda source=source: self._lower(source, self.program, Report()))  # type: ignore[misc]
+
+    def _lowered(self, source: Source) -> None:
+        report = Report()
+        self._lower(source, self.program, report)
+        self._made[source.path] = Unit(self._names(source.path), report.problems)
+        self.report.problems += report.problems
+
+    def _names(self, path: str) -> dict[str, list[str]]:
+        files = self.program.files
+        return {key: sorted(imported_names(files[key].module)) for key in files.of(path)}
+
+    def _outline(self, path: str) -> dict[str, frozenset[str]]:
+        return {key: frozenset(names) for key, names in self._made[path].outline.items()}
+
+    def ready(self) -> None:
+        """Lower what is sure to be asked for."""
+        if self._units is None or len(self.open) >= MANY:
+            self.program.files.load_all()
+        else:
+            self.program.files.load(self.open)
+
+    def check(self, analysis: Analysis) -> Callable[[str], tuple[list[Part], dict[str, object]]]:
+        """Work that gives the parts of one source, and what they rest on."""
+
+        def work(path: str) -> tuple[list[Part], dict[str, object]]:
+            self.program.consulted.begin()
+            parts = [analysis.check(key) for key in self._made[path].outline]
+            if self._units is None:
+                return parts, {}
+            return parts, rests_on(self.program, path, self._natives, self._view, self._paths)
+
+        return work
+
+    def done(self, path: str, parts: list[Part], rests: dict[str, object]) -> None:
+        """Keep what was found."""
+        made = self._made[path]
+        self.kept[path] = unit = Unit(made.outline, made.problems, self._view.native, rests, parts)
+        if self._units is not None:
+            self._units.keep(self._sources[path], self._hashes[path], unit)
+
+    def size(self, path: str) -> int:
+        """How much work a source may be."""
+        return len(self._sources[path].text)
+
+    def parts(self) -> Iterator[tuple[str, Part]]:
+        """All parts with their paths, in the order of the sources."""
+        for path in self._view.paths:
+            yield from ((path, part) for part in self.kept[path].parts or ())
+
+    def built(self) -> list[list[object]]:
+        """What build files said of all that was asked for."""
+        if self._units is None:
+            return []
+        rows = {
+            (path, word): [path, word, build.plain_answer(build.answer(word, path))] for path in self._natives for word in BUILT_OF_NATIVES
+        }
+        rows |= {(row[0], row[1]): row for unit in self.kept.values() for row in unit.rests.get("built", ())}
+        return [rows[key] for key in sorted(rows)]

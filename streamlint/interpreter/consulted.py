@@ -1,0 +1,140 @@
+"""What a program was asked across files, so that a cache knows on what the findings of a file rest.
+
+What one file has from another goes through the program, asked for *on behalf of* a file: a module that it imports, the files whose text
+holds a word, who imports a name. Answers are kept for a file, never for a root, because much that is computed of a file is kept as well:
+whoever uses it later rests on the same questions. So a root rests on the files that answers lead to from it, and on all their questions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, overload
+
+from streamlint.interpreter.words import Words, last_word
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.index import File
+
+T = TypeVar("T")
+
+
+class Files(dict[str, "File"]):
+    """The files of a program by key, in order. One that waits is lowered when it is first asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: dict[str, Callable[[], None]] = {}
+        self._order: dict[str, int] = {}
+        self._in_order = True
+        self.together: tuple[str, ...] = ()  # files that are, or hold, C++ or Cython
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Tell the order of the files, whenever they come."""
+        self._order = {path: place for place, path in enumerate(paths)}
+
+    def wait(self, key: str, load: Callable[[], None]) -> None:
+        """Put a file off: ``load`` adds it, with the modules that its strings hold."""
+        self._waiting[key] = load
+
+    def load(self, keys: Iterable[str]) -> None:
+        """Lower these files now, if they wait; C++ and Cython as a whole, in order: what one names may be in any other."""
+        asked = list(keys)
+        if not self._waiting.keys().isdisjoint(self.together) and not set(self.together).isdisjoint(asked):
+            asked = [*self.together, *asked]
+        for key in asked:
+            if (load := self._waiting.pop(key, None)) is not None:
+                load()
+
+    def of(self, path: str) -> list[str]:
+        """The keys of a file that is lowered, and of the C++ in its strings."""
+        return [key for key in super().keys() if key == path or key.startswith(f"{path}#inline")]
+
+    def load_all(self) -> None:
+        """Lower all that waits."""
+        self.load(list(self._waiting))
+        self.held()
+
+    def held(self) -> list[File]:
+        """What is lowered by now, in order."""
+        if self._order and not self._in_order:
+            files = sorted(super().items(), key=lambda item: self._order.get(item[0].partition("#inline")[0], -1))
+            self.clear()
+            self.update(files)
+            self._in_order = True
+        return list(super().values())
+
+    def __setitem__(self, key: str, file: File) -> None:
+        self._in_order = False
+        super().__setitem__(key, file)
+
+    @overload
+    def get(self, key: str, default: None = None, /) -> File | None: ...
+    @overload
+    def get(self, key: str, default: T, /) -> File | T: ...
+    def get(self, key: str, default: object = None, /) -> object:
+        if key in self._waiting:
+            self.load((key,))
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> File:
+        if key in self._waiting:
+            self.load((key,))
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self.load_all()
+        return super().__iter__()
+
+    def values(self) -> ValuesView[File]:  # type: ignore[override]
+        self.load_all()
+        return super().values()
+
+    def items(self) -> ItemsView[str, File]:  # type: ignore[override]
+        self.load_all()
+        return super().items()
+
+
+@dataclass(slots=True)
+class Consulted:
+    """The questions, by the path of the file that they were asked for."""
+
+    edges: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # to the paths of the answers
+    modules: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # the last words of the imports
+    texts: dict[str, set[Words]] = field(default_factory=lambda: defaultdict(set))
+    touched: set[str] = field(default_factory=set)  # for what files anything was asked since the current root began
+    called: set[tuple[str, str, bool]] = field(default_factory=set)  # since then: is this name of this file called
+
+    def begin(self) -> None:
+        """A new file is checked."""
+        self.touched = set()
+        self.called = set()
+
+    def module(self, dotted: str, asking: str, answer: str | None) -> None:
+        """Note what an import means."""
+        self.touched.add(asking)
+        self.modules[asking].add(last_word(dotted, asking))
+        if answer is not None and answer != asking:
+            self.edges[asking].add(answer)
+
+    def call(self, name: str, home: File, elsewhere: bool) -> None:
+        """Note whether other files import a name of a file."""
+        self.touched.add(home.path)
+        self.called.add((name, home.key, elsewhere))
+
+    def mention(self, words: Words, asking: str, answers: Iterable[str]) -> None:
+        """Note which files' text holds words."""
+        self.touched.add(asking)
+        self.texts[asking].add(words)
+        self.edges[asking].update(answers)
+
+    def reach(self, starts: Iterable[str]) -> set[str]:
+        """The files that may have had a part in what was said of these."""
+        found = {*starts, *self.touched}
+        waiting = list(found)
+        while waiting:
+            fresh = self.edges.get(waiting.pop(), set()) - found
+            found |= fresh
+            waiting += fresh
+        return found
