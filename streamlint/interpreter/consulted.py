@@ -49,7 +49,7 @@ class Files(dict[str, "File"]):
 
     def of(self, path: str) -> list[str]:
         """The keys of a file that is lowered, and of the C++ in its strings."""
-        return [key for key in super().keys() if key == path or key.startswith(f"{path}#inline")]
+        return [key for key in dict.__iter__(self) if key == path or key.startswith(f"{path}#inline")]
 
     def load_all(self) -> None:
         """Lower all that waits."""
