@@ -372,6 +372,13 @@ class Program:
         self._named(path)
         self.files.wait(path, load)
 
+    def outline(self) -> None:
+        """Where nothing waits: tell what files import, and which are or hold C++ or Cython, for a program that takes them over one by one."""
+        if not self.outlines:
+            files = self.files.held()
+            self.outlines = {file.key: imported_names(file.module) for file in files}
+            self.files.together = tuple(dict.fromkeys(file.path for file in files if file.is_cuda or file.is_cython))
+
     def _named(self, path: str) -> PurePosixPath:
         parts = PurePosixPath(path.replace("\\", "/"))
         self._lasts.update((parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,))
