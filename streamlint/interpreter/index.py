@@ -373,7 +373,7 @@ class Program:
         self.files.wait(path, load)
 
     def outline(self) -> None:
-        """Where nothing waits: tell what files import, and which are or hold C++ or Cython, for a program that takes them over one by one."""
+        """Where nothing waits: tell what files import, and which are or hold C++ or Cython, for who takes them over one by one."""
         if not self.outlines:
             files = self.files.held()
             self.outlines = {file.key: imported_names(file.module) for file in files}
