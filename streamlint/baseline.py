@@ -11,9 +11,11 @@ from typing import Any
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding
 from streamlint.fingerprint import repository, stable_path
+from streamlint.reading import Unreadable, read_bytes
 from streamlint.writing import write_output
 
 VERSION = 1
+MOST_BYTES = 1 << 26
 KEYS = ("code", "filename", "fingerprint", "message")
 
 
@@ -50,10 +52,10 @@ def load(path: Path) -> Baseline:
     Raises ConfigError if it is missing, or is none.
     """
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"baseline {path}: {error.strerror}") from None
-    except ValueError as error:
+        data: Any = json.loads(read_bytes(path, MOST_BYTES).decode("utf-8"))
+    except Unreadable as error:
+        raise ConfigError(f"baseline {path}: {error}") from None
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"baseline {path}: {error}") from None
     if not isinstance(data, dict) or data.get("streamlint-baseline") != VERSION:
         raise ConfigError(f"baseline {path}: no baseline of version {VERSION}; write one with --write-baseline")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streamlint import build_cmake, build_python
+from streamlint.reading import Unreadable, read_bytes
 
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
 _ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
 _COMPILES = re.compile(r"CUDA|nvcc|\bcuda\b|\.cu\b")
 _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
+_MOST_COMMANDS = 1 << 26
 
 
 _kept: list[Any] = []
@@ -134,11 +137,8 @@ def _build_files(folder: Path) -> tuple[tuple[Path, str], ...]:
     held = [Path(name) for name in (*_BUILD_FILES, *_ALSO_READ, *sorted(n for n in names if n.endswith(".cmake"))) if name in names]
     found = []
     for name in (*held, *(each for each in more if each.suffix == ".cmake")):
-        try:
-            with (folder / name).open("rb") as file:
-                found.append((folder / name, file.read(_MOST_BYTES).decode("utf-8", "replace")))
-        except OSError:
-            continue
+        with contextlib.suppress(Unreadable):
+            found.append((folder / name, read_bytes(folder / name, _MOST_BYTES).decode("utf-8", "replace")))
     return tuple(found)
 
 
@@ -170,12 +170,12 @@ def _commands(folder: Path) -> dict[str, bool]:
     """By source: whether the command in a folder's compile_commands.json asks for per-thread default streams."""
     found: dict[str, bool] = {}
     try:
-        entries = json.loads((folder / "compile_commands.json").read_bytes())
+        entries = json.loads(read_bytes(folder / "compile_commands.json", _MOST_COMMANDS))
         for entry in entries:
             command = entry.get("command") or " ".join(entry.get("arguments", ()))
             source = os.path.abspath(folder / entry.get("directory", "") / entry["file"])
             found[source] = build_cmake.PER_THREAD.search(command) is not None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
     return found
 
@@ -201,9 +201,8 @@ def sources_built_with(path: str) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def _targets(folder: Path) -> tuple[frozenset[str], ...]:
     try:
-        with (folder / "CMakeLists.txt").open("rb") as file:
-            text = _without_comments(file.read(_MOST_BYTES)).decode("latin-1")
-    except OSError:
+        text = _without_comments(read_bytes(folder / "CMakeLists.txt", _MOST_BYTES)).decode("latin-1")
+    except Unreadable:
         return ()
     for name, value in _VARIABLE.findall(text):
         text = text.replace(f"${{{name}}}", value)
@@ -218,9 +217,8 @@ def _targets(folder: Path) -> tuple[frozenset[str], ...]:
 def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
     """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)`` in a folder's CMakeLists.txt: names and language."""
     try:
-        with (folder / "CMakeLists.txt").open("rb") as file:
-            text = _without_comments(file.read(_MOST_BYTES)).decode("latin-1")
-    except OSError:
+        text = _without_comments(read_bytes(folder / "CMakeLists.txt", _MOST_BYTES)).decode("latin-1")
+    except Unreadable:
         return ()
     return tuple(
         (frozenset(re.split(r"[\s/\"]+", match[1])), match[2])

@@ -12,7 +12,13 @@ from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Span
 from streamlint.fingerprint import repository
 
-HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+# A repository's own configuration may name programs for git to start. What is linted may be anybody's: none of them is started.
+HARMLESS = (
+    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null"),
+    *("core.untrackedCache=false", "diff.external=", "protocol.allow=never", "diff.submodule=short"),
+)
+GIT_S = 60.0
 
 
 class Changes:
@@ -47,7 +53,8 @@ class Changes:
         self._of[root] = self._changed(root)
 
     def _changed(self, root: Path) -> dict[str, set[int] | None]:
-        diff = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "--find-renames", "--relative", "--src-prefix=a/", "--dst-prefix=b/"]
+        diff = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
+        diff += ["--find-renames", "--relative", "--src-prefix=a/", "--dst-prefix=b/"]
         found: dict[str, set[int] | None] = dict(_parse(_git(root, *diff, self._revision, "--")))
         for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
             found[name] = None
@@ -57,11 +64,15 @@ class Changes:
 def _parse(diff: str) -> dict[str, set[int]]:
     rows: dict[str, set[int]] = {}
     here: set[int] = set()
-    for line in diff.splitlines():
-        if line.startswith("+++ "):
+    content = 0  # lines of a hunk that are left: they may look like anything
+    for line in diff.split("\n"):
+        if content:
+            content -= not line.startswith("\\")
+        elif line.startswith("+++ "):
             here = rows.setdefault(_name(line[4:]), set())
         elif match := HUNK.match(line):
-            first, count = int(match[1]), int(match[2] or 1)
+            first, count = int(match[2]), int(match[3] or 1)
+            content = int(match[1] or 1) + count
             here |= set(range(first, first + count))
     return rows
 
@@ -74,10 +85,28 @@ def _name(text: str) -> str:
 
 
 def _git(root: Path, *words: str) -> str:
+    settings = [*HARMLESS, *(f"{key}=" for key in _filters(root))]
+    return _output(root, *(word for setting in settings for word in ("-c", setting)), *words)
+
+
+def _filters(root: Path) -> list[str]:
+    """The keys that name the programs through which git would pass files on their way to a comparison."""
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True)
+        found = _output(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
+    except ConfigError:  # there are none
+        return []
+    return sorted({key for key in found.split("\0") if key and "=" not in key and "\n" not in key})
+
+
+def _output(root: Path, *words: str) -> str:
+    environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "--no-pager", "-C", str(root), *words]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment, timeout=GIT_S)
     except OSError:
         raise ConfigError("--since: git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"--since: git gave no answer within {GIT_S:.0f} s") from None
     except subprocess.CalledProcessError as error:
         reason = error.stderr.decode(errors="replace").strip().splitlines()
         raise ConfigError(f"--since: {reason[0] if reason else 'git failed'}") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlint.errors import ConfigError, did_you_mean
+from streamlint.reading import Unreadable, read_bytes
 from streamlint.selection import Selectors, expand, is_widest, selected
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
 GLOBS = ("exclude", "extend-exclude", "include")
 FLAGS = ("respect-gitignore", "require-reasons", "preview")
 PATHS = ("baseline", "cache-dir")
+MOST_BYTES = 1 << 22
 KEYS = (*SELECTORS, "per-file-ignores", *GLOBS, *FLAGS, *PATHS, *WORDS, "models", "extend")
 
 
@@ -192,9 +194,9 @@ def _load(path: Path, above: tuple[Path, ...]) -> Settings:
 def _table(path: Path) -> Mapping[str, Any] | None:
     """Our table of a configuration file; None if a ``pyproject.toml`` has none."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
+        data = read_bytes(path, MOST_BYTES)
+    except Unreadable as error:
+        raise ConfigError(f"{path}: {error}") from None
     named = path.name == "pyproject.toml"
     if named and b"streamlint" not in data:  # spares the TOML parser, which is slow to import
         return None

@@ -138,6 +138,8 @@ def lowered(source: Source, headers: Headers | None) -> Module | Problem:
         return module
     except UnreadableSource as error:
         return Problem(source.path, error.message, error.row, error.column)
+    except RecursionError:
+        return Problem(source.path, "left out: code is nested too deeply")
     except Exception as error:  # a fault of ours costs a file, never the run
         return Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}")
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from streamlint.config import Pattern, Resolver, Settings
 from streamlint.errors import PathError
 from streamlint.findings import Problem
-from streamlint.reading import language_of
+from streamlint.reading import Unreadable, language_of, read_bytes
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -27,6 +28,8 @@ DEFAULT_FOLDERS = frozenset(
     "test tests benchmark benchmarks example examples third_party third-party thirdparty 3rdparty"
     " cutlass cub cccl _cccl eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
 )
+_MOST_PATTERNS = 1 << 20  # bytes of an ignore file
+_MOST_STARS = 4  # in a part of a pattern, and of folders in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +177,8 @@ def _gitignores(folder: Path) -> tuple[tuple[Path, GitIgnoreSpec], ...]:
 
 def _gitignore(path: Path) -> GitIgnoreSpec | None:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = re.split(r"\r?\n", read_bytes(path, _MOST_PATTERNS).decode("utf-8", "replace"))
+    except Unreadable:
         return None
     useful = tuple(line for line in lines if line.strip() and not line.startswith("#"))
     return _spec(useful) if useful else None
@@ -193,6 +196,8 @@ def _parsable(lines: tuple[str, ...]) -> Iterator[str]:
     from pathspec import GitIgnoreSpec
 
     for line in lines:
+        if any(part.count("*") > _MOST_STARS for part in line.split("/")) or line.count("**") > _MOST_STARS:
+            continue  # to match it could take years
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:

@@ -14,6 +14,8 @@ LANGUAGES = {
     **dict.fromkeys((".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"), "cuda"),
 }
 CODING = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
+MOST_BYTES = 16 << 20
+_ASIDE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 NO_TEXT = ("idna", "punycode")  # of host names: decoding a long file takes hours
 BOM = b"\xef\xbb\xbf"
 
@@ -27,19 +29,24 @@ def language_of(path: str) -> str | None:
     return LANGUAGES.get(os.path.splitext(path)[1].lower())
 
 
-def read_bytes(path: str) -> bytes:
+def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     """The content of a regular file.
 
-    Raises Unreadable for broken links, pipes, devices and whatever the system refuses.
+    Raises Unreadable for broken links, pipes, devices, what is larger than ``most``, and whatever the system refuses.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
             raise Unreadable("not a regular file")
-        with open(path, "rb") as file:
-            return file.read()
+        with open(os.open(path, _ASIDE), "rb") as file:
+            data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else bytes(most + 1)
+    except ValueError:  # a null byte in its name
+        raise Unreadable("no such file") from None
     except OSError as error:
         reason = "broken symbolic link" if os.path.islink(path) and not os.path.exists(path) else error.strerror or str(error)
         raise Unreadable(reason) from None
+    if len(data) > most:
+        raise Unreadable(f"larger than {most >> 20} MiB")
+    return data
 
 
 def decode(data: bytes, language: str) -> tuple[str, str]:

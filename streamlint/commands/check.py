@@ -14,6 +14,7 @@ from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
 from streamlint.errors import ConfigError, PathError, did_you_mean
+from streamlint.reading import MOST_BYTES
 from streamlint.report.terminal import Paint, plain, wants_color
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     def look(instead: Mapping[str, bytes] | None = None) -> Report:
         report = _lint(options, resolver, instead)
         _demand_files(options, report.files)
-        if options.since:
+        if options.since is not None:
             _keep_changed(options, report)
         return report
 
@@ -144,7 +145,9 @@ def _store(options: argparse.Namespace, resolver: Resolver) -> Store | None:
 def _input(options: argparse.Namespace) -> bytes:
     """Standard input, read once."""
     if not hasattr(options, "stdin"):
-        options.stdin = sys.stdin.buffer.read()
+        options.stdin = sys.stdin.buffer.read(MOST_BYTES + 1)
+        if len(options.stdin) > MOST_BYTES:
+            raise ConfigError(f"standard input is larger than {MOST_BYTES >> 20} MiB")
     data: bytes = options.stdin
     return data
 

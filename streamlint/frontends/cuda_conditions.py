@@ -56,7 +56,7 @@ def holds(condition: str, macros: Mapping[str, str]) -> bool | None:
     """The value of an ``#if`` condition."""
     try:
         value = _Reader(condition, macros).read()
-    except Unreadable:
+    except (Unreadable, RecursionError, ValueError):  # the last for numbers of thousands of digits
         return None
     return None if value is None else bool(value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 1000
 _SUFFIX = re.compile(r"(?:[uU]?(?:ll|LL|[lLzZ])?[uU]?|_\w+)$")
 _ESCAPES = {"n": "\n", "t": "\t", "0": "\0", "r": "\r", "\\": "\\", '"': '"', "'": "'"}
 _ESCAPE = re.compile(r"\\(.)")
@@ -14,6 +15,8 @@ _QUOTED = re.compile(r"""(?:u8|[uUL])?(["'])(.*)\1""", re.S)
 def number(text: str) -> int | float | None:
     """The value of a number literal, or None if it is written in a way that is not known."""
     text = text.replace("'", "")
+    if len(text) > _LONGEST:
+        return None
     try:
         if text[:2] in ("0x", "0X"):
             return float.fromhex(text.rstrip("fFlL")) if "p" in text.lower() else int(_SUFFIX.sub("", text), 16)
@@ -23,7 +26,7 @@ def number(text: str) -> int | float | None:
             return float(text.rstrip("fFlLhH"))
         digits = _SUFFIX.sub("", text)
         return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

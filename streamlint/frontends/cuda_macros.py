@@ -17,7 +17,8 @@ Definitions = list[tuple[int, str, Macro | None]]
 """Offset, name and macro; None where a name is undefined."""
 
 MAX_DEPTH = 6
-_BUDGET = 6_000_000
+_BUDGET = 6_000_000  # characters of replacements; a piece of them counts as many
+_COST = 100
 
 # Macros of Python's C API (and PyTorch's around it) that stand where a statement would, without a semicolon.
 PYTHON_MACROS = {
@@ -155,7 +156,7 @@ class _Site:
     def again(self, pieces: list[Piece]) -> list[Piece]:
         """Look for further macros in what a macro was replaced with."""
         joined = Pieces(pieces)
-        self.expander.budget -= len(joined.text)
+        self.expander.budget -= len(joined.text) + _COST * len(pieces)
         found = self.expander.expand(joined, self.hidden | {self.name}, self.depth + 1, statements=self.statements and self.at_statement())
         return found + self.terminator(joined.text)
 

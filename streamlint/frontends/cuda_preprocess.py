@@ -23,7 +23,8 @@ _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*([a-z_]+)\b((?:[^\n\\]|\\\r?\n|\\.)*)", 
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(\(([^)]*)\))?(.*)", re.S)
 _CONTINUATION = re.compile(r"\\\r?\n[ \t]*")
 _VISIBLE = re.compile(r"[^\n]")
-_CODE_BRACE = re.compile(r"(?:\)(?:\s|const|noexcept|override|final|mutable|->[\w\s:<>*&]*)*|\belse|\bdo|\btry|\]|[;{}:])\s*\Z")
+_CODE_BRACE = re.compile(r"(?:\)\s*(?:(?:const|noexcept|override|final|mutable)\s*)*(?:->[\w\s:<>*&]*)?|\belse|\bdo|\btry|\]|[;{}:])\s*\Z")
+_BEFORE_BRACE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class _Branch:
     taken: bool | None
     opened: re.Match[str]
     middle: re.Match[str] | None = None
+    in_code: bool = False  # whether a statement may stand where it is opened
     plain: bool = True  # no #elif, and no directive in the #else branch
 
 
@@ -92,6 +94,10 @@ class _Directives:
         self.values: dict[str, str] = {}
         self.found = Preprocessed("", "")
         self.kept: list[tuple[int, int]] = []
+        self.spans: list[tuple[int, int]] = []  # of live code
+        self.counted = 0  # how many of them are in what follows
+        self.braces: list[int] = []
+        self.last = ""
 
     def read(self) -> None:
         for match in _DIRECTIVE.finditer(self.mask):
@@ -106,6 +112,8 @@ class _Directives:
     def copy(self, end: int) -> None:
         part = self.code[self.done : end]
         self.pieces.append(part if self.live else blank(part))
+        if self.live:
+            self.spans.append((self.done, end))
         self.done = end
 
     def handle(self, match: re.Match[str]) -> None:
@@ -125,7 +133,7 @@ class _Directives:
         value: bool | None = False
         if self.live:
             value = self.value(word, rest)
-        self.stack.append(_Branch(self.live, value, match))
+        self.stack.append(_Branch(self.live, value, match, in_code=value is None and self.in_code()))
         self.live = self.live and value is not False
 
     def value(self, word: str, rest: str) -> bool | None:
@@ -159,22 +167,31 @@ class _Directives:
         if branch.taken is not None or middle is None or not branch.plain or not branch.outer_live:
             return
         then, other = (branch.opened.end(), middle.start()), (middle.end(), end.start())
-        if all(_are_statements(self.mask[start:stop]) for start, stop in (then, other)) and self.in_code(branch.opened.start()):
+        if all(_are_statements(self.mask[start:stop]) for start, stop in (then, other)) and branch.in_code:
             self.kept.append(other)
             for at, text in ((branch.opened.start(), f"if({CHOICE}){{"), (middle.start(), "}else{"), (end.start(), "}")):
                 self.found.insertions[at] = text
 
-    def in_code(self, offset: int) -> bool:
-        text = masked("".join(self.pieces)[:offset])
-        if not re.search(r"[;{}]\s*\Z", text):
-            return False
-        opened: list[int] = []
-        for match in re.finditer(r"[{}]", text):
-            if match.group() == "{":
-                opened.append(match.start())
-            elif opened:
-                opened.pop()
-        return bool(opened) and _CODE_BRACE.search(text, max(0, opened[-1] - 200), opened[-1]) is not None
+    def in_code(self) -> bool:
+        """Whether a statement may stand here, behind what was read so far. Each part of the text is looked at once."""
+        for start, end in self.spans[self.counted :]:
+            for match in re.finditer(r"[{}]", self.mask[start:end]):
+                if match.group() == "{":
+                    self.braces.append(start + match.start())
+                elif self.braces:
+                    self.braces.pop()
+            self.last = self.mask[start:end].rstrip()[-1:] or self.last
+        self.counted = len(self.spans)
+        return self.last in (";", "{", "}") and bool(self.braces) and _CODE_BRACE.search(self.before(self.braces[-1])) is not None
+
+    def before(self, offset: int) -> str:
+        """The live code in front of an offset."""
+        found = ""
+        for start, end in reversed(self.spans):
+            if end <= offset - _BEFORE_BRACE:
+                break
+            found = self.mask[max(start, offset - _BEFORE_BRACE) : min(end, offset)] + " " + found
+        return found.rstrip() if found else ""
 
     def keep(self, word: str, rest: str, match: re.Match[str]) -> None:
         if word == "include":

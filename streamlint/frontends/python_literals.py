@@ -9,17 +9,19 @@ import libcst as cst
 
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]+)\}|(\r\n|.))", re.DOTALL)
 _BYTES_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(?!)()|(?!)()|(?!)()|(\r\n|.))", re.DOTALL)
+MOST_BITS = 4096  # no larger number counts for anything, and Python refuses to print some
 _SHORT = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _CONTINUED = {"\n": "", "\r\n": "", "\r": ""}
 _ESCAPES = _SHORT | _CONTINUED
 
 
 def number(text: str) -> int | float | complex | None:
-    """The value of a number literal; None for what Python itself would refuse."""
+    """The value of a number literal; None for what Python itself would refuse, and for what is too large."""
     try:
         if text[-1] in "jJ" and text[:2] not in ("0x", "0X"):
             return complex(text.replace("_", ""))
-        return int(text, 0)
+        value = int(text, 0)
+        return value if value.bit_length() <= MOST_BITS else None
     except ValueError:
         pass
     try:

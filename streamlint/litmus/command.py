@@ -183,12 +183,12 @@ def _parsed(path: str, text: str) -> Iterator[Program]:
 
 def _spawner(options: argparse.Namespace) -> Spawn:
     from streamlint.verify.device import Device
-    from streamlint.verify.watchdog import Child
+    from streamlint.verify.watchdog import Child, program
 
     # A device that is not there is ignored by CUDA, and so are the ones behind it.
     beside = () if options.no_peers else (options.device + 1,)
     environment = Device(options.device).environment(lazy=True, beside=beside)
-    return lambda: Child([sys.executable, "-m", "streamlint.litmus.child"], environment, listens=True)
+    return lambda: Child(program("streamlint.litmus.child"), environment, listens=True)
 
 
 def _facts(tally: Tally, options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from streamlint.verify.care import Plan
 from streamlint.verify.cases import VARIANTS, Case
 from streamlint.verify.lab import MEMORY, MEMORY_BYTES
 from streamlint.verify.runner import STARTUP_S, Job
-from streamlint.verify.watchdog import Child
+from streamlint.verify.watchdog import Child, program
 
 NVCC_S = 120.0
 _TWO_PROCESSES = ("SL012", "SL025")
@@ -92,7 +91,7 @@ class Device:
         return cache_folder() / f"torch-{self.arch or 'any'}"
 
     def _command(self, request: Mapping[str, Any]) -> list[str]:
-        return [sys.executable, "-m", "streamlint.verify.child", json.dumps(request)]
+        return [*program("streamlint.verify.child"), json.dumps(request)]
 
     def _child(self, request: dict[str, Any], api: str = "cupy", devices: int = 1) -> Child:
         beside = [number for number in range(devices) if number != self.number][: devices - 1]

@@ -1,0 +1,202 @@
+"""Each source that is made to break a linter ends within a bounded time, with findings inside of it or with a message."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+import re
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from hardening.inputs import CUDA, PYTHON
+
+import streamlint
+from streamlint import linter, reading
+from streamlint.config import Resolver, Settings
+from streamlint.findings import Report
+
+SECONDS = 40  # of processor time for an input: the worst takes a tenth of it
+
+
+class TooLongError(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Ends what is written in Python; what hangs in native code ends the test run, which is a failure as well."""
+
+    def end(*_: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def lint(name: str, text: str) -> Report:
+    with within(SECONDS):
+        return linter.run_text(text.encode("utf-8", "surrogatepass"), name, Resolver(Settings.of(select=["ALL"])))
+
+
+def looked_at(name: str, text: str) -> Report:
+    """Findings lie inside of the text, and faults of the linter itself are none."""
+    report = lint(name, text)
+    lines = reading.split_lines(text.removeprefix("\ufeff"))
+    for finding in report.findings:
+        span = finding.span
+        assert 1 <= span.row <= span.end_row <= len(lines)
+        assert 1 <= span.column <= len(lines[span.row - 1]) + 1
+    for problem in report.problems:
+        assert "internal error" not in problem.message
+    return report
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python(name: str) -> None:
+    looked_at("a.py", PYTHON[name])
+
+
+@pytest.mark.parametrize("name", CUDA)
+def test_cuda(name: str) -> None:
+    looked_at("a.cu", CUDA[name])
+
+
+@pytest.mark.parametrize("name", ["brackets", "minus", "plus", "plus-in-lines", "attributes", "calls", "implicit-strings", "null", "tower"])
+def test_cython(name: str) -> None:
+    looked_at("a.pyx", PYTHON[name])
+
+
+@pytest.mark.parametrize("name", ["minus", "not", "plus", "plus-in-lines", "dots-in-lines", "powers", "ternaries", "assigned", "calls"])
+def test_what_nests_without_brackets_is_refused_with_its_place(name: str) -> None:
+    (problem,) = looked_at("a.py", PYTHON[name]).problems
+    assert problem.message == "nested too deeply: more than 2000 operators in a row"
+    assert problem.row > 2
+
+
+def test_large_tables_are_no_chains() -> None:
+    assert looked_at("a.py", PYTHON["large-table"]).problems == []
+    assert looked_at("a.py", "import torch.cuda\nx = [\n" + "    -1 + 2,\n" * 3_000 + "]\n").problems == []
+
+
+# Encodings ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "coding", ["idna", "punycode", "undefined", "hex", "rot13", "utf-16", "utf-32", "utf-7", "unicode_escape", "zip", "x" * 5000]
+)
+def test_declared_encodings(coding: str) -> None:
+    data = f"# coding: {coding}\nimport torch.cuda\n".encode() + b"x = 'xn--\xff\xfe'  # " + b"a-" * 200_000
+    with within(SECONDS):
+        report = linter.run_text(data, "a.py", Resolver(Settings()))
+    assert len(report.problems) == 1
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.cu", "a.pyx"])
+@pytest.mark.parametrize(
+    "data", [bytes(range(256)) * 40, b"\xff\xfe" + "import torch.cuda".encode("utf-16-le"), b"torch.cuda " + b"\xed\xa0\x80" * 99]
+)
+def test_bytes_that_are_no_text(name: str, data: bytes) -> None:
+    with within(SECONDS):
+        report = linter.run_text(data + b" torch.cuda cudaMalloc", name, Resolver(Settings()))
+    assert all("internal error" not in problem.message for problem in report.problems)
+
+
+# Regular expressions ------------------------------------------------------------------------------------------------------------
+
+LENGTH = 6_000
+REPEATED = (
+    *(
+        " ",
+        "\n",
+        "\\\n",
+        "a",
+        "A",
+        "_",
+        "1",
+        "(",
+        "[",
+        "{",
+        "}",
+        "<",
+        ">",
+        '"',
+        "'",
+        '"""',
+        "/*",
+        "*/",
+        "//",
+        "#",
+        "\\",
+        '\\"',
+        ",",
+        ";",
+        ":",
+    ),
+    *(
+        "::",
+        "=",
+        "*",
+        "&",
+        " a",
+        " a,",
+        "a.",
+        "a(",
+        "()",
+        "const ",
+        "-> ",
+        "->a ",
+        "\r",
+        'R"(',
+        "##",
+        "#if ",
+        "#define A ",
+        "<<<",
+        "0x",
+        "!",
+    ),
+    *("template<", "torch.", "add_library(", "set(", "# noqa: SL001,", "streamlint: ignore["),
+)
+BEGUN = ("", '"', "(", ")", "#", "//", 'R"', "template<", "a", "def f(", "{", "add_library(", "# streamlint: ignore[SL001]", "#[=[")
+
+
+def patterns() -> dict[str, re.Pattern[str] | re.Pattern[bytes]]:
+    """All that are compiled when a module of streamlint is imported, those in tables among them."""
+    found = {}
+    for module in pkgutil.walk_packages(streamlint.__path__, "streamlint."):
+        if ".snippets" in module.name or module.name.endswith("__main__") or module.name.startswith("streamlint.server"):
+            continue
+        try:
+            values = vars(importlib.import_module(module.name)).items()
+        except ImportError:  # of what is optional
+            continue
+        for name, value in values:
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else (value,)
+            for number, each in enumerate(inner):
+                if isinstance(each, re.Pattern):
+                    found[f"{module.name}.{name}.{number}"] = each
+    return {name: each for name, each in found.items() if list(found.values()).index(each) == list(found).index(name)}
+
+
+def test_no_pattern_is_slow_on_what_is_made_for_it() -> None:
+    """Quadratic is allowed at this length, for files have a limit on time; exponential or cubic is not."""
+    slow = []
+    with within(400):
+        for name, pattern in patterns().items():
+            for piece in REPEATED:
+                for begun in BEGUN:
+                    text = begun + piece * (LENGTH // len(piece) // (1 if len(piece) < 3 else 2)) + "\x01"
+                    subject = text.encode() if isinstance(pattern.pattern, bytes) else text
+                    start = time.process_time()
+                    for _ in pattern.finditer(subject):  # type: ignore[arg-type]
+                        pass
+                    if time.process_time() - start > 2.0:
+                        slow.append((name, begun, piece))
+    assert slow == []
