@@ -41,6 +41,7 @@ def supervised(work: Callable[[], int]) -> int:
         status = _in_child(work)
         if not os.WIFSIGNALED(status):
             return os.waitstatus_to_exitcode(status)
+        _end_alike(os.WTERMSIG(status))
         file, why = _noted(), reason(os.WTERMSIG(status))
         if not file or file in lost or len(lost) >= MOST_LOST:
             print(f"streamlint: ended by {_named(os.WTERMSIG(status))}, nothing is known about the code", file=sys.stderr)
@@ -124,6 +125,13 @@ def _bound_memory() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (have if hard == resource.RLIM_INFINITY else min(have, hard), hard))
     except (ImportError, OSError, ValueError):
         pass
+
+
+def _end_alike(number: int) -> None:
+    """A run that was told to end has ended, whatever it looked at."""
+    if _named(number) in (*_FORWARDED, "SIGPIPE"):
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def _forward(child: int, number: int) -> None:

@@ -133,6 +133,7 @@ class _Site:
             return self.unknown()
         if self.name in self.hidden or self.depth >= MAX_DEPTH or self.expander.budget <= 0:
             return None
+        self.expander.budget -= len(self.given.pieces)  # what it takes to cut the text that holds the use
         if macro.params is None:
             use = self.use()
             return self.again([Piece(macro.body, -1, use)]) if macro.body else [Piece(" ", -1, use)]

@@ -61,7 +61,7 @@ PYTHON = {
     "long-hex": f"{PYTHON_HEAD}x = 0x{'f' * 1_000_000}\ny = x * x * x\n",
     "tower": f"{PYTHON_HEAD}x = 9 ** 9 ** 9 ** 9\ny = 1 << (1 << 40)\nz = 'a' * (1 << 40)\nb = [0] * (1 << 40)\ns.synchronize()\n",
     "long-range": f"{PYTHON_HEAD}for i in range(1 << 62):\n    s.synchronize()\nx = list(range(1 << 40))\n",
-    "long-function": _lines(f"{PYTHON_HEAD}def f(a):\n", "    x% = 1\n", 100_000, "    s.synchronize()\n"),
+    "long-function": _lines(f"{PYTHON_HEAD}def f(a):\n", "    x% = 1\n", 5_000, "    s.synchronize()\n"),
     "long-function-of-copies": _lines(f"{PYTHON_HEAD}def f(a):\n", "    x% = a.to('cuda', non_blocking=True)\n", 2_000),
     "branches": _lines(f"{PYTHON_HEAD}def f(a):\n", "    if a[%]:\n        s.synchronize()\n    else:\n        a = a.to('cuda')\n", 300),
     "calls-in-circles": "".join(
@@ -102,7 +102,7 @@ CUDA = {
     "macro-bomb": _macros(f"#define A0 {WAIT}", "#define A<N> A<M> A<M>\n", 60, "A60"),
     "macro-bombs": _macros(f"#define A0 {WAIT}", "#define A<N> A<M> A<M>\n", 60, "A60 " * 20),
     "macro-bomb-of-functions": _macros("#define A0(x) x;", "#define A<N>(x) A<M>(x x) A<M>(x x)\n", 60, "A60(cudaDeviceSynchronize())"),
-    "macro-bomb-of-arguments": _macros("#define D(x) x x", "", 0, "D(" * 40 + WAIT + ")" * 40),
+    "macro-bomb-of-arguments": _macros("#define D(x) x x", "", 0, "D(" * 18 + WAIT + ")" * 18),
     "macros-in-circles": _macros("#define A B\n#define B A", "", 0, f"A; {WAIT}"),
     "macro-of-itself": _macros("#define F(x) F(F(x))", "", 0, "F(F(F(cudaDeviceSynchronize())));"),
     "many-macros": _macros("", "#define M<N> <M>\n", 5_000, WAIT),

@@ -1,0 +1,157 @@
+"""Names, sources and messages that try to be more than text: in each format they stay what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step
+from streamlint.report import FORMATS, View, render
+
+EVIL = (
+    "a\x1b[31m\x1b]8;;http://evil\x07b",
+    "a\n::error file=x::owned\nb",
+    "a\r::stop-commands::x\r",
+    "a\u202eb\u2066c\u200fd",
+    "a%0A::error::b,file=c:d",
+    "<script>alert(1)</script>&amp;]]>",
+    '"><img src=x onerror=alert(1)>',
+    "a|b`c`[d](http://evil)![e](x)*f*_g_~h~\\|",
+    "a\0b\x07c\x7fd\x9be",
+    "a\ud800b\udcffc",
+    "</failure></testcase><testcase name='x'>",
+    "@everyone #1 <!-- a --> \u2028\u2029\x85",
+)
+TERMINAL = ("full", "concise", "grouped")
+OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def report(evil: str) -> Report:
+    file = f"src/{evil}.py"
+    span = Span(file, 1, 1, 1, 4)
+    fix = Fix("safe", f"mends {evil}", (Edit(span, evil),))
+    steps = (Step(f"from {evil}", span), Step(f"to {evil}", Span(f"other/{evil}.py", 1, 1, 1, 2)))
+    finding = Finding("SL001", "unpinned-non-blocking", Category.STALL, f"copies {evil} now", span, steps, help=f"pin {evil}", fix=fix)
+    found = Report(findings=[finding], files=1, relevant=1)
+    found.texts = {file: f"x = '{evil}'", f"other/{evil}.py": evil}
+    found.problems = [Problem(f"bad/{evil}.py", f"cannot {evil}")]
+    return found
+
+
+def shown(format: str, evil: str, color: bool = False) -> str:
+    return render(format, View(report(evil), color=color))
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_can_be_written(format: str, evil: str) -> None:
+    text = shown(format, evil)
+    assert text
+    text.encode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("format", TERMINAL)
+def test_a_terminal_obeys_nothing(format: str, evil: str) -> None:
+    assert OBEYED.findall(shown(format, evil)) == []
+    painted = re.sub(r"\x1b\[[\d;]*m", "", shown(format, evil, color=True))
+    assert OBEYED.findall(painted) == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_a_finding_is_a_line_in_concise(evil: str) -> None:
+    lines = shown("concise", evil).split("\n")
+    assert len(lines) == 2
+    assert "[SL001]" in lines[0]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("format", ["full", "grouped", "markdown"])
+def test_no_line_begins_with_a_command_of_github(format: str, evil: str) -> None:
+    """What is printed in a job is read for commands, whatever the format."""
+    lines = re.split(r"[\r\n]", shown(format, evil))
+    assert [line for line in lines if line.lstrip().startswith("::")] == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_annotations(evil: str) -> None:
+    lines = re.split(r"[\r\n\x0b\x0c\x85\u2028\u2029]+", shown("github", evil).rstrip("\n"))
+    assert len(lines) == 2
+    for line in lines:
+        match = re.fullmatch(r"::(?:error|warning|notice) ([^:]*)::(.*)", line)
+        assert match
+        keys = [pair.partition("=")[0] for pair in match[1].split(",")]
+        assert keys[:3] == ["title", "file", "line"]
+        assert len(set(keys)) == len(keys)
+        assert OBEYED.findall(line) == []
+
+
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("format", ["json", "sarif", "gitlab", "rdjson"])
+def test_json_keeps_the_text(format: str, evil: str) -> None:
+    text = shown(format, evil)
+    assert text.isascii()
+    strings = set[str]()
+
+    def collect(value: object) -> None:
+        if isinstance(value, str):
+            strings.add(value)
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            collect(inner)
+
+    collect(json.loads(text))
+    assert any(f"copies {evil} now" in string for string in strings)
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_json_lines(evil: str) -> None:
+    lines = shown("json-lines", evil).split("\n")
+    assert [json.loads(line)["code"] for line in lines[:-1]] == ["SL000", "SL001"]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_junit(evil: str) -> None:
+    root = ElementTree.fromstring(shown("junit", evil).encode("utf-8"))
+    assert [case.attrib["name"] for case in root.iter("testcase")] == [
+        "unreadable-source [SL000] at 1:1",
+        "unpinned-non-blocking [SL001] at 1:1",
+    ]
+    assert len(list(root.iter("failure"))) == 2
+    assert {element.tag for element in root.iter()} == {"testsuites", "testsuite", "testcase", "failure"}
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_sarif_addresses_are_addresses(evil: str) -> None:
+    data = json.loads(shown("sarif", evil))
+    addresses = set[str]()
+
+    def collect(value: object) -> None:
+        if isinstance(value, dict):
+            addresses.update(inner for key, inner in value.items() if key == "uri")
+            for inner in value.values():
+                collect(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+
+    collect(data)
+    assert addresses
+    for address in addresses:
+        assert re.fullmatch(r"[A-Za-z0-9%/._~:#-]+", address), address
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_markdown_has_a_row_a_finding_and_no_markup_of_others(evil: str) -> None:
+    lines = shown("markdown", evil).split("\n")
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4
+    assert len([line for line in lines if line]) == 5
+    for row in rows[2:]:
+        assert len(re.findall(r"(?<!\\)\|", row)) == 4
+        plain = re.sub(r"`[^`]*`", "", row)
+        assert not re.search(r"<(?!br>)", plain)
+        assert re.findall(r"(?<!\\)\]\(([^)]*)\)", plain) == re.findall(r"\]\((https://streamlint[^)]*)\)", plain)
+        assert OBEYED.findall(row) == []

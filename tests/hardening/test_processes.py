@@ -1,0 +1,241 @@
+"""Processes that die, run on or take too much: a file is lost and named, and the run goes on. Real processes, really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from streamlint import analysis, guard, linter
+from streamlint.config import Resolver, Settings
+from streamlint.workers import shared
+
+ROOT = Path(__file__).parents[2]
+MISUSE = """import torch
+
+
+def run():
+    y = torch.empty(1 << 20, device="cuda")
+    host = y.to("cpu", non_blocking=True)
+    return host.numpy()
+"""
+# The command line, in which the parser does something terrible to one file.
+DRIVER = """
+import os, signal, sys, time
+import streamlint.frontends.python as python
+from streamlint.analysis import Analysis
+where, what = sys.argv[1], sys.argv[2]
+def terrible():
+    if what == "hangs":
+        while True:
+            pass
+    if what == "memory":
+        raise MemoryError
+    if what == "fault":
+        raise AssertionError("made up")
+    if what == "recursion":
+        terrible()
+    os.kill(os.getpid(), getattr(signal, what))
+real, check = python._parse, Analysis.check
+def parse(text):
+    if "terrible" in text:
+        terrible()
+    return real(text)
+def checked(self, name):
+    from streamlint import guard
+    if "terrible" in self.program.files[name].module.text:
+        guard.at(self.program.files[name].path)
+        terrible()
+    return check(self, name)
+if where == "parser":
+    python._parse = parse
+else:
+    Analysis.check = checked
+sys.argv = ["streamlint", "check", "--isolated", "--no-cache", "--output-format", "concise", *sys.argv[3:], "."]
+from streamlint.cli import main
+sys.exit(main())
+"""
+SIGNALS = ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for number in range(10):
+        (tmp_path / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}"))
+    (tmp_path / "m5.py").write_text(MISUSE + "terrible = 1\n")
+    return tmp_path
+
+
+def run(tree: Path, *words: str, seconds: str = "60") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), guard.VARIABLE: seconds}
+    command = [sys.executable, "-c", DRIVER, *words]
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def told(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str], str]:
+    """The exit code, the files with findings, and the first warning."""
+    files = sorted({line.split(":")[0] for line in done.stdout.splitlines()})
+    return done.returncode, files, done.stderr.splitlines()[0] if done.stderr else ""
+
+
+OTHERS = [f"m{number}.py" for number in range(10) if number != 5]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(("where", "jobs"), [("parser", "1"), ("parser", "2"), ("check", "1"), ("check", "2")])
+def test_a_death_costs_its_file(tree: Path, where: str, jobs: str, number: str) -> None:
+    done = run(tree, where, number, "--jobs", jobs)
+    assert told(done) == (1, OTHERS, f"warning: m5.py:1:1: left out: the linter was ended by {number} while it looked at it"), done.stderr
+
+
+@pytest.mark.parametrize(("where", "jobs"), [("parser", "1"), ("check", "1"), ("check", "2")])
+def test_what_runs_on_costs_its_file(tree: Path, where: str, jobs: str) -> None:
+    done = run(tree, where, "hangs", "--jobs", jobs, seconds="1.5")
+    assert told(done) == (1, OTHERS, "warning: m5.py:1:1: left out: it takes more than 1.5 s"), done.stderr
+
+
+@pytest.mark.parametrize("what", ["memory", "fault", "recursion"])
+def test_what_is_raised_costs_its_file(tree: Path, what: str) -> None:
+    code, files, warning = told(run(tree, "parser", what, "--jobs", "1"))
+    assert (code, files) == (1, OTHERS)
+    assert warning.startswith("warning: m5.py:1:1: left out: ")
+
+
+def test_a_run_that_dies_again_and_again_ends(tmp_path: Path) -> None:
+    for number in range(guard.MOST_LOST + 3):
+        (tmp_path / f"m{number:02}.py").write_text(MISUSE + "terrible = 1\n")
+    done = run(tmp_path, "parser", "SIGSEGV", "--jobs", "1")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.endswith("streamlint: ended by SIGSEGV, nothing is known about the code\n")
+
+
+def test_a_file_that_eats_the_memory_costs_itself(tree: Path) -> None:
+    """The limit of the machine stands for a small one here."""
+    code = DRIVER.replace("raise MemoryError", "held = [bytearray(1 << 28) for _ in range(1 << 20)]")
+    code = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n" + code
+    done = subprocess.run(
+        [sys.executable, "-c", code, "parser", "memory", "--jobs", "1"],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert told(done)[:2] == (1, OTHERS), done.stderr
+    assert "m5.py:1:1: left out: internal error while it was read: MemoryError" in done.stderr
+
+
+# Workers ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_workers_that_are_killed_lose_what_they_worked_on() -> None:
+    names = [str(number) for number in range(40)]
+
+    def work(name: str) -> str:
+        if int(name) % 7 == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return name * 2
+
+    found = list(shared(work, names, 3, instead=lambda name, why: why.split()[-6]))
+    assert found == [("SIGKILL" if int(name) % 7 == 3 else name * 2) for name in names]
+
+
+def test_a_worker_that_is_killed_from_outside(tmp_path: Path) -> None:
+    def work(name: str) -> str:
+        if name == "4" and not (tmp_path / "once").exists():
+            (tmp_path / "once").write_text(str(os.getpid()))
+            if os.fork() == 0:
+                time.sleep(0.2)
+                os.kill(os.getppid(), signal.SIGTERM)
+                os._exit(0)
+            time.sleep(30)
+        return name
+
+    found = list(shared(work, [str(number) for number in range(12)], 2, instead=lambda name, why: "lost"))
+    assert found == ["lost" if number == 4 else str(number) for number in range(12)]
+
+
+def test_what_a_worker_raises_is_raised() -> None:
+    def work(name: str) -> str:
+        if name == "7":
+            raise KeyError(name)
+        return name
+
+    with pytest.raises(KeyError, match="7"):
+        list(shared(work, [str(number) for number in range(20)], 2, instead=lambda name, why: why))
+
+
+def test_large_answers_come_whole() -> None:
+    names = [str(number) for number in range(9)]
+    assert list(shared(lambda name: name * 500_000, names, 2, instead=lambda name, why: why)) == [name * 500_000 for name in names]
+
+
+# Signals ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGHUP, -1)])
+@pytest.mark.parametrize("group", [False, True], ids=["parent", "group"])
+def test_a_run_that_is_ended_ends(tree: Path, number: signal.Signals, code: int, group: bool) -> None:
+    command = [sys.executable, "-c", DRIVER, "parser", "hangs", "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command, cwd=tree, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_listen
+    )
+    time.sleep(4)
+    try:
+        (os.killpg if group else os.kill)(process.pid, number)
+        out, errors = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, out, b"Traceback" in errors) == (code, b"", False), errors
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def _listen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+# Real inputs --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["function", "bomb"])
+def test_what_would_take_minutes_ends_with_a_message(tmp_path: Path, name: str) -> None:
+    if name == "function":
+        (tmp_path / "m.py").write_text("import torch\ndef f(a):\n    torch.cuda.synchronize()\n" + "    x = a.to('cuda')\n" * 100_000)
+    else:
+        bomb = "#define D(x) x x\n#define E(x) D(x) D(x)\nvoid f() { " + "E(D(" * 30 + "cudaDeviceSynchronize();" + "))" * 30 + " }\n"
+        (tmp_path / "m.cu").write_text("#include <cuda_runtime.h>\n" + bomb)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), guard.VARIABLE: "2"}
+    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "."]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0
+    assert name == "bomb" or "m.py:1:1: left out: it takes more than 2 s" in done.stderr
+
+
+# The library --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_library_sets_no_alarm(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+    monkeypatch.setattr(signal, "setitimer", lambda *words: called.append(words))
+    linter.run([str(tree)], Resolver(Settings()))
+    assert called == []
+
+
+def test_a_fault_in_a_check_costs_its_file(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("made up")
+
+    monkeypatch.setattr(analysis, "facts_of", broken)
+    report = linter.run([str(tree)], Resolver(Settings()))
+    assert {problem.message for problem in report.problems} == {"left out: internal error: AssertionError: made up"}
+    assert len(report.problems) == 10
