@@ -70,7 +70,9 @@ def _dispatch(words: list[str]) -> int:
     try:
         code: int = module.main(words[1:])
     except StreamlintError as error:
-        print(f"streamlint: {error}", file=sys.stderr)
+        from streamlint.report.terminal import plain, tame
+
+        print(f"streamlint: {tame(plain(str(error)))}", file=sys.stderr)
         return FAILED
     except SystemExit as error:  # argparse has said why
         return error.code if isinstance(error.code, int) else FAILED

@@ -106,7 +106,7 @@ class _Walk:
         settings = self._resolver.of_folder(folder)
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and (language_of(entry.name) is None or entry.is_dir()):
+            if not is_folder and (language_of(entry.name) is None or os.path.isdir(entry.path)):
                 continue  # links to folders are not followed: they may lead round
             path = folder / entry.name
             if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder)):

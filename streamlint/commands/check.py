@@ -15,7 +15,7 @@ from streamlint.commands.check_options import build_parser, inline_settings, ove
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
 from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.reading import MOST_BYTES
-from streamlint.report.terminal import Paint, plain, wants_color
+from streamlint.report.terminal import Paint, line, plain, tame, wants_color
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -268,10 +268,10 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     if options.quiet:
         return
     for problem in report.problems:
-        place = f"{plain(problem.file)}:{problem.row}:{problem.column}"
-        print(f"{paint('warning', 'warning')}: {place}: {plain(problem.message)}", file=sys.stderr)
+        place = f"{line(problem.file)}:{problem.row}:{problem.column}"
+        print(f"{paint('warning', 'warning')}: {place}: {line(problem.message)}", file=sys.stderr)
     for remark in report.remarks:
-        print(f"{paint('warning', 'warning')}: {plain(remark)}", file=sys.stderr)
+        print(f"{paint('warning', 'warning')}: {tame(plain(remark))}", file=sys.stderr)
     if options.coverage:
         print("coverage:", *_block(report.coverage), sep="\n", file=sys.stderr)
     if options.timings:
@@ -331,7 +331,7 @@ def _show_files(options: argparse.Namespace, resolver: Resolver) -> int:
     from streamlint.files import discover
 
     found = discover(options.paths, resolver).files
-    print(*(plain(file.path) for file in found), sep="\n", end="\n" if found else "")
+    print(*(tame(line(file.path)) for file in found), sep="\n", end="\n" if found else "")
     _demand_files(options, len(found))
     return CLEAN
 
@@ -344,7 +344,7 @@ def _show_settings(options: argparse.Namespace, resolver: Resolver) -> int:
 
     found = [] if options.paths == ["-"] else discover(options.paths, resolver).files
     settings = found[0].settings if found else resolver.of_folder(Path.cwd())
-    print(f"# settings for {plain(found[0].path) if found else '.'}")
+    print(f"# settings for {line(found[0].path) if found else '.'}")
     for field in dataclasses.fields(settings):
         print(f"{field.name.replace('_', '-')} = {plain(_setting(getattr(settings, field.name)))}")
     print(f"rules = {', '.join(sorted(settings.codes))}")

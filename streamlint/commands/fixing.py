@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
 from streamlint.repairs import repairs
-from streamlint.report.terminal import Paint, plain
+from streamlint.report.terminal import Paint, line, plain, tame
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
@@ -76,9 +76,9 @@ def print_diff(done: Fixed, paint: Paint) -> None:
     """What would change."""
     styles = {"+": "help", "-": "error", "@": "label"}
     for file, (old, new) in sorted(done.texts.items()):
-        for line in difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), plain(file), plain(file)):
-            body = line.rstrip("\n")
-            mark = "" if line.endswith("\n") else "\n\\ No newline at end of file"
+        for row in difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
+            body = plain(row.rstrip("\n")) if sys.stdout.isatty() else row.rstrip("\n")  # a patch keeps each byte
+            mark = "" if row.endswith("\n") else "\n\\ No newline at end of file"
             sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")
         sys.stdout.write("\n")
 
@@ -90,7 +90,7 @@ def shown_fixes(mended: list[Finding]) -> list[str]:
         counts.setdefault(finding.span.file, collections.Counter())[finding.code, finding.name] += 1
     lines = []
     for file, rules in sorted(counts.items()):
-        lines.append(f"  {plain(file)}:")
+        lines.append(tame(f"  {line(file)}:"))
         lines += [f"    {count} x {code} ({name})" for (code, name), count in sorted(rules.items())]
     return lines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.report import View
-from streamlint.report.terminal import Paint, plain
+from streamlint.report.terminal import Paint, line
 
 
 def render(view: View) -> str:
@@ -14,6 +14,6 @@ def render(view: View) -> str:
         span = finding.span
         rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"
         lines.append(
-            f"{paint(plain(span.file), 'strong')}:{span.row}:{span.column}: {rule} {view.fix_mark(finding)}{plain(finding.message)}\n"
+            f"{paint(line(span.file), 'strong')}:{span.row}:{span.column}: {rule} {view.fix_mark(finding)}{line(finding.message)}\n"
         )
     return "".join(lines)

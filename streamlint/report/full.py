@@ -12,7 +12,7 @@ from streamlint.findings import Finding, Span
 from streamlint.reading import split_lines
 from streamlint.report import View
 from streamlint.report.entries import evidence_of, page
-from streamlint.report.terminal import Paint, link, plain, width
+from streamlint.report.terminal import Paint, line, link, plain, tame, width
 
 TAB = "    "
 ELLIPSIS = "..."
@@ -81,7 +81,7 @@ class _Block:
         self._labels = [_Label(finding.span, "", True)]
         for number, step in enumerate(finding.trail, 1):
             mark = f"{number}: " if len(finding.trail) > 1 else ""
-            text = mark + plain(step.message)
+            text = mark + line(step.message)
             if step.span == finding.span and not self._labels[0].text:
                 self._labels[0] = _Label(finding.span, text, True)  # one underline for both
             else:
@@ -91,7 +91,7 @@ class _Block:
 
     def render(self) -> str:
         parts = [*self._head(), *self._sources(), *self._notes()]
-        return "".join(part.rstrip() + "\n" for part in parts)
+        return "".join(tame(part.rstrip()) + "\n" for part in parts)
 
     def _head(self) -> Iterator[str]:
         finding = self._finding
@@ -111,7 +111,7 @@ class _Block:
             labels = [label for label in self._labels if label.span.file == file]
             first = next((label for label in labels if label.primary), labels[0])
             arrow = "-->" if first.primary else ":::"
-            place = f"{plain(file)}:{first.span.row}:{first.span.column}"
+            place = f"{line(file)}:{first.span.row}:{first.span.column}"
             yield f"{' ' * self._gutter}{self._paint(arrow, 'frame')} {place}"
             yield self._bar()
             yield from self._rows(labels)
@@ -124,10 +124,10 @@ class _Block:
             if before is not None and row > before + 1:
                 single = self._line(here[0].span.file, row - 1)
                 yield self._numbered(row - 1, single) if row == before + 2 else self._paint(ELLIPSIS, "frame")
-            line = self._line(here[0].span.file, row, min(label.span.column for label in here))
-            yield self._numbered(row, line)
+            shown = self._line(here[0].span.file, row, min(label.span.column for label in here))
+            yield self._numbered(row, shown)
             for label in here:
-                yield from self._underline(label, line)
+                yield from self._underline(label, shown)
             before = row
 
     def _line(self, file: str, row: int, column: int = 1) -> _Line:
@@ -165,11 +165,11 @@ class _Block:
     def _note(self, word: str, text: str) -> Iterator[str]:
         start = " " * self._gutter + " = "
         room = self._view.width - len(start) - len(word) - 2
-        lines = [line for part in plain(text).split("\n") for line in (textwrap.wrap(part, room) or [""])]
-        for number, line in enumerate(lines):
+        lines = [row for part in plain(text).split("\n") for row in (textwrap.wrap(part, room) or [""])]
+        for number, row in enumerate(lines):
             head = self._paint(word, "help") + ": " if number == 0 else " " * (len(word) + 2)
             lead = start if number == 0 else " " * len(start)
-            yield f"{lead}{head}{line}"
+            yield f"{lead}{head}{row}"
 
     def _bar(self) -> str:
         return self._paint(f"{' ' * self._gutter} |", "frame")

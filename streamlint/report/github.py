@@ -6,6 +6,7 @@ from typing import Any
 
 from streamlint.report import View
 from streamlint.report.entries import entries
+from streamlint.report.terminal import CONTROL
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -32,6 +33,7 @@ def _command(entry: dict[str, Any]) -> str:
 
 
 def _escape(text: str, more: str = "") -> str:
+    text = CONTROL.sub(lambda found: found[0] if found[0] == "\r" else "\N{REPLACEMENT CHARACTER}", text)
     for sign in "%\r\n" + more:
         text = text.replace(sign, f"%{ord(sign):02X}")
     return text

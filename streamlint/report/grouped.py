@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from streamlint.findings import Finding
 from streamlint.report import View
-from streamlint.report.terminal import Paint, plain
+from streamlint.report.terminal import Paint, line, tame
 
 
 def render(view: View) -> str:
@@ -16,7 +16,7 @@ def render(view: View) -> str:
     parts = []
     for file, group in itertools.groupby(view.report.findings, key=lambda finding: finding.span.file):
         lines = "".join(line + "\n" for line in _lines(list(group), view, paint))
-        parts.append(f"{paint(plain(file), 'strong')}:\n{lines}\n")
+        parts.append(f"{paint(tame(line(file)), 'strong')}:\n{lines}\n")
     return "".join(parts)
 
 
@@ -25,4 +25,4 @@ def _lines(findings: list[Finding], view: View, paint: Paint) -> Iterator[str]:
     room = max(map(len, places))
     for finding, place in zip(findings, places, strict=True):
         rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"
-        yield f"  {place:<{room}}  {rule} {view.fix_mark(finding)}{plain(finding.message)}"
+        yield f"  {place:<{room}}  {rule} {view.fix_mark(finding)}{line(finding.message)}"

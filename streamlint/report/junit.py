@@ -24,7 +24,8 @@ def render(view: View) -> str:
         for row in mine:
             _case(suite, row)
     Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True).replace("'", '"', 6) + "\n"
+    head, _, rest = Xml.tostring(root, encoding="unicode", xml_declaration=True).partition("\n")
+    return head.replace("'", '"') + "\n" + rest + "\n"
 
 
 def _suite(root: Xml.Element, name: str, tests: int, failures: int) -> Xml.Element:

@@ -6,6 +6,7 @@ from typing import Any
 
 from streamlint.report import View
 from streamlint.report.entries import entries
+from streamlint.report.terminal import CONTROL
 
 
 def render(view: View) -> str:
@@ -20,15 +21,24 @@ def render(view: View) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    place = f"`{row['filename']}:{row['location']['row']}`"
+    place = _place(row)
     rule = f"[{row['name']}]({row['url']}) {row['code']}"
     parts = [f"**{row['severity']}**: {_cell(row['message'])}"]
-    parts += [f"`{step['filename']}:{step['location']['row']}` {_cell(step['message'])}" for step in row["trail"]]
+    parts += [f"{_place(step)} {_cell(step['message'])}" for step in row["trail"]]
     parts += [f"*help:* {_cell(row['help'])}"] if row["help"] else []
     return f"| {place} | {rule} | {'<br>'.join(parts)} |"
 
 
+def _place(row: dict[str, Any]) -> str:
+    file = CONTROL.sub("\N{REPLACEMENT CHARACTER}", row["filename"])
+    for sign, shown in (("\n", " "), ("`", "\N{MODIFIER LETTER GRAVE ACCENT}"), ("|", "\\|")):
+        file = file.replace(sign, shown)
+    return f"`{file}:{row['location']['row']}`"
+
+
 def _cell(text: str) -> str:
-    for sign, shown in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), ("\n", " ")):
+    """Text in a cell: nothing in it is markup, a link, or a call of somebody's name."""
+    text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    for sign, shown in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), ("\n", " "), ("](", "]\\("), ("@", "&#64;")):
         text = text.replace(sign, shown)
     return text

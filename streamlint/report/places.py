@@ -18,7 +18,7 @@ def repository_path(file: str) -> str:
 
 def as_uri(path: str) -> str:
     """A relative path as a URI reference, an absolute one as a file URI."""
-    return Path(path).as_uri() if os.path.isabs(path) else urllib.parse.quote(path)
+    return Path(path).as_uri() if os.path.isabs(path) else urllib.parse.quote(os.fsencode(path))
 
 
 def byte_column(line: str, column: int) -> int:

@@ -12,7 +12,8 @@ from typing import TextIO
 STYLES = {
     "error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "frame": "34", "strong": "1", "label": "36", "dim": "2",
 }  # fmt: skip
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_COMMAND = re.compile(r"^(\s*)(?=::[^:])", re.M)
 
 
 class Paint:
@@ -40,6 +41,16 @@ def wants_color(choice: str, stream: TextIO, environ: Mapping[str, str] | None =
 def plain(text: str) -> str:
     """The text without anything that a terminal would obey."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}" if _speaks_unicode() else "?", text)
+
+
+def line(text: str) -> str:
+    """The text on one line: for names, which may hold line ends."""
+    return plain(text).replace("\n", "\N{REPLACEMENT CHARACTER}" if _speaks_unicode() else "?")
+
+
+def tame(text: str) -> str:
+    """Lines of which none begins with two colons: GitHub takes such a line of a job's output for a command."""
+    return _COMMAND.sub("\\1\N{WORD JOINER}", text) if "::" in text else text
 
 
 def width(text: str) -> int:

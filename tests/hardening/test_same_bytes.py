@@ -1,0 +1,59 @@
+"""The same tree gives the same bytes: whatever the jobs, the hash seed, the locale, the time zone and the order of the files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documents import DOCUMENTS, read
+
+ROOT = Path(__file__).parents[2]
+WAYS = {
+    "as it is": ((), {}),
+    "jobs": (("--jobs", "4"), {"PYTHONHASHSEED": "1"}),
+    "seed": (("--jobs", "1"), {"PYTHONHASHSEED": "4242"}),
+    "locale": (("--jobs", "2"), {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONHASHSEED": "7"}),
+    "zone": (("--jobs", "2"), {"TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8", "PYTHONHASHSEED": "99"}),
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code of the documents about two rules, each section a folder."""
+    folder = tmp_path_factory.mktemp("tree")
+    for document in DOCUMENTS:
+        if document.stem in ("sl005", "sl008", "sl019"):
+            for number, section in enumerate(read(document)):
+                for file in section.files:
+                    path = folder / document.stem / str(number) / file.name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(file.text, encoding="utf-8")
+    return folder
+
+
+def run(tree: Path, format: str, way: str, paths: list[str]) -> bytes:
+    words, more = WAYS[way]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--select", "ALL", "--output-format", format]
+    done = subprocess.run([*command, *words, *paths], cwd=tree, env=environment, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 1, done.stderr
+    return done.stdout
+
+
+def test_ways(tree: Path) -> None:
+    first = run(tree, "json", "as it is", ["."])
+    assert first.count(b'"fingerprint"') > 20
+    for way in list(WAYS)[1:]:
+        assert run(tree, "json", way, ["."]) == first, way
+    folders = sorted(path.name for path in tree.iterdir())
+    assert run(tree, "json", "jobs", [*reversed(folders), "."]) == first
+    os.utime(next(tree.rglob("*.py")), (0, 0))
+    assert run(tree, "json", "seed", [*folders, *folders]) == first
+
+
+def test_formats(tree: Path) -> None:
+    for format in ("sarif", "junit"):
+        assert run(tree, format, "as it is", ["sl019"]) == run(tree, format, "zone", ["sl019"])

@@ -1,0 +1,153 @@
+"""Trees that hold what is no source: pipes, devices, loops, holes, odd names. Each run ends, and says what it left out."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = "import torch\ntorch.cuda.synchronize()\n"
+
+
+def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "streamlint", "check", "--no-cache", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120, check=False, **more)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "ok.py").write_text(SOURCE)
+    return tmp_path
+
+
+def test_what_is_no_regular_file(tree: Path) -> None:
+    os.mkfifo(tree / "pipe.py")
+    (tree / "zero.cu").symlink_to("/dev/zero")
+    (tree / "random.py").symlink_to("/dev/urandom")
+    (tree / "memory.h").symlink_to("/proc/self/mem")
+    (tree / "broken.py").symlink_to("nowhere.py")
+    (tree / "loop.py").symlink_to("loop.py")
+    (tree / "up").symlink_to("..")
+    (tree / "folder.py").mkdir()
+    (tree / "folder.py" / "back.py").symlink_to("../ok.py")
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.getcwd()
+        os.chdir(tree)
+        server.bind("socket.py")
+        os.chdir(here)
+        done = run(tree, "--isolated", ".")
+    assert done.returncode == 0, done.stderr
+    told = sorted(line.split(b": ", 1)[1] for line in done.stderr.splitlines() if line.startswith(b"warning"))
+    for name, reason in (("broken.py", "broken symbolic link"), ("pipe.py", "not a regular file"), ("random.py", "not a regular file")):
+        assert f"{name}:1:1: {reason}".encode() in told
+    for name in (b"loop.py", b"socket.py", b"zero.cu"):
+        assert any(line.startswith(name) for line in told)
+
+
+def test_files_with_holes(tree: Path) -> None:
+    for name in ("hole.py", "hole.cu"):
+        with (tree / name).open("wb") as file:
+            file.write(b"import torch\n")
+            file.truncate(1 << 30)
+    done = run(tree, "--isolated", ".")
+    assert done.returncode == 0
+    assert done.stderr.count(b"larger than 16 MiB") == 2
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zero", "hole", "folder"])
+@pytest.mark.parametrize(
+    "name",
+    ["pyproject.toml", "streamlint.toml", ".gitignore", "CMakeLists.txt", "setup.py", "Makefile", "compile_commands.json", "cmake/x.cmake"],
+)
+def test_files_that_are_read_beside_sources(tree: Path, name: str, kind: str) -> None:
+    path = tree / name
+    path.parent.mkdir(exist_ok=True)
+    (tree / "a.cu").write_text("#include <cuda_runtime.h>\nvoid f() { cudaDeviceSynchronize(); kernel<<<1, 1>>>(); }\n")
+    (tree / "setup.cfg").write_text("CUDA")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "zero":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 30)
+    done = run(tree, ".", "--select", "ALL")
+    assert done.returncode in (0, 1, 2), done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.returncode < 2 or name.endswith("toml"), done.stderr
+
+
+def test_a_baseline_that_never_ends(tree: Path) -> None:
+    (tree / "streamlint.toml").write_text('baseline = "/dev/zero"\n')
+    done = run(tree, ".")
+    assert (done.returncode, b"not a regular file" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "name", [b"a\nb.py", b"a\xff\xfe.py", b"a\x1b[31m.py", b" .py", b"-rf.py", b"a'\"`$(x).py", "ü\u202e.py".encode(), b"%s%n.py"]
+)
+@pytest.mark.parametrize("format", ["concise", "json", "sarif", "junit", "github", "gitlab", "markdown", "full"])
+def test_names(tree: Path, name: bytes, format: str) -> None:
+    if format not in ("json", "sarif") and name not in (b"a\nb.py", b"a\xff\xfe.py"):
+        pytest.skip("with made-up findings in test_output")
+    source = b"import torch\ndef f(x):\n    h = torch.empty(9, device='cuda').to('cpu', non_blocking=True)\n    return h.numpy()\n"
+    (Path(os.fsdecode(os.fsencode(tree) + b"/" + name))).write_bytes(source)
+    done = run(tree, "--isolated", "--output-format", format, ".")
+    assert done.returncode == 1, done.stderr
+    assert b"\x1b" not in done.stdout
+    if format == "json":
+        (entry,) = json.loads(done.stdout)
+        assert os.fsencode(entry["filename"]) == name
+
+
+def test_a_pattern_that_takes_years(tree: Path) -> None:
+    (tree / ".gitignore").write_text("*a" * 20 + "b\n" + "**/a/" * 20 + "b\n*.txt\n")
+    (tree / ("a" * 200 + ".py")).write_text(SOURCE)
+    (tree / "skipped.txt").write_text("")
+    done = run(tree, ".")
+    assert done.returncode == 0, done.stderr
+    assert b"2 files" in done.stderr
+
+
+def test_deep_folders(tree: Path) -> None:
+    here = os.getcwd()
+    os.chdir(tree)
+    try:
+        for _ in range(900):
+            os.mkdir("d")
+            os.chdir("d")
+        Path("a.py").write_text(SOURCE)
+    finally:
+        os.chdir(here)
+    done = run(tree, ".")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert b"2 files" in done.stderr
+
+
+def test_a_folder_that_may_not_be_read(tree: Path) -> None:
+    (tree / "locked").mkdir()
+    (tree / "locked" / "a.py").write_text(SOURCE)
+    (tree / "secret.py").write_text(SOURCE)
+    (tree / "secret.py").chmod(0)
+    (tree / "locked").chmod(0)
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    done = run(tree, "--isolated", ".")
+    (tree / "locked").chmod(0o755)
+    assert done.returncode == 0
+    assert done.stderr.count(b"Permission denied") == 2
+
+
+def test_standard_input_without_end(tree: Path) -> None:
+    with open("/dev/zero", "rb") as zero:
+        done = run(tree, "--isolated", "-", stdin=zero)
+    assert (done.returncode, b"larger than 16 MiB" in done.stderr) == (2, True)
