@@ -22,7 +22,7 @@ EXAMPLES = {
     "require-reasons": "require-reasons = true",
     "preview": "preview = true",
     "baseline": 'baseline = "known.json"',
-    "cache-dir": 'cache-dir = "~/.cache/streamlint"',
+    "cache-dir": 'cache-dir = ".cache/streamlint"',
     "default-stream": 'default-stream = "per-thread"',
     "target-device": 'target-device = "cuda"',
     "hidden-sync": 'hidden-sync = "all-loops"',
@@ -57,7 +57,7 @@ DEFAULTS = {
     "models": "[]",
     "per-file-ignores": "{}",
     "baseline": "none",
-    "cache-dir": "none",
+    "cache-dir": "the cache folder of the platform, such as `~/.cache/streamlint/check`",
 }
 GROUPS = {
     "Which rules": (*SELECTORS, "per-file-ignores", "preview"),
