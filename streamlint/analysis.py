@@ -52,6 +52,8 @@ class Analysis:
         guard.at(file.path)
         try:
             return self._check(file)
+        except RecursionError:
+            return self.lose(name, "left out: code is nested too deeply")
         except Exception as error:
             return self.lose(name, f"left out: internal error: {type(error).__name__}: {error}")
         finally:
@@ -153,5 +155,7 @@ def _tell_fault(part: Part, file: File, root: Root, error: Exception) -> None:
     """A fault of ours costs one root, never the run."""
     row, column = root.function.at[:2] if root.function is not None else (1, 1)
     what = f"internal error in {root.qualname}: {type(error).__name__}: {error}"
+    if isinstance(error, RecursionError):
+        what = f"{root.qualname} is left out: code is nested too deeply"
     part.coverage.failures.append(f"{file.path}:{row}: {what}")
     part.problems.append(Problem(file.path, what, row, column))
