@@ -69,6 +69,7 @@ def run(words: Sequence[str], folder: Path, cache: Path, budget: float) -> Cost 
         if time.perf_counter() - start > budget:
             os.killpg(process.pid, 9)
             os.wait4(process.pid, 0)
+            process.returncode = -9
             return f"did not end in {budget:g} s"
         time.sleep(0.002)
     process.returncode = os.waitstatus_to_exitcode(status)
