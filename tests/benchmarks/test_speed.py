@@ -9,7 +9,6 @@ from types import ModuleType
 
 import pytest
 
-
 FILE = Path(__file__).parents[2] / "benchmarks" / "speed.py"
 
 
