@@ -22,7 +22,7 @@ from streamlint.operations import (
 )
 
 _PYTHON_LIBRARIES = ("torch", "cupy", "numba", "cuda_python", "numpy", "python")
-_CYTHON = (".pyx", ".pxd", ".pxi")
+_OF_PYTHON = (".pyx", ".pxd", ".pxi", ".py")
 
 
 class GilHeldAcrossCudaCall(Check):
@@ -116,7 +116,7 @@ class GilHeldAcrossCudaCall(Check):
         holding = operation.gil
         if holding is None or operation.context.callback is not None or operation.context.beside is not None:
             return
-        if operation.api in _PYTHON_LIBRARIES and operation.span.file.endswith(_CYTHON):
+        if operation.api in _PYTHON_LIBRARIES and operation.span.file.endswith(_OF_PYTHON):
             return  # called as Python would: the library sees to the GIL itself
         why = _waits(operation)
         if not why:
