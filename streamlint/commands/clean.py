@@ -15,13 +15,18 @@ EXAMPLES = (
 )
 
 
+def build_parser() -> Parser:
+    """The parser of ``clean``."""
+    parser = Parser("clean", "Empty the cache of `streamlint check`.", EXAMPLES)
+    parser.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies (default: as configured)")
+    return parser
+
+
 def main(words: list[str]) -> int:
     """Delete what earlier runs found."""
     from streamlint.cache.store import clean, folder_of
 
-    parser = Parser("clean", "Empty the cache of `streamlint check`.", EXAMPLES)
-    parser.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies (default: as configured)")
-    options = parser.read(words)
+    options = build_parser().read(words)
     asked = Path(options.cache_dir) if options.cache_dir else Resolver().of_folder(Path.cwd()).cache_dir
     folder = folder_of(asked)
     try:
