@@ -116,13 +116,15 @@ def asks_for_another(test: p.Expression) -> bool:
 def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
     """The guard that the taken arm of an ``if`` stands under."""
     kind = _arm_kind(node, holds)
-    return Guard("switch" if kind == "plain" and _is_switch(run, node.test) else kind, run.node_span(node))
+    return Guard("switch" if kind == "plain" and _is_switch(run, node.test, holds) else kind, run.node_span(node))
 
 
-def _is_switch(run: Run, test: p.Expression) -> bool:
+def _is_switch(run: Run, test: p.Expression, holds: bool) -> bool:
     """Whether the caller decides: a parameter, whose value is not known, is asked for its truth."""
-    if isinstance(test, p.Bool) and test.op == "and":
-        return any(_is_switch(run, value) for value in test.values)
+    if isinstance(test, p.Unary) and test.op == "not":
+        return _is_switch(run, test.operand, not holds)
+    if isinstance(test, p.Bool) and (test.op == "and") == holds:
+        return any(_is_switch(run, value, holds) for value in test.values)
     function = run.frames[-1].function
     if not isinstance(test, p.Name) or function is None or all(param.name != test.id for param in function.params):
         return False
@@ -131,10 +133,10 @@ def _is_switch(run: Run, test: p.Expression) -> bool:
 
 @functools.lru_cache(maxsize=8192)
 def _arm_kind(node: p.If, holds: bool) -> str:
-    return classify(node.test, node.then if holds else node.otherwise)
+    return classify(node.test, node.then if holds else node.otherwise, holds)
 
 
-def classify(test: p.Expression, arm: Iterable[object]) -> str:
+def classify(test: p.Expression, arm: Iterable[object], holds: bool = True) -> str:
     """What kind of condition guards statements: growth, first, rare, device, error, plain."""
     tested = places_in(test) - _NEUTRAL
     assigned = places_assigned(arm)
@@ -142,7 +144,7 @@ def classify(test: p.Expression, arm: Iterable[object]) -> str:
         return "growth" if _compares_size(test) else "first"
     if _is_interval(test):
         return "rare"
-    if _counts(test):
+    if _counts(test, holds):
         return "first"
     if _names_called(test) & _DEVICE_CALLS:
         return "device"
@@ -157,11 +159,13 @@ def _is_interval(test: p.Expression) -> bool:
     return any(isinstance(node, p.Binary) and node.op == "%" for node in p.walk(test))
 
 
-def _counts(test: p.Expression) -> bool:
+def _counts(test: p.Expression, holds: bool) -> bool:
     """One round among many: what is asked anew each time (``steps() == 0``) is a given number."""
-    if isinstance(test, p.Bool) and test.op == "and":
-        return any(_counts(value) for value in test.values)
-    if not isinstance(test, p.Compare) or test.op != "==" or not isinstance(test.left, p.Call):
+    if isinstance(test, p.Unary) and test.op == "not":
+        return _counts(test.operand, not holds)
+    if isinstance(test, p.Bool) and (test.op == "and") == holds:
+        return any(_counts(value, holds) for value in test.values)
+    if not isinstance(test, p.Compare) or test.op != ("==" if holds else "!=") or not isinstance(test.left, p.Call):
         return False
     return isinstance(test.right, p.Const) and isinstance(test.right.value, int) and not isinstance(test.right.value, bool)
 
