@@ -164,6 +164,14 @@ class Launch(Operation):
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 
 
+def touched_on_device(operation: Launch | Copy) -> tuple[Buffer, ...]:
+    """What a piece of device work reads and writes, but for a copy's host side."""
+    if isinstance(operation, Launch):
+        return (*operation.reads, *operation.writes)
+    sides = {Direction.H2D: (operation.dst,), Direction.D2H: (operation.src,)}.get(operation.direction, (operation.dst, operation.src))
+    return tuple(buffer for buffer in sides if buffer is not None)
+
+
 @dataclass(eq=False, slots=True)
 class HostRead(Operation):
     buffer: Buffer | None = None

@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Launch, Opaque, Operation, Record, Synchronize, Wait
+from streamlint.operations import Alloc, Conflict, Copy, Direction, Launch, Opaque, Operation, Record, Synchronize, Wait, touched_on_device
 
 _PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
@@ -206,7 +206,8 @@ class ImplicitDefaultStream(Check):
         if facts.per_thread or context.teardown or context.handles_error:
             return None
         if facts.is_torch_extension:
-            return None if context.setup else "a torch extension works on PyTorch's current stream"
+            alone = context.setup or self._on_own_memory(operation, path)
+            return None if alone else "a torch extension works on PyTorch's current stream"
         if context.setup or facts.lives_on_null or self._elsewhere(operation, facts):
             return None
         if operation.stream is not None and operation.stream.how == "default" and not self._chosen_beside_stream(operation, facts):
@@ -246,6 +247,18 @@ class ImplicitDefaultStream(Check):
         """A synchronous copy to the host with nothing in flight beside it: the host wants the data now."""
         fetches = isinstance(operation, Copy) and operation.direction is Direction.D2H and not operation.asked_async
         return fetches and not operation.beside
+
+    def _on_own_memory(self, operation: Launch | Copy, path: Trace) -> bool:
+        """It works on memory that this path has from the driver, and no other stream touches it: a program of its own in the extension."""
+        own = {buffer.storage for buffer in touched_on_device(operation)}
+        if not own or not all(isinstance(storage.allocated, Alloc) and not storage.allocated.cached for storage in own):
+            return False
+        for other in path.operations:
+            if not isinstance(other, Launch | Copy) or (other.stream is not None and other.stream.kind == "null"):
+                continue
+            if any(buffer.storage in own for buffer in touched_on_device(other)):
+                return False
+        return True
 
     def _of_given_stream(self, operation: Launch | Copy, path: Trace) -> bool:
         """The function itself takes a stream, on which what it fetches is made, and nobody has waited yet."""
