@@ -25,5 +25,6 @@ def test_each_file_has_a_row() -> None:
 
 
 def test_each_row_has_a_command() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| tried")]
+    tests = PAGE.partition("## `verify` under fire")[0]  # a script repeats those of a GPU
+    rows = [line for line in tests.splitlines() if line.startswith("| ") and not line.startswith("| tried")]
     assert all(COMMAND.search(row) for row in rows)
