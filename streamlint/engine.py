@@ -18,7 +18,9 @@ from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
 if TYPE_CHECKING:
+    from streamlint.analysis import Analysis
     from streamlint.cache.units import Units
+    from streamlint.cluster.client import Cluster
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.incremental import Incremental, Lower
     from streamlint.program import Module
@@ -26,13 +28,21 @@ if TYPE_CHECKING:
 Keep = Callable[[Any, Mapping[str, Sequence[Finding]]], None]
 
 
-def analyse(sources: Sequence[Source], options: Options, jobs: int = 1, keep: Keep | None = None, units: Units | None = None) -> Report:
+def analyse(
+    sources: Sequence[Source],
+    options: Options,
+    jobs: int = 1,
+    keep: Keep | None = None,
+    units: Units | None = None,
+    cluster: Cluster | None = None,
+) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
     ``keep`` is handed the program that was made of them, and what was found by file. What ``units`` hold is not analysed again.
+    With a ``cluster`` its workers do what processes here would do.
     """
     with seldom_collected():
-        return _analyse(sources, options, jobs, keep, units)
+        return _analyse(sources, options, jobs, keep, units, cluster)
 
 
 @contextlib.contextmanager
@@ -49,7 +59,9 @@ def seldom_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None) -> Report:
+def _analyse(
+    sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None, cluster: Cluster | None
+) -> Report:
     from streamlint.incremental import Incremental
     from streamlint.interpreter.run import Coverage
 
@@ -60,7 +72,7 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
     report.timings["  lower"] = time.perf_counter() - start
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     if work.open:
-        _check(work, options, jobs)
+        _check(work, options, jobs, cluster)
     found: dict[str, list[Finding]] = {}
     coverage = Coverage()
     for path, part in work.parts():
@@ -77,14 +89,33 @@ def _analyse(sources: Sequence[Source], options: Options, jobs: int, keep: Keep 
     return report
 
 
-def _check(work: Incremental, options: Options, jobs: int) -> None:
+def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | None) -> None:
     from streamlint.analysis import Analysis
-    from streamlint.workers import as_done
+    from streamlint.workers import FEWEST, as_done
 
     analysis = Analysis(work.program, options)
     check = work.check(analysis)
+    if cluster is not None and len(work.open) >= FEWEST:
+        _check_far(work, options, cluster, analysis)
+        return
     for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lambda path, why: ([analysis.lose(path, why)], {})):
         work.done(path, parts, rests)
+
+
+def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: Analysis) -> None:
+    """Have the workers of a cluster check; what they found where build files say something else is looked at again here."""
+    check, unlike = work.check(analysis), 0
+    for path, answer in cluster.answers(work.job(options), work.open, work.size):
+        if isinstance(answer, str):
+            work.done(path, [analysis.lose(path, answer)], {})
+        elif work.believes(answer):
+            work.done(path, answer.parts, answer.rests)
+        else:
+            unlike += 1
+            work.done(path, *check(path))
+    if unlike:
+        files = "1 file was" if unlike == 1 else f"{unlike} files were"
+        work.report.remarks.append(f"{files} analysed here: the Dask workers do not see the same build files, or not in this folder")
 
 
 def reader(sources: Sequence[Source], options: Options) -> Lower:

@@ -65,6 +65,13 @@ def in_worker() -> None:
     _page = None
 
 
+def timed() -> None:
+    """This process may be ended by an alarm and by its memory: somebody else sees its death."""
+    global _clock
+    _clock = True
+    _bound_memory()
+
+
 def seconds() -> float:
     """What a file may take."""
     try:
@@ -96,9 +103,7 @@ def _in_child(work: Callable[[], int]) -> int:
 
 
 def _be_child(work: Callable[[], int]) -> None:
-    global _clock
-    _clock = True
-    _bound_memory()
+    timed()
     code = 2
     try:
         code = work()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamlint import build
+from streamlint import build, guard
 from streamlint.cache.store import digest
 from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
 from streamlint.findings import Report
 from streamlint.interpreter.index import Program, imported_names
-from streamlint.options import Source
+from streamlint.options import Options, Source
 
 if TYPE_CHECKING:
     from streamlint.analysis import Analysis, Part
+    from streamlint.cluster.job import Answer, Job
 
 Lower = Callable[[Source, Program, Report], None]
 MANY = 8  # with so many to check, everything is lowered before the work is shared
@@ -40,7 +42,7 @@ class Incremental:
         outlines = {key: names for path in self._sources for key, names in self._outline(path).items()}
         self.program.outlines = outlines
         self._view = View(self._hashes, outlines, self.program.texts, native, [path for path in self._sources if self._outline(path)])
-        self._paths = ""
+        self._paths, self.native = "", native
         if units is not None:
             self._paths = units.keep_paths(self._view.paths)
             self.kept = {path: self._made[path] for path in self._view.paths if holds(self._made[path], self._view, units.store)}
@@ -95,6 +97,20 @@ class Incremental:
             return parts, rests_on(self.program, path, self._natives, self._view, self._paths)
 
         return work
+
+    def job(self, options: Options) -> Job:
+        """All that somebody else needs to check the same sources."""
+        from streamlint.cluster.job import Job
+
+        hashes = self._hashes or {path: digest(source.text) for path, source in self._sources.items()}
+        self.native = native_hash(self._natives, hashes)
+        units = {path: Unit(made.outline, made.problems, self.native) for path, made in self._made.items()}
+        return Job(os.getcwd(), tuple(self._sources.values()), options, units, self._paths, guard.seconds())
+
+    def believes(self, answer: Answer) -> bool:
+        """Whether what somebody else found rests on what build files say here."""
+        said = answer.rests["built"]
+        return answer.native == self.native and all(build.plain_answer(build.answer(word, path)) == told for path, word, told in said)
 
     def done(self, path: str, parts: list[Part], rests: dict[str, object]) -> None:
         """Keep what was found."""

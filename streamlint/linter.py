@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from streamlint import baseline, build, engine, guard, screening, suppress
 from streamlint.cache.runs import Runs, name_of, stat_of
@@ -27,6 +28,9 @@ from streamlint.seams import Seams
 from streamlint.selection import expand
 from streamlint.triggers import seam
 from streamlint.twins import has_original
+
+if TYPE_CHECKING:
+    from streamlint.cluster.client import Cluster
 
 Analyse = Callable[[list[Source], Options], Report]
 
@@ -51,14 +55,15 @@ def run(
     trials: bool = True,
     store: Store | None = None,
     instead: Mapping[str, bytes] | None = None,
+    cluster: Cluster | None = None,
 ) -> Report:
     """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds.
 
     What a ``store`` holds is not looked at again. Without ``trials`` the report cannot apply its fixes. ``instead`` holds what some
-    files are taken to contain.
+    files are taken to contain. The workers of a ``cluster`` share the work.
     """
     build.forget()
-    work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {})
+    work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster)
     with work.timed("discover"):
         found = discover(paths, resolver)
     work._found = frozenset(file.path for file in found.files)
@@ -121,6 +126,7 @@ class _Run:
     instead: Mapping[str, bytes] = field(default_factory=dict)
     trials: bool = True
     store: Store | None = None
+    cluster: Cluster | None = None
     runs: Runs | None = None
     report: Report = field(default_factory=Report)
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
@@ -261,7 +267,7 @@ class _Run:
     def _read_again(self) -> None:
         """The program that fixes are tried in, where the findings were kept."""
         assert self.runs is not None
-        again = _Run(self.coverage, self.jobs, fixes=True, store=self.store)
+        again = _Run(self.coverage, self.jobs, fixes=True, store=self.store, cluster=self.cluster)
         again._found = self._found
         for file in self.runs.found:
             again.read(file)
@@ -277,11 +283,12 @@ class _Run:
             relint = Relint(sources, options)
             self._relints.update((source.path, relint) for source in sources)
             keep = relint.keep
+        more: dict[str, Any] = {"cluster": self.cluster} if self.cluster is not None else {}
         if self.store is None:
-            return engine.analyse(sources, options, self.jobs, keep)
+            return engine.analyse(sources, options, self.jobs, keep, **more)
         from streamlint.cache.units import Units
 
-        return engine.analyse(sources, options, self.jobs, keep, Units(self.store, options))
+        return engine.analyse(sources, options, self.jobs, keep, Units(self.store, options), **more)
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""
@@ -297,6 +304,7 @@ class _Run:
         self.report.problems += part.problems
         self.report.coverage.update(part.coverage)
         self.report.built += part.built
+        self.report.remarks += part.remarks
         self.report.texts.update(part.texts)
         for stage, seconds in part.timings.items():
             self.report.timings[stage] = self.report.timings.get(stage, 0.0) + seconds

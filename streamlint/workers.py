@@ -50,6 +50,11 @@ def as_done(
     yield from _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
 
 
+def alone(work: Callable[[str], T], names: Sequence[str], *, instead: Callable[[str, str], T]) -> Iterator[tuple[str, T]]:
+    """The same in one process beside this one, which outlives it."""
+    yield from _Pool(work, list(names)[::-1], min(1, len(names)), instead).run()
+
+
 class _Pool:
     def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T]) -> None:
         self._work, self._left, self._jobs, self._instead = work, names, jobs, instead

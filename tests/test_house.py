@@ -316,6 +316,18 @@ def test_the_server_is_known_to_its_command_alone() -> None:
     assert not any(within(name, {"cli", "commands", "litmus"}) for path in modules("server") for name in imported(path))
 
 
+def test_the_cluster_is_known_to_check_alone() -> None:
+    """The others name its types for annotations: nothing of Dask is imported without the option."""
+    told = {"commands/check.py", "engine.py", "incremental.py", "linter.py"}
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if PACKAGE / "cluster" not in path.parents and any(within(name, {"cluster"}) for name in imported(path))
+    }
+    assert users == told
+    assert not any(within(name, {"cli", "commands", "linter"}) for path in modules("cluster") for name in imported(path))
+
+
 def test_imports_are_seen(tmp_path: Path) -> None:
     """In functions, from a package and from a module."""
     path = tmp_path / "made_up.py"

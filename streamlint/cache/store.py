@@ -119,7 +119,7 @@ class Store:
                 return text
         except (OSError, ValueError):
             pass
-        made = _code_hash()
+        made = code_hash()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _place(path, made.encode())
@@ -182,10 +182,11 @@ def _dates() -> Iterator[str]:
         yield f"{entry.path} {facts.st_mtime_ns} {facts.st_size} {facts.st_ino}"
 
 
-def _code_hash() -> str:
+def code_hash(python: str = sys.version) -> str:
+    """A hash of the files of this streamlint, the versions of what it parses with, and Python's."""
     from importlib import metadata
 
-    parts = [FORMAT, sys.version]
+    parts = [FORMAT, python]
     for name in LIBRARIES:
         try:
             parts.append(f"{name} {metadata.version(name)}")

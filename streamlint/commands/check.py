@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from streamlint.cache.store import Store
+    from streamlint.cluster.client import Cluster
     from streamlint.findings import Finding, Report
 
 CLEAN, FOUND = 0, 1
@@ -32,6 +33,8 @@ def main(words: list[str]) -> int:
     options.paths = options.paths or ["."]
     if "-" in options.paths and len(options.paths) > 1:
         raise ConfigError("'-' reads standard input and takes no other path")
+    if (options.executor is None) != (options.scheduler is None):
+        raise ConfigError("--executor dask needs --scheduler ADDRESS" if options.executor else "--scheduler needs --executor dask")
     if options.watch:
         from streamlint.commands.watch import watch
 
@@ -124,10 +127,24 @@ def _lint(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str,
         return linter.run_text(data, name, resolver, coverage, fixes=options.fixes)
     store = None if instead else _store(options, resolver)
     told = {"fixes": options.fixes, "trials": fixing.wanted(options)}
-    report = linter.run(options.paths, resolver, coverage, options.jobs, **told, store=store, instead=instead)
+    cluster = _cluster(options)
+    jobs = options.jobs if cluster is None else 1  # Dask has threads here: nothing is forked beside them
+    report = linter.run(options.paths, resolver, coverage, jobs, **told, store=store, instead=instead, cluster=cluster)
     if store is not None and store.trouble:
         report.remarks.append(store.trouble)
     return report
+
+
+def _cluster(options: argparse.Namespace) -> Cluster | None:
+    """Where the files are analysed, if not here; asked once a run."""
+    if options.executor is None:
+        return None
+    if not hasattr(options, "cluster"):
+        from streamlint.cluster.client import Cluster
+
+        options.cluster = Cluster(options.scheduler)
+    cluster: Cluster = options.cluster
+    return cluster
 
 
 def _store(options: argparse.Namespace, resolver: Resolver) -> Store | None:

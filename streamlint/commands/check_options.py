@@ -123,6 +123,8 @@ def _add_configuration(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies")
     group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
+    group.add_argument("--executor", choices=("dask",), help="have a cluster do the work, which runs what it is sent: trust it")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
 
 
 def _comma_list(text: str) -> list[str]:
