@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
+    "merge": ("streamlint.commands.merge", "join the reports of `check --shard` runs"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),

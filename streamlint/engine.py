@@ -7,7 +7,7 @@ import functools
 import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamlint import guard, models
@@ -18,7 +18,7 @@ from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
 if TYPE_CHECKING:
-    from streamlint.analysis import Analysis
+    from streamlint.analysis import Analysis, Part
     from streamlint.cache.units import Units
     from streamlint.cluster.client import Cluster
     from streamlint.frontends.cuda_headers import Headers
@@ -63,7 +63,6 @@ def _analyse(
     sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None, cluster: Cluster | None
 ) -> Report:
     from streamlint.incremental import Incremental
-    from streamlint.interpreter.run import Coverage
 
     start = time.perf_counter()
     work = Incremental(sources, reader(sources, options), units)
@@ -73,20 +72,44 @@ def _analyse(
     gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     if work.open:
         _check(work, options, jobs, cluster)
-    found: dict[str, list[Finding]] = {}
-    coverage = Coverage()
-    for path, part in work.parts():
-        found.setdefault(path, []).extend(part.findings)
-        report.problems.extend(part.problems)
-        coverage.merge(part.coverage)
+    found = join(report, work.parts(), options)
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
-    report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
     report.built = work.built()
     if keep is not None:
         keep(work.program, found)
+    return report
+
+
+def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options) -> dict[str, list[Finding]]:
+    """Put what the files gave into a report; returns what was found by file, before precedence between files."""
+    from streamlint.interpreter.run import Coverage
+
+    found: dict[str, list[Finding]] = {}
+    coverage = Coverage()
+    for path, part in parts:
+        found.setdefault(path, []).extend(part.findings)
+        report.problems.extend(part.problems)
+        coverage.merge(part.coverage)
+    report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
     if options.coverage:
         report.coverage = coverage.summary()
-    return report
+    return found
+
+
+def parts_of(
+    sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str]
+) -> tuple[list[tuple[str, Part]], list[Problem]]:
+    """What some of the sources give among all of them, and what could not be read."""
+    from streamlint.incremental import Incremental
+
+    with seldom_collected():
+        work = Incremental(sources, reader(sources, options), units)
+        work.narrow(only)
+        work.ready()
+        gc.freeze()
+        if work.open:
+            _check(work, options, jobs, None)
+        return list(work.parts()), work.report.problems
 
 
 def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | None) -> None:

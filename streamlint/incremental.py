@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class Incremental:
         self._hashes = {source.path: digest(source.text) for source in sources} if units else {}
         self._made: dict[str, Unit] = {}
         self.kept: dict[str, Unit] = {}  # what holds
+        self._only: frozenset[str] | None = None
         self.program.files.expect(self._sources)
         python = [source for source in sources if source.language == "python"]
         others = [source for source in sources if source.language != "python"]
@@ -123,10 +124,16 @@ class Incremental:
         """How much work a source may be."""
         return len(self._sources[path].text)
 
+    def narrow(self, only: Collection[str]) -> None:
+        """Check and tell these sources alone; the others stand around them."""
+        self._only = frozenset(only)
+        self.open = [path for path in self.open if path in self._only]
+
     def parts(self) -> Iterator[tuple[str, Part]]:
         """All parts with their paths, in the order of the sources."""
         for path in self._view.paths:
-            yield from ((path, part) for part in self.kept[path].parts or ())
+            if self._only is None or path in self._only:
+                yield from ((path, part) for part in self.kept[path].parts or ())
 
     def built(self) -> list[list[object]]:
         """What build files said of all that was asked for."""

@@ -26,6 +26,7 @@ from streamlint.repairs import trials
 from streamlint.rules import UNUSED
 from streamlint.seams import Seams
 from streamlint.selection import expand
+from streamlint.shards import Share
 from streamlint.triggers import seam
 from streamlint.twins import has_original
 
@@ -56,20 +57,22 @@ def run(
     store: Store | None = None,
     instead: Mapping[str, bytes] | None = None,
     cluster: Cluster | None = None,
+    share: Share | None = None,
 ) -> Report:
     """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds.
 
     What a ``store`` holds is not looked at again. Without ``trials`` the report cannot apply its fixes. ``instead`` holds what some
-    files are taken to contain. The workers of a ``cluster`` share the work.
+    files are taken to contain. The workers of a ``cluster`` share the work. With a ``share`` this
+    is a part of a run, or puts the parts of one together.
     """
     build.forget()
-    work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster)
+    work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster, share=share)
     with work.timed("discover"):
         found = discover(paths, resolver)
     work._found = frozenset(file.path for file in found.files)
     work.report.problems += found.problems
     work._met = len(found.problems)
-    if store is not None:
+    if store is not None and share is None:
         with work.timed("cache"):
             work.runs = Runs(store, found.files, "coverage" if coverage else "")
             if unchanged := work.runs.unchanged():
@@ -128,6 +131,7 @@ class _Run:
     store: Store | None = None
     cluster: Cluster | None = None
     runs: Runs | None = None
+    share: Share | None = None
     report: Report = field(default_factory=Report)
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
     _files: dict[str, Found] = field(default_factory=dict)
@@ -229,6 +233,9 @@ class _Run:
     def analyse(self) -> None:
         """What the engine finds in the files that were kept."""
         self._join_seams()
+        if self.share is not None:
+            lost = [Source(path, _text(path), language_of(path) or "cuda") for path in sorted(guard.lost) if path in self._found]
+            self.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
@@ -283,6 +290,8 @@ class _Run:
             relint = Relint(sources, options)
             self._relints.update((source.path, relint) for source in sources)
             keep = relint.keep
+        if self.share is not None:
+            return self.share.analyse(sources, options, self.jobs, keep, self.store)
         more: dict[str, Any] = {"cluster": self.cluster} if self.cluster is not None else {}
         if self.store is None:
             return engine.analyse(sources, options, self.jobs, keep, **more)

@@ -25,7 +25,8 @@ class Relint:
     def keep(self, program: Any, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
         """Spares the work of doing again what the run has done."""
         self._program, self._found = program, found
-        program.outline()
+        if program is not None:  # else it is made once a text is tried
+            program.outline()
 
     def found(self, path: str) -> list[Finding]:
         """What the run itself found from one file, by its own rules."""

@@ -30,12 +30,12 @@ CLEAN, FOUND = 0, 1
 def main(words: list[str]) -> int:
     """Lint, print, and say how it went."""
     options = build_parser().read(["--add-ignore=" if word == "--add-ignore" else word for word in words])
-    options.paths = options.paths or ["."]
+    options.words, options.paths = words, options.paths or ["."]
     if "-" in options.paths and len(options.paths) > 1:
         raise ConfigError("'-' reads standard input and takes no other path")
     if (options.executor is None) != (options.scheduler is None):
         raise ConfigError("--executor dask needs --scheduler ADDRESS" if options.executor else "--scheduler needs --executor dask")
-    if options.watch:
+    if options.watch and options.shard is None:
         from streamlint.commands.watch import watch
 
         return watch(options.paths, lambda: _run(options))
@@ -44,6 +44,10 @@ def main(words: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     resolver = _resolver(options)
+    if options.shard is not None:
+        from streamlint.commands.shard import run_shard
+
+        return run_shard(options, resolver)
     if options.show_settings:
         return _show_settings(options, resolver)
     if options.show_files:

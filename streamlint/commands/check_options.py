@@ -20,6 +20,7 @@ EXAMPLES = (
     ("streamlint check src --write-baseline known.json", "accept what is there"),
     ("streamlint check --output-format sarif:out.sarif --output-format concise", "for code scanning, and for the log"),
     ("streamlint check src --explain-silence src/loader.py:14", "why nothing is told there"),
+    ("streamlint check --shard 1/4 -o shard-1.json", "a quarter of the work, for `streamlint merge`"),
     ("git show HEAD:a.py | streamlint check - --stdin-filename a.py", "standard input"),
 )
 
@@ -110,6 +111,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
     group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line")
+    group.add_argument("--shard", metavar="K/N", help="run the K-th of N shares, and write a report for 'streamlint merge'")
     group.add_argument("-w", "--watch", action="store_true", help="lint again whenever a file changes")
     group.add_argument("--timings", action="store_true", help="say where the time went")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")

@@ -1,0 +1,77 @@
+"""``streamlint check --shard``: one share of a run."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from streamlint.commands import check, fixing
+from streamlint.config import Resolver
+from streamlint.errors import ConfigError
+from streamlint.files import discover
+from streamlint.shards import Shard, read_number
+
+# What asks for the whole run, or changes files.
+_ALONE = (
+    "watch fix fix_only diff show_fixes add_ignore write_baseline explain_silence show_files show_settings coverage coverage_file timings"
+    " exit_non_zero_on_fix executor"
+).split()
+# What decides the report besides the settings of files.
+_ASKED = ("since", "statistics", "exit_zero", "unsafe_fixes", "force_exclude")
+
+
+def demand_fitting(options: argparse.Namespace) -> None:
+    """Raises ConfigError for what a shard cannot do."""
+    for name in _ALONE:
+        if getattr(options, name) not in (None, False):
+            raise ConfigError(f"--shard does not go with --{name.replace('_', '-')}, which needs the whole run")
+    if "-" in options.paths:
+        raise ConfigError("--shard takes files and folders, not standard input")
+
+
+def settings_of(options: argparse.Namespace, resolver: Resolver) -> str:
+    """A hash of all settings, the same wherever the tree lies."""
+    told = sorted({f"{file.path} {file.given} {file.settings!r}" for file in discover(options.paths, resolver).files})
+    told.append(repr([(name, getattr(options, name)) for name in _ASKED]))
+    return hashlib.sha256("\n".join(told).replace(os.getcwd(), ".").encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
+    """Lint one share, write its report, and exit as ``check`` does."""
+    from streamlint import linter
+
+    demand_fitting(options)
+    number, count = read_number(options.shard)
+    target = _target(options)
+    shard = Shard(number, count)
+    store = check._store(options, resolver)
+    report = linter.run(options.paths, resolver, jobs=options.jobs, store=store, share=shard)
+    check._demand_files(options, report.files)
+    if options.since is not None:
+        check._keep_changed(options, report)
+    text = shard.report(settings_of(options, resolver), options.words)
+    if target is None:
+        sys.stdout.write(text)
+    else:
+        check._write(target, text)
+    # Whether a comment hides nothing, or an entry of a baseline is stale, is known once all shards are.
+    report.findings = [finding for finding in report.findings if finding.code != "SL900"]
+    report.remarks = []
+    if not options.quiet:
+        print(f"shard {number}/{count}: {len(shard.mine)} of {report.relevant} files that mention CUDA", file=sys.stderr)
+    return check._exit_code(options, fixing.Fixed(report), resolver)
+
+
+def _target(options: argparse.Namespace) -> str | None:
+    """The file of the report; None for stdout."""
+    asked = options.output_format or ["json"]
+    name, _, file = asked[0].partition(":")
+    if len(asked) > 1 or name != "json":
+        raise ConfigError("--shard writes JSON for `streamlint merge`, which takes the --output-format")
+    place: str | None = file or options.output_file
+    if place is not None and Path(place).is_dir():
+        raise ConfigError(f"cannot write {place}: it is a folder")
+    return place
