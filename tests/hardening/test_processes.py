@@ -201,7 +201,8 @@ def test_a_run_that_is_ended_ends(tree: Path, number: signal.Signals, code: int,
 
 
 def _listen() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a background job of a shell, or nohup, has them ignored
+        signal.signal(number, signal.SIG_DFL)
 
 
 # Real inputs --------------------------------------------------------------------------------------------------------------------
