@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ledger
+from shares import share
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "accuracy.json"
@@ -53,8 +54,8 @@ def tables(packages: Sequence[ledger.Package]) -> Iterator[str]:
         held = [entry for entry in entries if rule in (entry.rule, "all")]
         count = ledger.tally(held)
         parts = [ledger.tally(entry for entry in held if entry.language == language) for language in LANGUAGES]
-        shares = [f"{part.real}/{part.judged} {ledger.share(part.real, part.judged)}" if part.judged else "" for part in parts]
-        cells = [rule, len(held), count.judged, count.real, count.false, count.unclear, ledger.share(count.real, count.judged), *shares]
+        shares = [f"{part.real}/{part.judged} {share(part.real, part.judged)}" if part.judged else "" for part in parts]
+        cells = [rule, len(held), count.judged, count.real, count.false, count.unclear, share(count.real, count.judged), *shares]
         yield "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -108,9 +109,9 @@ def recall(outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for depths in (NEARBY, DECIDABLE):
             part = [row for row in rows if row["fix"]["decidable"] in depths]
             hits = sum(row["found"] for row in part)
-            cells.append(f"{hits}/{len(part)} {ledger.share(hits, len(part))}" if part else "")
+            cells.append(f"{hits}/{len(part)} {share(hits, len(part))}" if part else "")
         silent = sum(row["silent"] for row in rows)
-        yield f"| {rule} | {len(rows)} | {cells[0]} | {cells[1]} | {silent}/{len(rows)} {ledger.share(silent, len(rows))} |"
+        yield f"| {rule} | {len(rows)} | {cells[0]} | {cells[1]} | {silent}/{len(rows)} {share(silent, len(rows))} |"
 
 
 def readers(packages: Sequence[ledger.Package]) -> str:

@@ -17,8 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpus import CorpusError, default_folder
-from roots import folders
+from corpus import default_folder
+from roots import report
 
 from streamlint import linter, triggers
 from streamlint.config import Resolver, Settings
@@ -91,13 +91,7 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, default=default_folder())
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     given = parser.parse_args()
-    try:
-        for folder in folders(given.names, given.corpus):
-            print(told(measure(folder, given.rounds)), flush=True)
-    except CorpusError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return report(given.names, given.corpus, lambda folder: [told(measure(folder, given.rounds))])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ decides, and without one it is unclear. A finding that is reported no longer sta
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections import Counter
@@ -14,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from shares import ONE_SIDED_90, wilson
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +28,6 @@ RACES = ("SL005", "SL006", "SL007", "SL008", "SL018", "SL027")
 """Rules whose findings want two readers."""
 ENOUGH, BOUND = 12, 0.8
 """From so many judged findings on, the lower bound of a rule's precision must be above this for the rule to be on by default."""
-ONE_SIDED_90, TWO_SIDED_95 = 1.2815515655446004, 1.959963984540054
 PYTHON = {".py", ".pyx", ".pxd", ".pxi", ".pyi"}
 
 
@@ -187,16 +187,6 @@ def tally(entries: Iterable[Entry]) -> Tally:
     return Tally(count["real"], count["not real"], count["unclear"], count[""])
 
 
-def wilson(hits: int, of: int, z: float = TWO_SIDED_95) -> tuple[float, float]:
-    """The Wilson interval of a share; of nothing, nothing is known."""
-    if not of:
-        return 0.0, 1.0
-    share, spread = hits / of, z * z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def lower(count: Tally) -> float:
     """The one-sided lower 90 % bound of the precision. What is unclear counts as wrong."""
     return wilson(count.real, count.judged, ONE_SIDED_90)[0]
@@ -207,9 +197,3 @@ def may_be_on(count: Tally) -> bool:
     if count.judged >= ENOUGH:
         return lower(count) > BOUND
     return count.false + count.unclear <= 1
-
-
-def share(hits: int, of: int) -> str:
-    """A share with its 95 % interval, for a table."""
-    low, high = wilson(hits, of)
-    return f"{100 * hits / of:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" if of else "-"

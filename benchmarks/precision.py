@@ -25,6 +25,7 @@ from typing import Any
 
 import corpus
 import ledger
+from shares import share
 
 PINS = Path(__file__).parent / "precision" / "packages.toml"
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,7 +130,7 @@ def table(packages: Sequence[ledger.Package]) -> Iterator[str]:
         count = ledger.tally(one for one in entries if rule in (one.rule, "all"))
         cells = f"{count.judged + count.unread:8} {count.judged:6} {count.real:5} {count.false:8} {count.unclear:7}"
         failed = "" if rule == "all" or ledger.may_be_on(count) else "  may not be on by default"
-        yield f"{rule:6} {cells}  {ledger.share(count.real, count.judged):20} {ledger.lower(count):.2f}{failed}"
+        yield f"{rule:6} {cells}  {share(count.real, count.judged):20} {ledger.lower(count):.2f}{failed}"
     yield f"{len(packages)} packages, {sum(p.files for p in packages)} files, {sum(p.lines for p in packages)} lines"
 
 

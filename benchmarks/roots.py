@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +100,17 @@ def folders(names: list[str], corpus: Path) -> Iterator[Path]:
             raise CorpusError(f"{name} is neither a package of the corpus nor a folder")
 
 
+def report(names: list[str], corpus: Path, lines: Callable[[Path], Iterable[str]]) -> int:
+    """Print what is to be told of each folder, as soon as it is known; the exit status."""
+    try:
+        for folder in folders(names, corpus):
+            print("\n".join(lines(folder)), flush=True)
+    except CorpusError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="CPU time of each root.")
@@ -107,13 +118,7 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, default=default_folder())
     parser.add_argument("--slowest", type=int, default=10, metavar="N")
     given = parser.parse_args()
-    try:
-        for folder in folders(given.names, given.corpus):
-            print("\n".join(told(measure(folder), given.slowest)), flush=True)
-    except CorpusError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return report(given.names, given.corpus, lambda folder: told(measure(folder), given.slowest))
 
 
 if __name__ == "__main__":

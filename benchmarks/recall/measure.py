@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import re
 import subprocess
@@ -23,6 +22,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1]))
+from shares import share
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -303,20 +305,9 @@ def judge(fix: Fix, mirrors: Path, scratch: Path, limit: float) -> Outcome:
 # What is printed
 
 
-def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """The Wilson interval of a share; nothing is known of a share of nothing."""
-    if not of:
-        return 0.0, 1.0
-    share, spread = hits / of, z * z / of
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def rate(hits: int, of: int) -> str:
     """A share with its interval, as a cell of a table."""
-    low, high = wilson(hits, of)
-    return f"{hits}/{of} {100 * hits / of:.0f} % [{100 * low:.0f}, {100 * high:.0f}]" if of else "-"
+    return f"{hits}/{of} {share(hits, of)}" if of else "-"
 
 
 def table(outcomes: Sequence[Outcome]) -> Iterator[str]:

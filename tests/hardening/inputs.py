@@ -1,7 +1,15 @@
-"""Sources that are made to overflow a stack, to fill the memory, or to take for ever."""
+"""Sources that are made to overflow a stack, to fill the memory, or to take for ever; and one with a finding."""
 
 from __future__ import annotations
 
+MISUSE = """import torch
+
+
+def run():
+    y = torch.empty(1 << 20, device="cuda")
+    host = y.to("cpu", non_blocking=True)
+    return host.numpy()
+"""
 PYTHON_HEAD = "import torch\n\ns = torch.cuda.Stream()\n"
 CUDA_HEAD = "#include <cuda_runtime.h>\n"
 N = 10_000

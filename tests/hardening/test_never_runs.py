@@ -8,16 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from hardening.inputs import MISUSE
 
 ROOT = Path(__file__).parents[2]
-MISUSE = """import torch
-
-
-def run():
-    y = torch.empty(1 << 20, device="cuda")
-    host = y.to("cpu", non_blocking=True)
-    return host.numpy()
-"""
 SHELL = "#!/bin/sh\necho ran >> '{marker}'\n"
 PACKAGES = (
     *(

@@ -10,20 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hardening.inputs import MISUSE
 
 from streamlint import analysis, guard, linter
 from streamlint.config import Resolver, Settings
 from streamlint.workers import shared
 
 ROOT = Path(__file__).parents[2]
-MISUSE = """import torch
-
-
-def run():
-    y = torch.empty(1 << 20, device="cuda")
-    host = y.to("cpu", non_blocking=True)
-    return host.numpy()
-"""
 # The command line, in which the parser does something terrible to one file.
 DRIVER = """
 import os, signal, sys, time

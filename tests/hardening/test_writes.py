@@ -13,19 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hardening.inputs import MISUSE
 
 from streamlint import cli, rewriting, writing
 from streamlint.errors import ConfigError
 from streamlint.verify import evidence
-
-WAITING = """import torch
-
-
-def run():
-    y = torch.empty(1 << 20, device="cuda")
-    host = y.to("cpu", non_blocking=True)
-    return host.numpy()
-"""
 
 # A process that writes, and is killed by itself at one of the system's calls that Python makes for it.
 KILLED = """
@@ -77,7 +69,7 @@ def test_a_file_is_old_or_new_at_whatever_step_the_writer_is_killed(tmp_path: Pa
 
 
 def test_a_run_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
-    files = {tmp_path / f"m{number}.py": WAITING.replace("run", f"run_{number}") for number in range(6)}
+    files = {tmp_path / f"m{number}.py": MISUSE.replace("run", f"run_{number}") for number in range(6)}
     for path, text in files.items():
         path.write_text(text)
     command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--fix", "--unsafe-fixes", "--select", "ALL", "."]
@@ -231,7 +223,7 @@ def test_a_real_limit_on_the_size_of_files(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
         "from streamlint.cli import main; sys.exit(main(['check', '--isolated', '-o', 'out.json', '--output-format', 'json', 'a.py']))"
     )
-    (tmp_path / "a.py").write_text("".join(WAITING.replace("run", f"run_{number}") for number in range(9)))
+    (tmp_path / "a.py").write_text("".join(MISUSE.replace("run", f"run_{number}") for number in range(9)))
     (tmp_path / "out.json").write_text("old")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
