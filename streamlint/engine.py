@@ -96,6 +96,22 @@ def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options) ->
     return found
 
 
+def told_once(problems: list[Problem]) -> list[Problem]:
+    """A parser that is missing is a problem of the installation: it is told at the first file that wants it, with their number."""
+    from streamlint.frontends import NOT_READ
+
+    files: dict[str, list[str]] = {}
+    for problem in problems:
+        if problem.message.startswith(NOT_READ):
+            files.setdefault(problem.message, []).append(problem.file)
+    told = [problem for problem in problems if problem.message not in files]
+    for message, mine in files.items():
+        others = len(set(mine)) - 1
+        more = f"left out, with {others} other{'s' * (others > 1)}:" if others else "left out:"
+        told.append(Problem(min(mine), message.replace("left out:", more, 1)))
+    return told
+
+
 def parts_of(
     sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str]
 ) -> tuple[list[tuple[str, Part]], list[Problem]]:
@@ -168,6 +184,10 @@ def lower(source: Source, options: Options, program: Any, report: Report, header
     if isinstance(module, Problem):
         report.problems.append(module)
     else:
+        from streamlint.frontends import NOT_READ
+
+        lost = [(at, message) for at, message in module.problems if message.startswith(NOT_READ)]  # C++ in its strings
+        report.problems += [Problem(source.path, message, *at[:2]) for at, message in lost]
         take(module, source.language, options, program)
 
 

@@ -23,6 +23,13 @@ class PathError(StreamlintError):
     """A path that was asked for does not exist."""
 
 
+def not_installed(what: str, package: str, error: ImportError) -> StreamlintError:
+    """That something needs a package that is not installed, or that does not work here."""
+    if isinstance(error, ModuleNotFoundError):
+        return StreamlintError(f"{what} needs {package}, which is not installed: pip install {package}")
+    return StreamlintError(f"{what} needs {package}, which does not work here: {error}")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the nearest known word, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)

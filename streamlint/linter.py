@@ -239,6 +239,7 @@ class _Run:
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
+        self.report.problems = engine.told_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
                 self.runs.keep(self.report, self.report.problems[self._met :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,14 @@ def _user_words(table: Mapping[str, Any]) -> list[str]:
 def _matcher(words: frozenset[str]) -> Relevant:
     if not words:
         return lambda data: False
-    from ahocorasick_rs import BytesAhoCorasick
+    patterns = [word.encode() for word in sorted(words)]
+    try:
+        from ahocorasick_rs import BytesAhoCorasick
+    except ImportError:  # there are systems without a wheel of it
+        search = re.compile(b"|".join(map(re.escape, patterns))).search
+        return lambda data: search(data) is not None
 
-    automaton = BytesAhoCorasick([word.encode() for word in sorted(words)])
+    automaton = BytesAhoCorasick(patterns)
 
     def mentions(data: bytes) -> bool:
         return bool(automaton.find_matches_as_indexes(data))

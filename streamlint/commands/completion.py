@@ -6,6 +6,7 @@ import argparse
 import importlib
 
 from streamlint.commands.parser import Parser
+from streamlint.errors import not_installed
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -26,9 +27,11 @@ def build_parser() -> Parser:
 
 def main(words: list[str]) -> int:
     """Print the script of a shell."""
-    import shtab
-
     options = build_parser().read(words)
+    try:
+        import shtab
+    except ImportError as error:
+        raise not_installed("generate-shell-completion", "shtab", error) from None
     print(shtab.complete(_whole(), shell=options.shell))
     return 0
 

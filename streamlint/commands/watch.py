@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streamlint.errors import ConfigError, PathError, StreamlintError
+from streamlint.errors import ConfigError, PathError, StreamlintError, not_installed
 from streamlint.files import TOOL_FOLDERS
 from streamlint.reading import language_of
 
@@ -20,7 +20,10 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
         raise ConfigError("--watch cannot watch standard input")
     if missing := [path for path in paths if not Path(path).exists()]:
         raise PathError(f"{missing[0]}: no such file or folder")
-    from watchfiles import watch as changes
+    try:
+        from watchfiles import watch as changes
+    except ImportError as error:
+        raise not_installed("--watch", "watchfiles", error) from None
 
     folders = [path if path.is_dir() else path.parent for path in map(Path, paths)]
     started = False

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-
-import tree_sitter_cuda
-from tree_sitter import Language, Node, Parser
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Span
 from streamlint.fix.code import Lines, NotThere
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 STATEMENTS = frozenset(
     "expression_statement declaration return_statement if_statement for_statement for_range_loop while_statement do_statement".split()
@@ -21,6 +22,9 @@ CALLS = frozenset({"call_expression"})
 
 @functools.cache
 def _parser() -> Parser:
+    import tree_sitter_cuda
+    from tree_sitter import Language, Parser
+
     return Parser(Language(tree_sitter_cuda.language()))
 
 

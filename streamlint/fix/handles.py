@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Finding
 from streamlint.fix.code import NotThere
 from streamlint.fix.cpp_code import CppCode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 # How a library's calls begin, and what gives its handle a stream. The longer name first.
 SETTERS = {

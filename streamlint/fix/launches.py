@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit
 from streamlint.fix.code import NotThere
 from streamlint.fix.cpp_code import CppCode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 # The number of arguments with the stream, which is the last.
 STREAM_LAST = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Finding, Fix
 from streamlint.fix.code import UNSAFE, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _MADE = re.compile(
     r"(?P<type>(?:[\w:]+\s+)*[\w:]+\s*\*\s*)?(?P<name>\w+)\s*=\s*"

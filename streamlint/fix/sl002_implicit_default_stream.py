@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Finding, Fix, Span
 from streamlint.fix.code import UNSAFE, Code, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.handles import is_of_library, library_call
 from streamlint.fix.launches import NULLS, call_with_stream, stream_of, with_stream
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 OF_NOW = "at::cuda::getCurrentCUDAStream()"
 OF_TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")

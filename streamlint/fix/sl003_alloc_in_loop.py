@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
-from tree_sitter import Node
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, fix
 from streamlint.fix.cpp_code import LOOPS, CppCode
 from streamlint.fix.python_code import PythonCode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 PAIRS = {"cudaMalloc": "cudaFree", "cudaMallocHost": "cudaFreeHost", "cudaHostAlloc": "cudaFreeHost", "cudaMallocManaged": "cudaFree"}
 # What makes memory whose content nobody may rely on.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.cython_code import CythonCode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 # What needs the GIL: a body or a parameter that speaks of Python's objects.
 PYTHONIC = re.compile(r"\bPy[A-Z_]\w+|\b(?:py|nb|pybind11|nanobind)::(?!arg|call_guard|gil_scoped_release)\w+|\b\w+_a\b|\bgil_scoped")

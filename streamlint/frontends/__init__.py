@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+NOT_READ = "left out: no parser for "  # begins what is told once of a run, and not of each file
+
 
 class UnreadableSource(Exception):
     """Source that no front end can read, with the place (from 1) and a reason that a user understands."""
@@ -14,3 +19,24 @@ class UnreadableSource(Exception):
 
     def __reduce__(self) -> tuple[type[UnreadableSource], tuple[int, int, str]]:
         return UnreadableSource, (self.row, self.column, self.message)
+
+
+class MissingParser(UnreadableSource):
+    """Source in a language whose parser is not installed, or does not work."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(1, 1, message)
+
+    def __reduce__(self) -> tuple[type[MissingParser], tuple[str]]:  # type: ignore[override]
+        return MissingParser, (self.message,)
+
+
+@contextmanager
+def parser_of(language: str, package: str) -> Iterator[None]:
+    """Around the imports that a language needs, and what makes its parser: a MissingParser names what is wrong with the package."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise MissingParser(f"{NOT_READ}{language} ({package} is not installed): pip install {package}") from None
+    except (ImportError, ValueError, OSError) as error:
+        raise MissingParser(f"{NOT_READ}{language} ({package} does not work here: {error}): pip install --upgrade {package}") from None

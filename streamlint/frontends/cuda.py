@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import UnreadableSource
+from streamlint.frontends import UnreadableSource, parser_of
 from streamlint.frontends.cuda_definitions import DefinitionReader
 from streamlint.frontends.cuda_macros import Definitions, Expander
 from streamlint.frontends.cuda_pieces import Piece, Pieces
@@ -29,6 +29,7 @@ def lower(path: str, text: str, headers: Headers | None = None) -> Module:
     """Lower one C++ or CUDA file, with macros of the headers at hand. What could not be read is noted in ``problems``."""
     if "\0" in text:
         raise UnreadableSource(1, 1, "this is not text")
+    parser = _parser()
     if text.startswith("\ufeff"):
         source = preprocess(text.replace("\ufeff", " ", 1))
     else:
@@ -41,7 +42,7 @@ def lower(path: str, text: str, headers: Headers | None = None) -> Module:
     module = Module(path, "cuda", [], text, includes=tuple(source.includes), macros=macros)
     module.included_at = tuple(source.included_at)
     module.defined = tuple(Defined(name, at, above) for at, name, above in source.defined)
-    tree = _parser().parse(encoded)
+    tree = parser.parse(encoded)
     with _deep_recursion():
         DefinitionReader(code, Places(text, pieces), module, device_lambdas).read(tree.root_node)
     return module
@@ -67,7 +68,11 @@ def _deep_recursion() -> Iterator[None]:
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter
-    import tree_sitter_cuda
+    with parser_of("C++", "tree-sitter-cuda"):
+        import tree_sitter_cuda
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+        grammar = tree_sitter_cuda.language()
+    with parser_of("C++", "tree-sitter"):
+        import tree_sitter
+
+        return tree_sitter.Parser(tree_sitter.Language(grammar))

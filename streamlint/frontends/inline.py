@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
-from streamlint.frontends import UnreadableSource
+from streamlint.frontends import MissingParser, UnreadableSource
 from streamlint.program import (
     Assign,
     Attr,
@@ -192,6 +192,9 @@ def _lowered(const: Const, value: str, module: Module) -> Module | None:
     text = _text(const.at, value, lines)
     try:
         inner = lower(module.path, "\n" * (text.row - 1) + " " * (text.column - 1) + text.content.replace("\0", " "))
+    except MissingParser as error:
+        module.problems.append((const.at, error.message))
+        return None
     except UnreadableSource:
         return None
     if text.exact is not None:

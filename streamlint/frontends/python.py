@@ -11,7 +11,7 @@ import warnings
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import UnreadableSource
+from streamlint.frontends import UnreadableSource, parser_of
 from streamlint.program import Module
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def lower(path: str, text: str) -> Module:
 
 
 def _parse(text: str) -> libcst.Module:
-    import libcst
+    with parser_of("Python", "libcst"):
+        import libcst
 
     try:
         return libcst.parse_module(text)
