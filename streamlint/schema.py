@@ -106,43 +106,68 @@ def findings() -> dict[str, Any]:
 VERDICTS = ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]
 
 
+_TEXT = {"type": "string"}
+
+
 def verify() -> dict[str, Any]:
     """Of the JSON format of ``streamlint verify`` without paths. With paths it writes findings."""
-    text = {"type": "string"}
-    span = _closed(**{"from": {"type": "number"}, "to": {"type": "number"}, "what": text})
-    lane = _closed(name=text, kind={"enum": ["host", "stream"]}, spans={"type": "array", "items": span})
-    figures = {
-        "type": "object",
-        "description": "What was measured, by name. timeline: the last round, in ms.",
-        "properties": {"timeline": {"type": "array", "items": {"$ref": "#/definitions/lane"}}, "failure": text},
-    }
-    case = _closed(
-        rule={"type": "string", "pattern": r"^SL\d{3}$"},
-        case=text,
-        api={"enum": ["torch", "cupy", "numba", "cuda-python", "cuda"]},
-        prediction=text,
-        verdict={"enum": VERDICTS},
-        reason=text,
-        misuse={"$ref": "#/definitions/figures"},
-        remedy={"$ref": "#/definitions/figures"},
-        seconds={"type": "number", "minimum": 0},
-    )
-    packages = {"type": "object", "additionalProperties": text}
-    platform = _closed(gpu=text, driver=text, cuda_runtime=text, python=text, streamlint=text, packages=packages)
+    missed = _closed(rule=_TEXT, case=_TEXT, api=_TEXT)
+    whole = _closed(platform={"$ref": "#/definitions/platform"}, cases={"type": "array", "items": {"$ref": "#/definitions/case"}})
+    whole["properties"]["not_run"] = {"type": "array", "items": missed, "description": "Of a run that was interrupted."}
     return {
         "$schema": DRAFT,
         "title": "streamlint verify, version 1",
         "description": "What `streamlint verify --output-format json` writes.",
-        **_closed(platform=platform, cases={"type": "array", "items": {"$ref": "#/definitions/case"}}),
-        "definitions": {"case": case, "figures": figures, "lane": lane},
+        **whole,
+        "definitions": _of_cases(),
     }
+
+
+def matrix() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint verify --executor dask``."""
+    cases, workers = {"type": "array", "items": {"$ref": "#/definitions/case"}}, {"type": "array", "items": _TEXT}
+    there = _closed(platform={"$ref": "#/definitions/platform"}, workers=workers, cases=cases)
+    row = _closed(rule=_TEXT, case=_TEXT, api=_TEXT, verdicts={"type": "object", "additionalProperties": {"enum": VERDICTS}})
+    lost = _closed(worker=_TEXT, reason=_TEXT, not_run={"type": "integer", "minimum": 0})
+    tables = {"platforms": there, "matrix": row, "lost": lost}
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint verify on a cluster, version 1",
+        "description": "What `streamlint verify --executor dask --output-format json` writes: verdicts by platform, and who was lost.",
+        **_closed(**{name: {"type": "array", "items": items} for name, items in tables.items()}),
+        "definitions": _of_cases(),
+    }
+
+
+def _of_cases() -> dict[str, Any]:
+    span = _closed(**{"from": {"type": "number"}, "to": {"type": "number"}, "what": _TEXT})
+    lane = _closed(name=_TEXT, kind={"enum": ["host", "stream"]}, spans={"type": "array", "items": span})
+    figures = {
+        "type": "object",
+        "description": "What was measured, by name. timeline: the last round, in ms.",
+        "properties": {"timeline": {"type": "array", "items": {"$ref": "#/definitions/lane"}}, "failure": _TEXT},
+    }
+    case = _closed(
+        rule={"type": "string", "pattern": r"^SL\d{3}$"},
+        case=_TEXT,
+        api={"enum": ["torch", "cupy", "numba", "cuda-python", "cuda"]},
+        prediction=_TEXT,
+        verdict={"enum": VERDICTS},
+        reason=_TEXT,
+        misuse={"$ref": "#/definitions/figures"},
+        remedy={"$ref": "#/definitions/figures"},
+        seconds={"type": "number", "minimum": 0},
+    )
+    packages = {"type": "object", "additionalProperties": _TEXT}
+    platform = _closed(gpu=_TEXT, driver=_TEXT, cuda_runtime=_TEXT, python=_TEXT, streamlint=_TEXT, packages=packages)
+    return {"case": case, "figures": figures, "lane": lane, "platform": platform}
 
 
 def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
-SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify}
+SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix}
 
 
 def text_of(name: str) -> str:

@@ -316,9 +316,9 @@ def test_the_server_is_known_to_its_command_alone() -> None:
     assert not any(within(name, {"cli", "commands", "litmus"}) for path in modules("server") for name in imported(path))
 
 
-def test_the_cluster_is_known_to_check_alone() -> None:
+def test_the_cluster_is_known_to_check_and_verify_alone() -> None:
     """The others name its types for annotations: nothing of Dask is imported without the option."""
-    told = {"commands/check.py", "engine.py", "incremental.py", "linter.py"}
+    told = {"commands/check.py", "engine.py", "incremental.py", "linter.py", "verify/far.py"}
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

@@ -43,6 +43,8 @@ class Cluster:
         for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado", "asyncio")]:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters is told in our words
         self._address, limit = address, _seconds()
+        self._names: dict[str, str] = {}
+        self._executors: dict[str, Any] = {}
         try:
             connect: Any = Client
             self._client = connect(address, timeout=limit, set_as_default=False)
@@ -92,6 +94,31 @@ class Cluster:
         finally:
             with contextlib.suppress(Exception):
                 executor.shutdown(wait=False)
+
+    def workers(self) -> dict[str, str] | None:
+        """The names of the workers by their addresses; None while the scheduler does not answer."""
+        try:
+            if self._client.status != "running":
+                return None
+            there = list(self._client.nthreads())
+            new = [worker for worker in there if worker not in self._names]
+            if new:
+                said = self._client.run(lambda dask_worker: str(dask_worker.name), workers=new, on_error="ignore")
+                self._names.update(said)
+        except Exception:
+            return None
+        return {worker: self._names.get(worker, worker) for worker in there}
+
+    def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have one worker call a function, and no other."""
+        if worker not in self._executors:
+            self._executors[worker] = self._client.get_executor(workers=[worker], allow_other_workers=False, pure=False)
+        future: Future[Any] = self._executors[worker].submit(function, *arguments)
+        return future
+
+    def patience(self) -> float:
+        """For how long a scheduler may be silent."""
+        return _seconds()
 
     def _watch(self) -> Callable[[], None]:
         """Raises if the cluster has been gone for a while."""

@@ -18,7 +18,7 @@ from streamlint.verify.command import FailedError
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
-    from streamlint.verify.session import Machine
+    from streamlint.verify.session import Machine, Results
 
 CLEAN, NOTHING_RAN = 0, 2
 PATH_FORMATS = (*FORMATS, "html")
@@ -48,6 +48,8 @@ def main(words: list[str], machine: Machine | None = None) -> int:
         return command.run(options, machine)
     if options.self_test:
         parser.error("--self-test is of the templates: it takes no path")
+    if options.executor or options.scheduler:
+        parser.error("--executor is of the templates: it takes no path")
     try:
         with contextlib.ExitStack() as stack:
             return _verify_paths(options, machine, stack)
@@ -79,14 +81,23 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
         raise FailedError(f"the findings were not verified: {problem}") from None
     questions, _ = asked.questions(report.findings, templates.load(), ready.memory)
     progress.say(f"{len(questions)} distinct set{'s' * (len(questions) != 1)} of facts to run")
-    results = run_cases(ready.machine, [question.case for question in questions], options.timeout, progress)
-    progress.clear()
-    verdicts = answers.by_finding(questions, results, ready.name)
-    cases = answers.as_cases(questions, results)
-    _write(targets, report, {**_known(report), **verdicts}, {"platform": ready.facts, "cases": cases, "remarks": ready.remarks}, verdicts)
-    progress.say(answers.counts(verdicts, report.findings))
-    if not options.no_save:
-        command.save(options, ready.facts, answers.to_keep(cases), progress)
+    results: Results = {}
+
+    def tell() -> None:
+        through = [question for question in questions if question.case.identity in results]
+        progress.clear()
+        verdicts = answers.by_finding(through, results, ready.name)
+        cases = answers.as_cases(through, results)
+        page = {"platform": ready.facts, "cases": cases, "remarks": ready.remarks}
+        _write(targets, report, {**_known(report), **verdicts}, page, verdicts)
+        progress.say(answers.counts(verdicts, report.findings, len(questions) - len(through)))
+        if not options.no_save:
+            command.save(options, ready.facts, answers.to_keep(cases), progress)
+
+    chosen = [question.case for question in questions]
+    with command.told_if_interrupted(chosen, results, tell, always=True):
+        run_cases(ready.machine, chosen, options.timeout, progress, into=results)
+    tell()
     if not results:
         return NOTHING_RAN
     return command.exit_code(results.values(), self_test=False, strict=options.strict)

@@ -73,10 +73,10 @@ def _judged(finding: Finding, evidence: Mapping[str, Any] | None) -> Finding:
     return replace(finding, message=f"{finding.message} [verify: {evidence['verdict']} on {evidence['platform']}]")
 
 
-def counts(evidence: Mapping[Finding, Mapping[str, Any]], findings: Sequence[Finding]) -> str:
-    """``5 findings: 3 CONFIRMED, 1 REFUTED, 1 without a template``."""
+def counts(evidence: Mapping[Finding, Mapping[str, Any]], findings: Sequence[Finding], missed: int = 0) -> str:
+    """``5 findings: 3 CONFIRMED, 1 REFUTED, 1 without a template``. ``missed``: sets of facts that were not run."""
     found = Counter(evidence[finding]["verdict"] for finding in findings if finding in evidence)
     parts = [f"{found[verdict.value]} {verdict.value}" for verdict in Verdict if found[verdict.value]]
     left = sum(finding not in evidence for finding in findings)
-    parts += [f"{left} without a template for it"] if left else []
+    parts += [f"{left} without a {'verdict' if missed else 'template for it'}"] if left else []
     return f"{len(findings)} finding{'s' * (len(findings) != 1)}: {', '.join(parts) or 'nothing to verify'}"

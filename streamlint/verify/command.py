@@ -11,23 +11,24 @@ import contextlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streamlint.verify import evidence, report, templates
 from streamlint.verify.asked import within
-from streamlint.verify.cases import Template
+from streamlint.verify.cases import Case, Template
 from streamlint.verify.criteria import Verdict
 from streamlint.verify.lab import MEMORY_BYTES
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
-from streamlint.verify.session import Machine, orderly_end, run_cases
+from streamlint.verify.session import Machine, Results, orderly_end, run_cases
 from streamlint.writing import write_output
 
 FORMATS = ("full", "json", "markdown", "html", "junit")
 INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
+_NAMED = 12  # cases that a message lists
 _UNITS = {"": 1 << 20, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -66,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory", type=size, default=MEMORY_BYTES, metavar="SIZE", help="device memory to use at most, 512M or 2G; default: 1G"
     )
     parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="deadline of one program; default: 30")
+    parser.add_argument("--executor", choices=("dask",), help="have each worker of a cluster run the templates on its own GPU: trust it")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no remarks")
 
 
@@ -81,6 +84,10 @@ def run(options: argparse.Namespace, machine: Machine | None = None) -> int:
     """Verify templates and report; returns the exit code."""
     try:
         with contextlib.ExitStack() as stack:
+            if options.executor or options.scheduler:
+                from streamlint.verify.far import run_far
+
+                return run_far(options, stack)
             return _run(options, machine, stack)
     except FailedError as problem:
         return fail(str(problem))
@@ -92,15 +99,43 @@ def _run(options: argparse.Namespace, machine: Machine | None, stack: contextlib
     progress = Progress(quiet=options.quiet)
     ready = prepare(options, machine, progress, stack)
     cases = [within(case, ready.memory) for template in chosen for case in template.cases]
-    found = run_cases(ready.machine, cases, options.timeout, progress, swap=options.self_test)
-    results = [found[case.identity] for case in cases]
-    progress.clear()
-    write_reports(targets, lambda format, _: _rendered(format, ready, results))
-    if options.output_file or not any(file is None and format in ("full", "markdown") for format, file in targets):
-        progress.say(report.counts(results))
-    if not (options.self_test or options.no_save):
-        save(options, ready.facts, [result.as_json() for result in results], progress)
-    return exit_code(results, self_test=options.self_test, strict=options.strict)
+    found: Results = {}
+
+    def tell() -> list[Result]:
+        results = [found[case.identity] for case in cases if case.identity in found]
+        progress.clear()
+        write_reports(targets, lambda format, _: _rendered(format, ready, results, _missed(cases, found)))
+        if options.output_file or not any(file is None and format in ("full", "markdown") for format, file in targets):
+            progress.say(report.counts(results))
+        if not (options.self_test or options.no_save):
+            save(options, ready.facts, [result.as_json() for result in results], progress)
+        return results
+
+    with told_if_interrupted(cases, found, tell):
+        run_cases(ready.machine, cases, options.timeout, progress, swap=options.self_test, into=found)
+    return exit_code(tell(), self_test=options.self_test, strict=options.strict)
+
+
+@contextlib.contextmanager
+def told_if_interrupted(cases: Sequence[Case], found: Results, tell: Callable[[], object], *, always: bool = False) -> Iterator[None]:
+    """What is through when Ctrl-C or a signal ends a run is told and kept, and what is not is named. Another Ctrl-C ends that, too.
+
+    ``always``: there is something to tell even where nothing is through.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        missed = _missed(cases, found)
+        if found or always:
+            tell()
+        named = ", ".join(f"{case.rule} {case.name} [{case.api}]" for case in missed[:_NAMED])
+        more = f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
+        fail(f"interrupted; not run: {named}{more}" if missed else "interrupted")
+        raise
+
+
+def _missed(cases: Sequence[Case], found: Results) -> list[Case]:
+    return list({case.identity: case for case in cases if case.identity not in found}.values())
 
 
 def exit_code(results: Iterable[Result], *, self_test: bool, strict: bool) -> int:
@@ -179,13 +214,13 @@ def write_reports(targets: Sequence[tuple[str, str | None]], render: Callable[[s
                 fail(f"cannot write {file}: {problem.strerror}")
 
 
-def _rendered(format: str, ready: Ready, results: Sequence[Result]) -> str:
+def _rendered(format: str, ready: Ready, results: Sequence[Result], missed: Sequence[Case] = ()) -> str:
     if format == "html":
         from streamlint.verify.page import render
 
         return render(ready.facts, [result.as_json() for result in results], ready.remarks)
     if format == "json":
-        text = report.as_json(ready.facts, results)
+        text = report.as_json(ready.facts, results, missed)
     elif format == "junit":
         text = report.junit(ready.name, results)
     else:

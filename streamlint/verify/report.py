@@ -9,15 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, Verdict, shown_share
 from streamlint.verify.runner import Result
 
 _BAR = 5  # signs
 
 
-def as_json(platform: Mapping[str, Any], results: Sequence[Result]) -> str:
-    """The JSON of the published shape: ``platform`` and ``cases``."""
-    return json.dumps({"platform": dict(platform), "cases": [result.as_json() for result in results]}, indent=2, ensure_ascii=False)
+def as_json(platform: Mapping[str, Any], results: Sequence[Result], missed: Sequence[Case] = ()) -> str:
+    """The JSON of the published shape: ``platform`` and ``cases``; of an interrupted run also the cases that were ``not_run``."""
+    content: dict[str, Any] = {"platform": dict(platform), "cases": [result.as_json() for result in results]}
+    if missed:
+        content["not_run"] = [dict(zip(("rule", "case", "api"), case.key, strict=True)) for case in missed]
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def counts(results: Sequence[Result]) -> str:

@@ -88,15 +88,26 @@ def _quiet(_line: str) -> None:
     pass
 
 
-def run_jobs(jobs: Sequence[Job], spawn: Spawn, timeout: float, progress: Progress = _quiet) -> list[Answer]:
-    """Run the jobs in sequence, in as few children as their deaths allow. ``timeout``: seconds for one job that should end."""
-    answers: list[Answer] = []
-    while len(answers) < len(jobs):
-        rest = jobs[len(answers) :]
+def run_jobs(
+    jobs: Sequence[Job], spawn: Spawn, timeout: float, progress: Progress = _quiet, into: list[Answer] | None = None
+) -> list[Answer]:
+    """Run the jobs in sequence, in as few children as their deaths allow. ``timeout``: seconds for one job that should end.
+
+    ``into`` gets the answers, also those that had come when this is interrupted.
+    """
+    answers: list[Answer] = [] if into is None else into
+    before = len(answers)
+    while len(answers) - before < len(jobs):
+        rest = jobs[len(answers) - before :]
         child = spawn(rest)
+        listener = _Listener(child, rest, timeout, progress)
         try:
-            answers += _Listener(child, rest, timeout, progress).hear()
+            heard = listener.hear()
+        except BaseException:
+            heard = listener.answers
+            raise
         finally:
+            answers += heard
             child.kill()
     return answers
 
@@ -216,15 +227,26 @@ def run_batch(
     *,
     swap: bool = False,
     progress: Progress = _quiet,
+    into: list[Result] | None = None,
 ) -> list[Result]:
-    """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``)."""
+    """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``).
+
+    ``into`` gets the results, also those of the cases that were through when this is interrupted.
+    """
     roles = ("remedy", "misuse") if swap else ("misuse", "remedy")
     jobs = [job for case in cases for job in _jobs(case, roles, libraries)]
     deadlock = cases[0].experiment is Experiment.DEADLOCK
     groups = [[job] for job in jobs] if deadlock else [jobs]
-    found = [answer for group in groups for answer in run_jobs(group, spawn, timeout, progress)]
-    answers = [answer for job, both in zip(jobs, found, strict=True) for answer in (_parted(both) if job.beside else (both,))]
-    return [judge(case, answers[2 * number], answers[2 * number + 1]) for number, case in enumerate(cases)]
+    found: list[Answer] = []
+    results: list[Result] = [] if into is None else into
+    try:
+        for group in groups:
+            run_jobs(group, spawn, timeout, progress, found)
+    finally:
+        answers = [answer for job, both in zip(jobs, found, strict=False) for answer in (_parted(both) if job.beside else (both,))]
+        whole = zip(cases, answers[::2], answers[1::2], strict=False)
+        results += [judge(case, misuse, remedy) for case, misuse, remedy in whole]
+    return results
 
 
 def _jobs(case: Case, roles: tuple[str, str], libraries: Mapping[str, str]) -> list[Job]:

@@ -49,9 +49,14 @@ class Machine(Protocol):
     def spawn(self, jobs: Sequence[Job]) -> Speaker: ...
 
 
-def run_cases(machine: Machine, cases: Sequence[Case], timeout: float, progress: Progress, *, swap: bool = False) -> Results:
-    """The result of each distinct case. ``swap``: misuse and remedy change places (``--self-test``)."""
-    results: Results = {}
+def run_cases(
+    machine: Machine, cases: Sequence[Case], timeout: float, progress: Progress, *, swap: bool = False, into: Results | None = None
+) -> Results:
+    """The result of each distinct case. ``swap``: misuse and remedy change places (``--self-test``).
+
+    ``into`` gets each result as it comes, so that what an interrupted run has is not lost.
+    """
+    results: Results = {} if into is None else into
     runnable: list[Case] = []
     for case in {case.identity: case for case in cases}.values():
         lack = machine.missing(case)
@@ -71,9 +76,13 @@ def run_cases(machine: Machine, cases: Sequence[Case], timeout: float, progress:
         whole = [case for case in batch if case.identity not in broken]
         if whole:
             started = time.perf_counter()
-            found = runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+            found: list[Result] = []
+            try:
+                runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step, into=found)
+            finally:
+                results.update((result.case.identity, result) for result in found)
             found = [_decided(machine, result, libraries, timeout, progress, swap) for result in found]
-            results |= {result.case.identity: result for result in found}
+            results.update((result.case.identity, result) for result in found)
             progress.say(f"  {report.counts(found)} in {time.perf_counter() - started:.1f} s, the child's start included")
     return results
 
