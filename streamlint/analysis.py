@@ -146,7 +146,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
 def _wanted(root: Root, needs: Needs) -> bool:
     """Whether what a check needs stands in a root's text or in what it calls."""
     if root.function is None:
-        return satisfies_text("\n".join(root.file.code), needs)
+        return satisfies_text("\n".join(root.file.words), needs)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
     return any(root.file.relevance.satisfies(function, needs) for function in functions)
 

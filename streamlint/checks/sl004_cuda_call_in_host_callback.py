@@ -123,9 +123,9 @@ class CudaCallInHostCallback(Check):
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
         """One finding a statement: its further operations are consequences."""
-        first: dict[tuple[str, int], Finding] = {}
+        first: dict[tuple[object, ...], Finding] = {}
         for finding in findings:
-            first.setdefault((finding.span.file, finding.span.row), finding)
+            first.setdefault((finding.span.file, *facts.statement_at(finding.span)), finding)
         return list(first.values())
 
     def _touches_cuda(self, operation: Operation) -> bool:

@@ -251,7 +251,7 @@ def _are_statements(mask: str) -> bool:
 # --- annotations ----------------------------------------------------------------------------------------------------------------
 
 _WORDS = re.compile(
-    r"\b(?:__restrict__|__restrict|CUDART_CB|CUDAAPI|CUDARTAPI|CURANDAPI|__stdcall|__cdecl|__fastcall|__forceinline__|__forceinline|__noinline__|__inline__"
+    r"\b(?:__restrict__|__restrict|CUDART_CB|CUDA_CB|CUDAAPI|CUDARTAPI|CURANDAPI|__stdcall|__cdecl|__fastcall|__forceinline__|__forceinline|__noinline__|__inline__"
     r"|__grid_constant__|__extension__|__inline|__volatile__|TORCH_API|C10_UNUSED|PYBIND11_NOINLINE)\b"
 )
 _CALLED = re.compile(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.holding import settle, use
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
@@ -103,7 +104,7 @@ def _of(conflict: ops.Conflict, private: frozenset[str]) -> bool:
 
 
 def _end_of(run: Run, function: p.Function) -> Span:
-    returns = [node for node in p.walk(function) if isinstance(node, p.Return)]
+    returns = [node for node in own_statements(function.body) if isinstance(node, p.Return)]
     return Span(run.file.path, *(returns[-1].at if returns else function.at))
 
 

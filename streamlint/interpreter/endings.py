@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File, dotted_name
@@ -60,14 +60,15 @@ def _never_returns(name: str, file: File, depth: int) -> bool:
 
 
 def _has_no_way_out(function: p.Function, file: File, depth: int) -> bool:
-    if any(isinstance(node, p.Return) for node in _own(function.body)):
+    if any(isinstance(node, p.Return) for node in own_statements(function.body)):
         return False
     return any(ends_the_program(statement, file, depth) for statement in function.body)
 
 
-def _own(body: Iterable[p.Statement]) -> Iterable[p.Statement]:
+def own_statements(body: Iterable[object]) -> Iterator[p.Statement]:
     """The statements of a body, inner ones too, but not those of functions that are defined in it."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, p.FunctionDef | p.ClassDef):
-            yield from _own(child for child in p.children(statement) if isinstance(child, p.Statement))
+    for part in body:
+        if isinstance(part, p.Statement):
+            yield part
+        if isinstance(part, p.Statement | p.Handler) and not isinstance(part, p.FunctionDef | p.ClassDef):
+            yield from own_statements(p.children(part))

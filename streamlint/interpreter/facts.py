@@ -14,6 +14,7 @@ from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
+from streamlint.interpreter.hot import contains
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.mixed_streams import Mix, mixes
@@ -76,6 +77,15 @@ class FileFacts:
         """What a message says of the default stream where no build file tells which one it is."""
         return "" if self.stream_is_told else ", if this is built with the legacy default stream"
 
+    def statement_at(self, span: Span) -> p.Position:
+        """The innermost statement around a place of the program; the place itself where there is none."""
+        file, wanted = self._met(span.file), (span.row, span.column, span.end_row, span.end_column)
+        found = wanted
+        for node in walk_module(file.module) if file is not None else ():
+            if isinstance(node, p.Statement) and contains(node.at, wanted) and (found == wanted or contains(found, node.at)):
+                found = node.at
+        return found
+
     def is_private(self, made: Span) -> bool:
         """Whether only this file's code can use the stream that is made there, and none of it makes that stream wait."""
         return not self.file.is_cuda and is_private(self.file, made)
@@ -101,8 +111,12 @@ class FileFacts:
         """The same of another file of the program."""
         if path == self.file.path:
             return self.unrecorded
-        other = self.file.program.files.get(path)
+        other = self._met(path)
         return unrecorded_events(other) if other is not None else []
+
+    def _met(self, path: str) -> File | None:
+        """A file that a run was led to."""
+        return self.file.program.files.get(path)
 
     @functools.cached_property
     def idle_macros(self) -> list[IdleMacro]:

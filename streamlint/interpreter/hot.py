@@ -7,6 +7,7 @@ optimizer itself (accumulation); the loop over epochs around them is not.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
@@ -16,11 +17,13 @@ from streamlint.interpreter.index import File, dotted_name, walk_module
 # PyTorch, and Lightning's, where a step is not automatic.
 BACKWARD = frozenset({"backward", "manual_backward"})
 _DEEPEST = 4
+_GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    return (not file.is_cuda or "backward(" in file.module.text) and file.names_torch and _is_hot(node, file)
+    goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
+    return goes_backward and file.names_torch and _is_hot(node, file)
 
 
 @functools.lru_cache(maxsize=4096)

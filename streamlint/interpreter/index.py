@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -90,6 +91,9 @@ def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
     return found
 
 
+_APART = re.compile(r"(?<=\w)\s+\(")
+
+
 @dataclass(eq=False, slots=True)
 class File:
     """One module with its names, and the way to its neighbours."""
@@ -108,6 +112,7 @@ class File:
     _settings: dict[str, bool] | None = None
     _lines: list[str] | None = None
     _code: list[str] | None = None
+    _words: list[str] | None = None
     _relevance: Relevance | None = None
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
@@ -139,6 +144,13 @@ class File:
 
             self._code = self.lines if self.is_cuda else without_prose(self.module)
         return self._code
+
+    @property
+    def words(self) -> list[str]:
+        """The same, with each name and its bracket together, also where a line ends between them: as words are looked for."""
+        if self._words is None:
+            self._words = _APART.sub(lambda match: "(" + "\n" * match[0].count("\n"), "\n".join(self.code)).split("\n")
+        return self._words
 
     @property
     def called_by_python(self) -> frozenset[str]:

@@ -139,7 +139,7 @@ class Relevance:
         """The source lines of a node, as far as they are code."""
         key = id(node)
         if key not in self._text:
-            self._text[key] = "\n".join(self.file.code[max(node.at[0] - 1, 0) : node.at[2]])
+            self._text[key] = "\n".join(self.file.words[max(node.at[0] - 1, 0) : node.at[2]])
         return self._text[key]
 
     def callees(self, function: p.Function) -> list[p.Function]:
@@ -223,7 +223,7 @@ class Relevance:
             return False
         key = id(body)
         if key not in self._bodies:
-            text = "\n".join(self.file.code[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
+            text = "\n".join(self.file.words[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
             self._bodies[key] = (
                 self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for s in body for f in self._called_in(s))
             )
@@ -239,7 +239,7 @@ class Relevance:
         """Whether an expression holds any of the words, or calls what does."""
         key = id(node)
         if key not in self._bodies:
-            rows = self.file.code[max(node.at[0] - 1, 0) : node.at[2]]
+            rows = self.file.words[max(node.at[0] - 1, 0) : node.at[2]]
             if rows:
                 rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
                 rows[0] = rows[0][max(node.at[1] - 1, 0) :]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.index import File, is_declaration, walk_module
 
 _STREAMS = ("cudaStream_t", "hipStream_t", "CUDAStream", "HIPStream")
@@ -233,7 +234,7 @@ def _bodies(file: File, name: str) -> Iterator[tuple[p.Function, File]]:
 
 def _returns_current(function: p.Function, home: File, depth: int) -> bool:
     given = {n.name for n in p.walk(function) if isinstance(n, p.Declare) and not n.static and _is_current(home, _initial(n), depth)}
-    returned = [n.value for n in p.walk(function) if isinstance(n, p.Return) and n.value is not None]
+    returned = [n.value for n in own_statements(function.body) if isinstance(n, p.Return) and n.value is not None]
     return bool(returned) and all(_is_current(home, v, depth) or (isinstance(v, p.Name) and v.id in given) for v in returned)
 
 

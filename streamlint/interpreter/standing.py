@@ -252,12 +252,13 @@ def _guards_a_step(stand: Stand, test: p.Expression) -> bool:
 
 
 def _text(file: File, node: p.Node) -> str:
-    lines = file.lines[node.at[0] - 1 : node.at[2]]
+    """What it says, however it is broken into lines."""
+    lines = file.code[node.at[0] - 1 : node.at[2]]
     if not lines:
         return ""
     lines[-1] = lines[-1][: node.at[3] - 1]
     lines[0] = lines[0][node.at[1] - 1 :]
-    return " ".join(lines)
+    return "".join(word for line in lines for word in line.split())
 
 
 def _is_steady(stand: Stand, test: p.Expression) -> bool:

@@ -1,4 +1,4 @@
-"""``docs/reliability.md`` names tests that there are, and each file of this folder has a row."""
+"""``docs/reliability.md`` names tests that there are, and each file of this folder and of ``tests/fuzzing`` has a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def test_each_command_of_the_page_selects_tests() -> None:
 
 def test_each_file_has_a_row() -> None:
     told = {Path(file).name for file, _ in COMMAND.findall(PAGE)}
-    assert {path.name for path in Path(__file__).parent.glob("test_*.py")} - {Path(__file__).name} == told
+    folders = (Path(__file__).parent, Path(__file__).parents[1] / "fuzzing")
+    assert {path.name for folder in folders for path in folder.glob("test_*.py")} - {Path(__file__).name} == told
 
 
 def test_each_row_has_a_command() -> None:

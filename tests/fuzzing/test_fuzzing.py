@@ -1,0 +1,101 @@
+"""Programs that hypothesis makes, and real text changed at random, against what must hold for any program.
+
+The examples are the same in each run, and each property is given some seconds of processor time. ``STREAMLINT_FUZZ_SECONDS=60`` gives each
+a minute, and other examples each time; ``benchmarks/fuzz.py`` goes on for hours and writes down what it finds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from fuzzing import campaign
+
+ASKED = os.environ.get("STREAMLINT_FUZZ_SECONDS", "")
+SECONDS = float(ASKED or 6)
+PROPERTIES = campaign.all_properties()
+
+
+def holds(name: str, at_least: int) -> None:
+    one = PROPERTIES[name]
+    seed = int(time.time()) if ASKED else None
+    outcome = campaign.hold(one, SECONDS * one.weight, 100_000 if ASKED else 120, seed=seed)
+    if outcome.against is not None:
+        raise outcome.against
+    assert outcome.tried >= at_least
+
+
+def test_made_python_is_survived() -> None:
+    holds("python", 10)
+
+
+def test_made_cuda_is_survived() -> None:
+    holds("cuda", 10)
+
+
+def test_changed_bytes_and_tokens_are_survived() -> None:
+    holds("bytes", 10)
+
+
+def test_one_broken_file_among_others_is_survived() -> None:
+    holds("among", 10)
+
+
+def test_other_lines_and_comments_change_no_finding() -> None:
+    holds("lines", 10)
+
+
+def test_joined_lines_change_no_finding() -> None:
+    holds("joined", 5)
+
+
+def test_other_names_change_no_finding() -> None:
+    holds("names", 10)
+
+
+def test_dead_code_changes_no_finding() -> None:
+    holds("dead", 10)
+
+
+def test_an_unknown_call_adds_no_finding() -> None:
+    holds("unknown", 10)
+
+
+def test_fixes_settle_and_break_nothing() -> None:
+    holds("fixes", 5)
+
+
+def test_the_order_of_files_changes_nothing() -> None:
+    holds("order", 5)
+
+
+def test_each_property_is_tried() -> None:
+    assert len(PROPERTIES) == sum(name.startswith("test_") for name in globals()) - 3  # the last three are about the tests
+
+
+def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the linter turns into a message is a failure here."""
+    from streamlint.interpreter.explore import Explorer
+
+    def broken(self: Explorer) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(Explorer, "paths", broken)
+    outcome = campaign.hold(PROPERTIES["cuda"], 5, 20)
+    assert "ZeroDivisionError: on purpose" in str(outcome.against)
+
+
+def test_a_changed_finding_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that goes by lines is found out."""
+    from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
+
+    told = ImplicitDefaultStream.on_operation
+
+    def by_line(self: ImplicitDefaultStream, operation: object, path: object) -> object:
+        found = list(told(self, operation, path))  # type: ignore[arg-type]
+        return iter([one for one in found if one.span.row % 2])
+
+    monkeypatch.setattr(ImplicitDefaultStream, "on_operation", by_line)
+    outcome = campaign.hold(PROPERTIES["joined"], 10, 60)
+    assert outcome.against is not None
