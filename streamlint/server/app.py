@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -26,6 +26,7 @@ BUILDS = ("setup.py", "setup.cfg", "CMakeLists.txt", "meson.build", "compile_com
 SUFFIXES = ",".join(sorted(suffix.removeprefix(".") for suffix in LANGUAGES))
 # The languages of documents whose name has no suffix that tells.
 SPOKEN = {"python": "python", "cython": "cython", "cuda": "cuda", "cuda-cpp": "cuda", "cpp": "cuda", "c": "cuda"}
+MOST_HEADER, MOST_MESSAGE = 1 << 16, 1 << 30  # bytes
 NO_FOLDER = f"{os.path.abspath(os.sep)}untitled"
 
 
@@ -114,9 +115,27 @@ def serve(start: Setup, address: tuple[str, int] | None = None) -> int:
     else:
         answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # what anybody prints must not stand between answers
-        server.start_io(sys.stdin.buffer, answers)
+        server.start_io(cast("BinaryIO", _Bounded(sys.stdin.buffer)), answers)
     server.session.end()
     return 0 if server.ended else 1
+
+
+class _Bounded:
+    """A client's messages; one that no memory could hold ends them, as a client does that goes."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        """A line of a header, or the first part of one that has no end."""
+        return self._stream.readline(MOST_HEADER)
+
+    def read(self, size: int) -> bytes:
+        """A message's body."""
+        if size > MOST_MESSAGE:
+            print(f"streamlint: a message of {size} bytes is refused", file=sys.stderr)
+            return b""
+        return self._stream.read(size)
 
 
 def path_of(uri: str) -> str:

@@ -88,7 +88,17 @@ class Device:
         return environment
 
     def _extensions(self) -> Path:
-        return cache_folder() / f"torch-{self.arch or 'any'}"
+        return self._room(cache_folder() / f"torch-{self.arch or 'any'}")
+
+    def _room(self, folder: Path) -> Path:
+        """A folder of the cache, or, where that takes nothing, one that is gone after this run."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+        except OSError:
+            pass
+        return Path(self._scratch or tempfile.gettempdir()) / folder.name
 
     def _command(self, request: Mapping[str, Any]) -> list[str]:
         return [*program("streamlint.verify.child"), json.dumps(request)]
@@ -195,14 +205,18 @@ class Device:
             return "", "ended"
         if library.exists():
             return str(library), None
-        library.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.mkdtemp(prefix=f"{source.stem}-", dir=library.parent)  # nvcc's temporary files go there as well
+        library = self._room(library.parent) / library.name
+        scratch = ""
         try:
+            library.parent.mkdir(exist_ok=True)
+            scratch = tempfile.mkdtemp(prefix=f"{source.stem}-", dir=library.parent)  # nvcc's temporary files go there as well
             target = Path(scratch) / library.name
             problem = self._nvcc([*command, "-o", str(target)], scratch)
             if problem is not None:
                 return "", problem
             os.replace(target, library)
+        except OSError as error:
+            return "", f"the library cannot be written: {error}"
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return str(library), None
