@@ -33,19 +33,32 @@ class Seams:
     skipped: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
     python: list[Found] = field(default_factory=list)  # what was passed over of Python
     taken: set[str] = field(default_factory=set)
+    passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
 
     def skip(self, file: Found) -> None:
         """A file that nothing in it asks for: it may be included by one that counts."""
         if file.language == "python":
             self.python.append(file)
         else:
-            self.skipped[file.path.replace("\\", "/").rpartition("/")[2]].append(file)
+            self.skipped[_last(file.path)].append(file)
 
     def join(self, options: Options, source: Source) -> None:
         self.joining.setdefault(options, []).append(source)
 
+    def pass_on(self, options: Options, source: Source) -> None:
+        """A header that holds includes and nothing else."""
+        self.passing.setdefault(options, {}).setdefault(_last(source.path), []).append(source)
+
     def completed(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
-        """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it."""
+        """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it;
+        headers of includes alone where one of them includes such a header."""
+        joined = []
+        for source in self._joining(options, sources, is_seam):
+            joined.append(source)
+            yield source
+        yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
+
+    def _joining(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
         python = [s for s in self.joining.get(options, []) if s.language == "python"]
         callers: list[Source] = []
         if any(source.language != "python" for source in sources):
@@ -62,6 +75,17 @@ class Seams:
             for found in self._included(waiting.pop()):
                 yield found
                 waiting.append(found)
+
+    def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
+        """The headers that hold only includes and that C++ sources include, also through one another."""
+        waiting = [source for source in sources if source.language == "cuda"] if passing else []
+        while waiting:
+            for name in INCLUDE.findall(waiting.pop().text):
+                for header in passing.get(_last(name), ()):
+                    if header.path not in self.taken and _names(name, header.path):
+                        self.taken.add(header.path)
+                        yield header
+                        waiting.append(header)
 
     def _calling(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that import a module which C++ opens by name."""
@@ -89,9 +113,17 @@ class Seams:
                 yield Source(file.path, text, file.language)
 
     def _named(self, include: str) -> Iterable[Found]:
-        tail = include.replace("\\", "/").lstrip("./")
-        held = self.skipped.get(tail.rpartition("/")[2], ())
-        return [f for f in held if f.path not in self.taken and f"/{f.path}".replace("\\", "/").endswith(f"/{tail}")]
+        return [f for f in self.skipped.get(_last(include), ()) if f.path not in self.taken and _names(include, f.path)]
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _names(include: str, path: str) -> bool:
+    """Whether an include may mean the file at a path."""
+    tail = include.replace("\\", "/").lstrip("./")
+    return f"/{path}".replace("\\", "/").endswith(f"/{tail}")
 
 
 def _imported(candidates: list[Source], sources: list[Source]) -> Iterator[Source]:

@@ -114,3 +114,38 @@ def test_python_that_opens_a_library_beside_cpp(tmp_path: Path) -> None:
     caller = "import ctypes\n\nlib = ctypes.CDLL('libfetch.so')\n"
     assert lint(tmp_path, caller_dot_py=caller) == (0, [])
     assert lint(tmp_path, fetcher_dot_cpp=NAMED, caller_dot_py=caller) == (2, [])
+
+
+FILL = """#pragma once
+#include <cuda_runtime.h>
+__global__ void fill_kernel(float* out, int n);
+inline void fill(float* out, int n, cudaStream_t stream = nullptr) {
+  fill_kernel<<<n / 256, 256, 0, stream>>>(out, n);
+}
+"""
+FILLED = """#include "toolbox.cuh"
+
+__global__ void scale_kernel(float* out, int n);
+void filled(float* out, int n, cudaStream_t stream) {
+  fill(out, n);
+  scale_kernel<<<n / 256, 256, 0, stream>>>(out, n);
+}
+"""
+
+
+def test_a_header_of_includes_alone_passes_on_what_they_bring(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "fill.cuh").write_text(FILL)
+    (tmp_path / "parts" / "all.cuh").write_text('// all of it\n#include "fill.cuh"\n')
+    toolbox = '/* The whole\n * of it; */\n#pragma once\n#include "parts/all.cuh"  // and no more\n'
+    other = "#pragma once\n#include <vector>\n"
+    assert lint(tmp_path, toolbox_dot_cuh=toolbox, user_dot_cu=FILLED, other_dot_h=other) == (4, [("user.cu", 5, "SL002")])
+
+
+def test_a_header_that_holds_more_than_includes_is_not_read(tmp_path: Path) -> None:
+    more = '#pragma once\n#include "fill.cuh"\nusing real = float;\n'
+    assert lint(tmp_path, fill_dot_cuh=FILL, toolbox_dot_cuh=more, user_dot_cu=FILLED) == (2, [])
+
+
+def test_headers_of_includes_alone_are_not_read_without_cuda(tmp_path: Path) -> None:
+    assert lint(tmp_path, all_dot_h='#include "part.h"\n', part_dot_h="int part();\n", user_dot_cpp='#include "all.h"\n') == (0, [])
