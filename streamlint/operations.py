@@ -370,6 +370,7 @@ class Opaque(Operation):
     stream: Stream | None = None  # where it works, as far as that is shown
     channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
     may_wait: bool = False  # its name says that it may wait for the device
+    awaits: str = ""  # whom the host waits for in it, beside the device
 
 
 @dataclass(eq=False, slots=True)

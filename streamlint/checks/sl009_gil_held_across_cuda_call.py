@@ -17,6 +17,7 @@ from streamlint.operations import (
     Free,
     Launch,
     Memory,
+    Opaque,
     Operation,
     Synchronize,
 )
@@ -31,7 +32,8 @@ class GilHeldAcrossCudaCall(Check):
     ## What it does
     Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions, that wait for the device, or
     for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, allocations and
-    frees that go to the driver, host functions that are registered, events that are destroyed.
+    frees that go to the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all
+    other ranks.
 
     ## Why is this bad
     No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
@@ -101,6 +103,8 @@ class GilHeldAcrossCudaCall(Check):
                 "delete",
                 "reset",
                 "EventDestroy",
+                "CommInit",
+                "CommSplit",
                 "LaunchHostFunc",
                 "AddCallback",
                 "thrust",
@@ -129,9 +133,10 @@ class GilHeldAcrossCudaCall(Check):
             own = calls[holding.depth : holding.depth + 1]
             place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())
             help = "release the GIL around the call"
+        name = operation.callee if isinstance(operation, Opaque) else operation.name
         yield self.finding(
             operation,
-            f"the GIL is held while {operation.name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
+            f"the GIL is held while {name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
             span=place,
             trail=(
                 *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
@@ -155,6 +160,8 @@ def _waits(operation: Operation) -> str:
         return (
             "waits for the GPU" if not operation.cached and operation.memory is not Memory.PAGEABLE and operation.kind != "collect" else ""
         )
+    if isinstance(operation, Opaque):
+        return f"waits for {operation.awaits}" if operation.awaits else ""
     if isinstance(operation, Alloc):
         return "" if operation.cached else "may wait for the driver"
     if isinstance(operation, Callback) or (isinstance(operation, Destroy) and operation.what == "event"):

@@ -131,7 +131,7 @@ def resolve_dotted(run: Run, file: File, dotted: str) -> Value:
             found = lookup_global(run, holder, last)
             if found is not None:
                 return found
-    if file.is_cython and head.startswith(("libc.", "libcpp.", "cython.operator")):
+    if file.is_cython and head.startswith(("libc.", "libcpp.", "cpython.", "cython.operator")):
         return LibraryName(last)
     return LibraryName(dotted)
 

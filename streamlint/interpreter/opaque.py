@@ -30,7 +30,7 @@ from streamlint.operations import Evidence, Memory
 _NEAR = 60  # of what a call can reach: what it is told about, not only what it may wait for
 
 
-def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
+def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Arguments, site: CallSite, awaits: str = "") -> Value:
     """A call of unknown effect: one launch on its GPU arguments; it may wait for all that it can reach."""
     values = arguments.all()
     if receiver is not None:
@@ -45,6 +45,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     works = _module_work(run, receiver, on_device, name)
     channels = channels_among(run, near)
     operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
+    operation.awaits = awaits
     run.machine.opaque_among(operation, reached)
     for value in arguments.positional:
         written_through(run, value, site)

@@ -340,7 +340,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "unpack": ("Python's arguments are given to C variables from this position on (PyArg_ParseTuple)", {"of": "selector", "from": "text"}),
     "exit": ("does not return", {}),
-    "unknown": ("known to exist, effect deliberately not modelled: an opaque call", {}),
+    "unknown": (
+        "known to exist, effect deliberately not modelled: an opaque call; awaits: whom the host waits for in it (other processes)",
+        {"awaits": "text"},
+    ),
 }
 
 TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")

@@ -141,7 +141,7 @@ def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Argu
     call = Call(run, row, name, receiver, arguments, site)
     action = _effects().get(row.effect)
     if action is None:
-        return opaque_call(run, name, receiver, arguments, site)
+        return opaque_call(run, name, receiver, arguments, site, awaits=call.text("awaits"))
     if run.chosen:
         used(run, arguments.all())
     result = action(call)
