@@ -218,7 +218,16 @@ class ImplicitDefaultStream(Check):
             return "a stream is at hand here"
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
             return "other streams have work in flight"
+        if self._beside_own_stream(operation, facts):
+            return "the work of this file has a stream"
         return None
+
+    def _beside_own_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:
+        """A launch or an asynchronous copy that leaves the stream of file scope on which the others are."""
+        assert operation.stream is not None
+        if operation.stream.how not in ("omitted", "literal") or (isinstance(operation, Copy) and not operation.asked_async):
+            return False
+        return facts.has_own_stream and not any(function in facts.setup_functions for function in operation.context.functions)
 
     def _reason_cython(self, operation: Launch | Copy, path: Trace) -> str | None:
         """The function that Python calls puts other work on a stream: one that it is given, or made."""

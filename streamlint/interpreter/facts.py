@@ -97,6 +97,14 @@ class FileFacts:
         return bool(made) and all(_asks_non_blocking(call) for call in made)
 
     @functools.cached_property
+    def has_own_stream(self) -> bool:
+        """C++: whether the file works on a stream of file scope: four launches at least, and four for each on the null stream."""
+        files = (self.file, *self.file.neighbours())
+        names = {g.name for file in files if file.is_cuda for g in file.module.globals if _is_stream(g.type) and not g.type.pointers}
+        own = sum(_stream_name(launch) in names for launch, _, given in self.launches if given) if names else 0
+        return own >= max(4, 4 * sum(not given for *_, given in self.launches))
+
+    @functools.cached_property
     def unrecorded(self) -> list[Unrecorded]:
         """Events that are waited for and that no code at hand records."""
         text = self.file.module.text
@@ -231,6 +239,11 @@ def _scan(facts: FileFacts, function: p.Function) -> None:
         elif isinstance(node, p.Name) and node.id.endswith(_CURRENT):
             facts.functions_with_streams.add(function.qualname)
             facts.functions_given_streams.add(function.qualname)
+
+
+def _stream_name(node: p.Launch) -> str:
+    stream = node.config[3] if len(node.config) > 3 else None
+    return stream.id if isinstance(stream, p.Name) else ""
 
 
 def _given_stream(node: p.Launch) -> bool:
