@@ -221,7 +221,23 @@ def _is_of_nothing(stand: Stand, condition: Test) -> bool:
     filled = test.op in ("!=", ">", ">=") and (test.op, test.right.value) not in (("!=", 1), (">=", 0), (">", 1))
     if holds if empty else not (filled and holds):
         return False
-    return condition.skips or divides(stand, condition.arm, test.left)
+    return condition.skips or divides(stand, condition.arm, test.left) or (filled and _counts_gradients(stand, test.left))
+
+
+def _counts_gradients(stand: Stand, counted: p.Expression) -> bool:
+    """``len(grads)`` of a list that this body fills with gradients: there are some in each step."""
+    if not isinstance(counted, p.Call) or not isinstance(counted.function, p.Name) or counted.function.id != "len" or not counted.args:
+        return False
+    held = counted.args[0].value
+    return isinstance(held, p.Name) and any(_adds_gradient(node, held.id) for statement in stand.body for node in p.walk(statement))
+
+
+def _adds_gradient(node: object, name: str) -> bool:
+    if not isinstance(node, p.Call) or not isinstance(node.function, p.Attr) or node.function.name != "append":
+        return False
+    held = node.function.value
+    added = [part for arg in node.args for part in p.walk(arg.value)]
+    return isinstance(held, p.Name) and held.id == name and any(isinstance(part, p.Attr) and part.name == "grad" for part in added)
 
 
 def unnegated(test: p.Expression) -> tuple[p.Expression, bool]:
