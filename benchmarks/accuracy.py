@@ -114,6 +114,16 @@ def recall(outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| {rule} | {len(rows)} | {cells[0]} | {cells[1]} | {silent}/{len(rows)} {share(silent, len(rows))} |"
 
 
+def missed(outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The repaired bugs that are not reported, nearest first, each with why that is so."""
+    lost = [row for row in outcomes if not row["failure"] and not row["found"]]
+    for row in sorted(lost, key=lambda row: [*DECIDABLE, "no"].index(row["fix"]["decidable"])):
+        fix, seen = row["fix"], f", reported as {', '.join(row['others'])}" if row["others"] else ""
+        lines = ",".join(map(str, fix["before"]))
+        reason = fix.get("missed") or "What decides it is not in view."
+        yield f"* {fix['rule']} {fix['repository']} {fix['commit'][:10]} `{fix['path']}:{lines}` ({fix['decidable']}{seen}): {reason}"
+
+
 def readers(packages: Sequence[ledger.Package]) -> str:
     """Who judged how many."""
     count: dict[str, int] = {}
@@ -136,6 +146,7 @@ def page(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any
     parts += ["## What may be on by default", RULE, "\n".join(defaults(packages))]
     if outcomes:
         parts += ["## Recall", "\n".join(recall(outcomes)), RECALL_NOTE]
+        parts += ["Not found before the repair, with how far one must look and why:", "\n".join(missed(outcomes)) or "None."]
     parts += ["## Known limits", "Findings that are not real, or of which nobody can say:", "\n".join(wrong(packages)) or "None."]
     parts += ["Judged, and mended since:", "\n".join(mended(packages)) or "None."]
     parts += ["## The packages", "\n".join(projects(packages)), REPEAT]

@@ -42,7 +42,8 @@ BESIDE = 40
 """Files of the same repository that are put beside the one in question, at most."""
 PYTHON, NATIVE = {".py", ".pyx", ".pxd", ".pxi"}, {".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".inc", ".hu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
-IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]*)\s+import\s+\(?([\w ,.*]+)|(?:c?import)\s+([\w., ]+))", re.MULTILINE)
+EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["'<]([^"'>]+)["'>]""", re.MULTILINE)
+IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]*)\s+c?import\s+\(?([\w ,.*]+)|(?:c?import)\s+([\w., ]+))", re.MULTILINE)
 
 
 class RecallError(Exception):
@@ -63,6 +64,8 @@ class Fix:
     decidable: str
     why: str
     beside: tuple[str, ...] = ()
+    missed: str = ""
+    """Why it is not reported, where that is known."""
 
     @property
     def name(self) -> str:
@@ -176,6 +179,7 @@ def needed(clone: Clone, revision: str, fix: Fix) -> dict[str, bytes]:
         if path in files or (text := clone.read(revision, path)) is None:
             continue
         files[path] = text
+        queue += [f"{path[:-4]}.pxd"] if path.endswith(".pyx") else []  # Cython reads it without being asked
         queue += [name for name in wanted(path, text.decode("utf-8", "replace"), names) if name not in files]
     return files
 
@@ -184,8 +188,9 @@ def wanted(path: str, text: str, names: Sequence[str]) -> Iterator[str]:
     """Files of the repository that a file includes or imports; of what other packages bring, nothing is looked for."""
     native = PurePosixPath(path).suffix in NATIVE
     near = set(PurePosixPath(path).parts[:-1]) | {PurePosixPath(name).stem for name in beside(path, names)}
-    for target in included(text) if native else imported(path, text):
-        if not native and PurePosixPath(target).parts[0].partition(".")[0] not in near:
+    declared = [] if native else [str(PurePosixPath(name)) for name in EXTERN.findall(text)]
+    for target in included(text) if native else [*imported(path, text), *declared]:
+        if not native and target not in declared and PurePosixPath(target).parts[0].partition(".")[0] not in near:
             continue
         matches = [name for name in names if name == target or name.endswith(f"/{target}")]
         if matches:
@@ -335,7 +340,7 @@ def missed(outcomes: Iterable[Outcome]) -> Iterator[str]:
         if not outcome.found:
             fix, lines = outcome.fix, ",".join(map(str, outcome.fix.before))
             seen = f" (reported as {', '.join(outcome.others)})" if outcome.others else ""
-            yield f"{fix.rule} {fix.decidable:8} {fix.name}:{lines}{seen}: {fix.why}"
+            yield f"{fix.rule} {fix.decidable:8} {fix.name}:{lines}{seen}: {fix.why}{fix.missed and f' Missed: {fix.missed}'}"
 
 
 def noisy(outcomes: Iterable[Outcome]) -> Iterator[str]:

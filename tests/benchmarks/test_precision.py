@@ -196,5 +196,9 @@ def test_recall_counts_what_was_measured(accuracy: Any) -> None:
         {"fix": {"rule": "SL005", "decidable": "project"}, "found": False, "silent": True, "failure": ""},
         {"fix": {"rule": "SL005", "decidable": "file"}, "found": False, "silent": False, "failure": "no clone"},
     ]
+    place = {"repository": "some/project", "commit": "0123456789abcdef", "path": "m.py", "before": [7, 9], "missed": "Nothing waits."}
+    lost = [{**row, "fix": {**row["fix"], **place}, "others": ["SL006"]} for row in rows]
+    told = "* SL005 some/project 0123456789 `m.py:7,9` (project, reported as SL006): Nothing waits."
+    assert list(accuracy.missed(lost)) == [told]
     lines = list(accuracy.recall(rows))
     assert lines[2] == "| SL005 | 2 | 1/1 100 % [21, 100] | 1/2 50 % [9, 91] | 2/2 100 % [34, 100] |"

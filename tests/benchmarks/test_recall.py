@@ -147,6 +147,12 @@ def test_imports_are_followed_from_where_they_stand(recall: Any) -> None:
     assert set(recall.wanted("pkg/ops/run.py", text, names)) == {"pkg/ops/copy.py", "pkg/streams.py", "pkg/native.pyx", "pkg/__init__.py"}
 
 
+def test_cython_declares_headers(recall: Any) -> None:
+    text = 'from .rings cimport Ring\ncdef extern from "ring/all.h" nogil:\n    pass\n'
+    names = ("pkg/native.pyx", "pkg/rings.pxd", "include/ring/all.h", "include/other.h")
+    assert set(recall.wanted("pkg/native.pyx", text, names)) == {"pkg/rings.pxd", "include/ring/all.h"}
+
+
 def test_the_interval_is_wilsons(recall: Any) -> None:
     wilson = importlib.import_module(recall.share.__module__).wilson
     assert wilson(0, 0) == (0.0, 1.0)
