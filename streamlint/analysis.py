@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streamlint import guard
@@ -44,6 +44,7 @@ class Analysis:
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
+        self.possible = options.evidence == "possible"
         self.coverage = Coverage()
 
     def check(self, name: str) -> Part:
@@ -119,7 +120,7 @@ class Analysis:
                 if root.binding is not None and not check.from_python:
                     continue
                 for operation in trace.operations:
-                    yield from check.on_operation(operation, trace)
+                    yield from self._told(check.on_operation(operation, trace))
             for conflict in list(trace.conflicts) if root.binding is None else ():
                 # More paths are run to test a conflict: only where a check would tell something that was not told yet.
                 new = {_place(found) for found in self._said(conflict, trace)} - told
@@ -130,7 +131,11 @@ class Analysis:
 
     def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
         for check in self._on_conflicts:
-            yield from check.on_conflict(conflict, trace)
+            yield from self._told(check.on_conflict(conflict, trace))
+
+    def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """What is not shown to cost anything is told where it was asked for."""
+        return (finding for finding in findings if finding.shown or self.possible)
 
 
 def _sweep() -> None:

@@ -21,6 +21,7 @@ WORDS = {
     "default-stream": ("auto", "legacy", "per-thread"),
     "target-device": ("maybe", "cuda"),
     "hidden-sync": ("hot-loops", "all-loops"),
+    "evidence": ("shown", "possible"),
     "output-format": FORMATS,
 }
 SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
@@ -61,6 +62,7 @@ class Settings:
     default_stream: str = "auto"
     target_device: str = "maybe"
     hidden_sync: str = "hot-loops"
+    evidence: str = "shown"
     models: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), hash=False)
 
     @classmethod
@@ -88,6 +90,7 @@ class Settings:
             default_stream=self.default_stream,
             target_device=self.target_device,
             hidden_sync="all-loops" if wide else self.hidden_sync,
+            evidence="possible" if wide else self.evidence,
             user_models=self.models,
             coverage=coverage,
         )

@@ -136,6 +136,7 @@ class Finding:
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
+    shown: bool = True  # that it costs or breaks something here; else it only may, and is told on request
 
     @property
     def known(self) -> Facts:

@@ -23,5 +23,6 @@ class Options:
     default_stream: str = "auto"  # auto, legacy, per-thread
     target_device: str = "maybe"  # maybe, cuda
     hidden_sync: str = "hot-loops"
+    evidence: str = "shown"  # shown, possible
     user_models: tuple[tuple[str, Any], ...] = field(default=(), hash=False)
     coverage: bool = False

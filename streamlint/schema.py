@@ -30,6 +30,7 @@ TELLS = {
     "default-stream": "What stream 0 is in C++: as the build files say, the legacy default stream, or the thread's own.",
     "target-device": "Whether an unknown device may be a CUDA device, or is one.",
     "hidden-sync": "Which loops are looked at for hidden synchronization.",
+    "evidence": "How much must be shown: that a hazard costs or breaks something where it stands, or only that it may.",
     "output-format": "How findings are shown.",
     "models": "Rows that say what functions of your own do; docs/models.md tells how they are written.",
     "extend": "A configuration file that this one begins with.",

@@ -26,6 +26,7 @@ EXAMPLES = {
     "default-stream": 'default-stream = "per-thread"',
     "target-device": 'target-device = "cuda"',
     "hidden-sync": 'hidden-sync = "all-loops"',
+    "evidence": 'evidence = "possible"',
     "output-format": 'output-format = "concise"',
     "models": 'models = [{ library = "torch", call = [{ names = "acme.device.get", effect = "namespace", name = "torch.cuda" }] }]',
     "extend": 'extend = "../shared/streamlint.toml"',
@@ -45,6 +46,10 @@ MEANS = {
         "hot-loops": "loops that train",
         "all-loops": "other loops that launch work, too; `--preview` and `--select ALL` mean this as well",
     },
+    "evidence": {
+        "shown": "what the code shows to cost or break something where it stands",
+        "possible": "also what only may: a copy whose size nothing tells; `--preview` and `--select ALL` mean this as well",
+    },
 }
 DEFAULTS = {
     "select": "the rules that are on by default",
@@ -63,7 +68,7 @@ GROUPS = {
     "Which rules": (*SELECTORS, "per-file-ignores", "preview"),
     "Which files": (*GLOBS, "respect-gitignore"),
     "What is told": ("output-format", "baseline", "require-reasons"),
-    "What is assumed": ("default-stream", "target-device", "hidden-sync", "models"),
+    "What is assumed": ("default-stream", "target-device", "hidden-sync", "evidence", "models"),
     "Files": ("extend", "cache-dir"),
 }
 HEAD = """# Configuration

@@ -98,7 +98,8 @@ def parse(comment: str, name: str, row: int) -> Iterator[Mark]:
 
 
 def options_of(document: str) -> Options:
-    """The rules that are on, and the document's own; one on all loops asks for them."""
+    """The rules that are on, and the document's own; one on all loops, or on what is possible, asks for them."""
     loops = "all-loops" if document.endswith("all_loops") else "hot-loops"
     own = {document.upper()[:5]} & set(registry())
-    return Options(codes=ON | own, hidden_sync=loops)
+    evidence = "possible" if document.endswith("possible") else "shown"
+    return Options(codes=ON | own, hidden_sync=loops, evidence=evidence)

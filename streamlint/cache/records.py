@@ -29,12 +29,13 @@ def of_finding(finding: Finding) -> list[Any]:
         [[of_span(one), of_span(other)] for one, other in finding.pairs],
         finding.fingerprint,
         [of_span(span) for span in finding.covers],
+        finding.shown,
     ]
 
 
 def to_finding(record: list[Any]) -> Finding:
     """The finding that a record was made of."""
-    code, name, category, message, span, trail, help, fix, facts, qualname, related, pairs, fingerprint, covers = record
+    code, name, category, message, span, trail, help, fix, facts, qualname, related, pairs, fingerprint, covers, shown = record
     return Finding(
         code,
         name,
@@ -50,6 +51,7 @@ def to_finding(record: list[Any]) -> Finding:
         tuple((Span(*one), Span(*other)) for one, other in pairs),
         fingerprint,
         tuple(Span(*at) for at in covers),
+        shown,
     )
 
 

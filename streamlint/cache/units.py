@@ -167,6 +167,7 @@ def _told(options: Options) -> str:
             options.default_stream,
             options.target_device,
             options.hidden_sync,
+            options.evidence,
             options.user_models,
             options.coverage,
         )

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Direction, Evidence, Memory, Operation, Synchronize
+from streamlint.operations import Callback, Collective, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Synchronize
+
+_FEW = 4
+_NATIVE = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".hu", ".pyx", ".pxd", ".pxi")
 
 
 class UnpinnedNonBlocking(Check):
@@ -40,6 +43,9 @@ class UnpinnedNonBlocking(Check):
     ## When it is fine
     Small copies (up to 64 KB) are staged without a wait and are not reported; neither is memory whose kind is not known, nor a copy whose
     stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory, do not remove the flag.
+
+    What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of loops;
+    in Python a few whole numbers for each of some things (lengths, indices), and the second of two copies of one batch in a row.
 
     ## Verify
     Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
@@ -80,6 +86,7 @@ class UnpinnedNonBlocking(Check):
         yield self.finding(
             operation,
             self._message(operation),
+            shown=self._costs(operation, path) and not self._follows(operation, path),
             span=self._place(operation),
             trail=self._trail(operation),
             help=self._help(operation),
@@ -101,11 +108,29 @@ class UnpinnedNonBlocking(Check):
             return False
         following = path.next(copy)
         waited = isinstance(following, Synchronize) and (
-            following.of is None
-            or following.of is copy.stream
-            or getattr(following.of, "key", "") == (copy.stream.key if copy.stream else None)
+            following.of is None or following.of is copy.stream or getattr(following.of, "key", "") == _stream(copy)
         )
         return not waited
+
+    def _costs(self, copy: Copy, path: Trace) -> bool:
+        """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
+        if copy.counted:
+            return False
+        if copy.nbytes is not None or copy.of_array or not copy.span.file.endswith(_NATIVE):
+            return True
+        context = copy.context
+        repeated = any(loop.kind == "data" and (loop.length is None or loop.length > _FEW) for loop in context.loops)
+        return repeated and not (context.setup or context.teardown or context.handles_error)
+
+    def _follows(self, copy: Copy, path: Trace) -> bool:
+        """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""
+        for earlier in reversed(path.operations[: copy.index]):
+            if isinstance(earlier, Copy) and _stream(earlier) == _stream(copy) and self._stalls(earlier, path):
+                if earlier.span != copy.span and earlier.trail[:1] == copy.trail[:1] and self._costs(earlier, path):
+                    return True
+            elif isinstance(earlier, Copy | Launch | Opaque | Collective | Callback):
+                return False
+        return False
 
     def _place(self, copy: Copy) -> Span:
         """The copy; where a caller made the memory and passed it in, the call that passes it."""
@@ -133,3 +158,7 @@ class UnpinnedNonBlocking(Check):
         if copy.api in ("cupy", "numba", "python"):
             return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); write it again only once the copy has ended"
         return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"
+
+
+def _stream(copy: Copy) -> str | None:
+    return copy.stream.key if copy.stream is not None else None

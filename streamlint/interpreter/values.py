@@ -123,6 +123,7 @@ class Storage(Numbered):
     name: str = ""
     nbytes: int | None = None
     small: bool = False
+    counted: bool = False  # a whole number, or a few, for each of some things: labels, lengths, indices
     evidence: Evidence = Evidence.NONE
     trail: tuple[Step, ...] = ()
     library: str = ""

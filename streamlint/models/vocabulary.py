@@ -249,7 +249,13 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "collective": (
         "a collective of several processes (an opaque call that writes behind the current stream); wait: the stream waits for its handle,"
         " with `timeout` the host",
-        {"part": "word issue|wait", "writes": "selectors", "asynchronous": "switch", "timeout": "selector"},
+        {
+            "part": "word issue|wait",
+            "writes": "selectors",
+            "asynchronous": "switch",
+            "timeout": "selector",
+            "result": "word handle|sequence",  # of handles
+        },
     ),
     "destroy": ("destroys a stream, event, handle or graph (no memory: that is `free`)", {"of": "selector"}),
     # --- objects -----------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from streamlint.triggers import relevant
 from streamlint.workers import shared
 
 ALL_LOOPS = "all-loops"
+POSSIBLE = "possible"
 
 
 def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: int = 1) -> Answer:
@@ -107,16 +108,23 @@ def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Fou
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows):
         return
-    wide = replace(options, hidden_sync=ALL_LOOPS)
-    if options.hidden_sync != ALL_LOOPS and (opted := _at(_check(program, wide, mine.path), mine.path, rows)):
-        for finding in opted:
-            answer.add("hidden", f'`{finding.name}` looks at this loop only with hidden-sync = "all-loops" (--preview)', finding.code)
+    for setting, wide, what in _wider(options):
+        for finding in _at(_check(program, wide, mine.path), mine.path, rows):
+            answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     dig(answer, Line(program, options, mine.path, rows, places))
+
+
+def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
+    """The settings that tell more than these do, and what they tell of a finding."""
+    if options.hidden_sync != ALL_LOOPS:
+        yield 'hidden-sync = "all-loops"', replace(options, hidden_sync=ALL_LOOPS), "looks at this loop"
+    if options.evidence != POSSIBLE:
+        yield 'evidence = "possible"', replace(options, evidence=POSSIBLE), "tells what is not shown to cost anything here"
 
 
 def _others(mine: Found, found: list[Found]) -> Iterator[Source]:

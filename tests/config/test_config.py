@@ -121,4 +121,9 @@ def test_options_for_the_engine(here):
     assert options.hidden_sync == "all-loops"
     assert Settings.of(select=["ALL"], ignore=["ALL"]).options().hidden_sync == "hot-loops"
     assert Settings.of(hidden_sync="all-loops").options().hidden_sync == "all-loops"
+    assert [Settings.of(**keys).options().evidence for keys in ({}, {"preview": True}, {"evidence": "possible"})] == [
+        "shown",
+        "possible",
+        "possible",
+    ]
     assert hash(options) == hash(Settings.of(select=["ALL"]).options())

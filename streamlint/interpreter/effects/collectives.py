@@ -9,7 +9,7 @@ from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.host import buffers_in
 from streamlint.interpreter.handed import on_side_stream, presumed
 from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.values import Const, Value
+from streamlint.interpreter.values import Const, Series, Value
 
 _WORK = "torch.distributed.Work"
 
@@ -27,7 +27,10 @@ def _collective(call: Call) -> Value:
         stream = run.stream_of("torch")  # NCCL's own stream waits for it
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream, reads=there, writes=there, kind="library"))
     run.machine.note(ops.Collective(call.span, call.library, call.name, writes=touched, asynchronous=asynchronous is True))
-    return result if asynchronous is False else run.opaque(f"work{run.visit_key(call.site.node)}", *call.arguments.all(), type=_WORK)
+    if asynchronous is False:
+        return result
+    handle = run.opaque(f"work{run.visit_key(call.site.node)}", *call.arguments.all(), type=_WORK)
+    return Series([handle], name="open", kind="list") if call.text("result") == "sequence" else handle
 
 
 def _wait(call: Call) -> Value:

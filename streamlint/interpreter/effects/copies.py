@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
-from streamlint.interpreter.effects.sizes import is_small
+from streamlint.interpreter.effects.sizes import bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
@@ -32,7 +32,7 @@ def _copy(call: Call) -> Value:
         return call.receiver or call.status()
     stream = stream_argument(call)
     asynchronous = call.switch("asynchronous")
-    nbytes = _bytes(call)
+    nbytes = bytes_told(call.value("bytes"))
     on_device = src if direction is Direction.D2H else dst
     evidence = on_device.storage.evidence if on_device is not None and on_device.storage.on_device else Evidence.NONE
     if run.file.is_cuda or call.library in ("cuda_python", "cupy", "numba"):
@@ -117,13 +117,6 @@ def _settle_place(dst: Buffer | None, src: Buffer | None, direction: Direction) 
             buffer.storage.evidence = Evidence.DERIVED
 
 
-def _bytes(call: Call) -> int | None:
-    value = call.value("bytes")
-    if isinstance(value, Const) and isinstance(value.value, int):
-        return value.value
-    return None
-
-
 def _host_copy(call: Call, dst: Buffer | None, src: Buffer | None) -> None:
 
     if src is not None:
@@ -176,6 +169,8 @@ def issue_copy(
         asked_async=asynchronous,
         nbytes=size,
         known_small=small or is_small(size),
+        counted=size is None and storage is not None and storage.counted,
+        of_array=is_of_array(call.value("bytes")),
         evidence=evidence,
         host_memory=effective,
         host_gapped=gapped,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from streamlint.cuda_model import STAGED_BYTES
+from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
 from streamlint.operations import Memory
 
+_WHOLE = re.compile(r"(?:^|\W)(?:u?int(?:8|16|32|64)?|long|short|bool)$")
+_OF_ARRAY = re.compile(r"\b(?:numel|nbytes)\(|unchecked\b.*\bsize\(")
+_A_FEW = 16
 _WORD_BYTES = 8  # the widest element that libraries make by default
 
 
@@ -23,16 +29,47 @@ def measure(call: Call, storage: Storage) -> None:
             storage.small = is_small(storage.nbytes)
         elif len(shape) == 1 and shape[0].term.startswith("len("):
             storage.small = True  # one number for each item of a container of Python's: requests, prompts, paths
+        else:
+            storage.counted = _counts(call, shape)
         return
     if call.row.get("like") is not None:
         like = call.value("like")
         if isinstance(like, Buffer) and call.row.get("data") is None:
-            storage.nbytes, storage.small = like.storage.nbytes, like.storage.small
+            storage.nbytes, storage.small, storage.counted = like.storage.nbytes, like.storage.small, like.storage.counted
             return
     if call.row.get("data") is not None:
         storage.nbytes, storage.small = _of_data(call.value("data"))
     elif call.text("type") == "torch.Tensor" and call.row.get("shape") is not None and not call.arguments.open:
         storage.nbytes, storage.small = _WORD_BYTES, True  # torch.empty(()) and friends
+
+
+def _counts(call: Call, shape: list[Value]) -> bool:
+    """Whether a shape has one extent that is not known, a few numbers along the others, and whole numbers in it."""
+    dtype = call.value("dtype")
+    if dtype is None or not _WHOLE.search(dtype.term):
+        return False
+    extents = [item for value in shape for item in (value.items if isinstance(value, Series) and value.items is not None else [value])]
+    known = elements([value for value in extents if isinstance(value, Const)])
+    return known is not None and known <= _A_FEW and sum(not isinstance(value, Const) for value in extents) == 1
+
+
+def bytes_told(value: Value | None) -> int | None:
+    """A size in bytes: a number, or numbers times the sizes of C++ types (``1024 * sizeof(float)``)."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, int) else None
+    total = 1
+    for factor in re.split(r" \* ", value.term.replace("(", " ").replace(")", " ").strip()) if value is not None else ():
+        words = factor.split()
+        width = SIZES.get(" ".join(words[1:]).removeprefix("std::")) if words[:1] == ["sizeof"] else None
+        if width is None and (len(words) != 1 or not words[0].isdecimal()):
+            return None
+        total *= width or int(words[0])
+    return total if value is not None else None
+
+
+def is_of_array(value: Value | None) -> bool:
+    """C++: a size in bytes that counts the elements of a tensor, or of an array of NumPy's."""
+    return value is not None and _OF_ARRAY.search(value.term) is not None
 
 
 def elements(values: list[Value]) -> int | None:

@@ -123,6 +123,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
+        storage.counted = all(b.storage.small or b.storage.counted for b in operands)
         storage.trail = (
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
