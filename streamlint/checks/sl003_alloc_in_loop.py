@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_in_loop
-from streamlint.operations import Alloc, Copy, Direction, Free, HostWait, Launch, LoopFrame, Memory, Opaque, Operation, Register
+from streamlint.operations import (
+    Alloc,
+    Collective,
+    Copy,
+    Direction,
+    Evidence,
+    Free,
+    HostWait,
+    Launch,
+    LoopFrame,
+    Memory,
+    Opaque,
+    Operation,
+    Register,
+    Synchronize,
+)
 
 
 def _uploads(operation: Operation) -> bool:
     return isinstance(operation, Copy) and operation.direction is Direction.H2D
 
 
+def _is_long(inside: list[Operation]) -> bool:
+    """Whether a round sorts, or exchanges data with other processes: next to that the wait of a free is short."""
+    return any(isinstance(o, Collective) or (isinstance(o, Launch) and _LONG.search(o.name) is not None) for o in inside)
+
+
+def _works_deeper(inside: list[Operation], loop: LoopFrame) -> bool:
+    """Whether a round has a loop of device work of its own, in the bodies that it calls as well: it decodes, samples, goes through layers."""
+    working = (o for o in inside if isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device))
+    return any(o.context.loops[-1].key != loop.key for o in working if o.context.loops)
+
+
+def _host_waits(operation: Operation) -> bool:
+    """Whether the host waits in the round anyway, for a result that it fetches."""
+    if isinstance(operation, Copy):
+        return operation.direction is Direction.D2H and not operation.asked_async and operation.evidence <= Evidence.SCOPE
+    return isinstance(operation, Synchronize) and not operation.empty
+
+
+_LONG = re.compile(r"(?:^|_|::|[a-z])[sS]ort|^nccl[A-Z]")
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
 _SILENT_LOOPS = frozenset({"devices", "layers", "retry", "tuning", "teardown"})
@@ -52,6 +88,9 @@ class AllocInLoop(Check):
     ## When it is fine
     Buffers that only grow, set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
+
+    Where a round is long by what it does (it sorts, exchanges data with other processes, has a loop of device work of its own, or fetches its
+    result anyway), the wait is told with ``evidence = "possible"`` alone.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
@@ -122,6 +161,7 @@ class AllocInLoop(Check):
             allocated,
             self._message(free),
             span=place,
+            shown=not _is_long(path.within(loop)[0]),
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
@@ -184,6 +224,7 @@ class AllocInLoop(Check):
             trim,
             "the cache of the allocator is emptied in every round: each call waits for the device and makes the next allocations slow",
             span=call_in_loop(trim, loop),
+            shown=not _is_long(inside) and not _works_deeper(inside, loop) and not any(_host_waits(o) for o in inside),
             trail=(Step("in every round of this loop", loop.span),),
             help="let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api},

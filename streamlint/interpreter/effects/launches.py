@@ -209,6 +209,9 @@ def _policy_stream(call: Call) -> Stream | None:
         return Stream("null", "null", None, "thrust", chosen=call.span, how="policy")
     if text.startswith(("thrust::host", "thrust::seq")):
         return None
+    second = call.arguments.positional[1] if len(call.arguments.positional) > 1 else None
+    if isinstance(first, Opaque) and first.buffer is None and isinstance(second, Buffer):
+        return None  # no iterator: a policy that is made out of view
     on_device = any(isinstance(v, Buffer) and v.storage.on_device for v in call.arguments.positional)
     return Stream("null", "null", None, "thrust", chosen=call.span, how="policy") if on_device else None
 
