@@ -112,10 +112,10 @@ class Analysis:
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings)
         runs = list(explorer.paths())
-        pinned = explorer.pinned_places()
+        pinned, waited = explorer.pinned_places(), explorer.waited_places()
         told: set[tuple[object, ...]] = set()
         for run in runs:
-            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned)
+            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited)
             for check in self._on_operations:
                 if root.binding is not None and not check.from_python:
                     continue

@@ -7,7 +7,23 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Callback, Collective, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Synchronize
+from streamlint.operations import (
+    Callback,
+    Collective,
+    Copy,
+    Direction,
+    Evidence,
+    HostRead,
+    Launch,
+    Memory,
+    Opaque,
+    Operation,
+    Query,
+    Record,
+    Synchronize,
+    Wait,
+    Work,
+)
 
 _FEW = 4
 _NATIVE = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".hu", ".pyx", ".pxd", ".pxi")
@@ -104,17 +120,19 @@ class UnpinnedNonBlocking(Check):
             return False
         if copy.direction not in (Direction.H2D, Direction.D2H) or copy.evidence > Evidence.ASKED:
             return False
-        if (copy.span, copy.context.calls) in path.pinned_elsewhere or copy.context.callback is not None:
+        place = copy.span, copy.context.calls
+        if place in path.pinned_elsewhere or copy.context.callback is not None:
             return False
         following = path.next(copy)
         waited = isinstance(following, Synchronize) and (
             following.of is None or following.of is copy.stream or getattr(following.of, "key", "") == _stream(copy)
         )
-        return not waited
+        ended = place in path.waited_elsewhere and not any(isinstance(o, Copy | Launch) for o in path.after(copy))
+        return not waited and not ended
 
     def _costs(self, copy: Copy, path: Trace) -> bool:
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
-        if copy.counted:
+        if copy.counted or _is_wanted(copy, path):
             return False
         if copy.nbytes is not None or copy.of_array or not copy.span.file.endswith(_NATIVE):
             return True
@@ -162,3 +180,15 @@ class UnpinnedNonBlocking(Check):
 
 def _stream(copy: Copy) -> str | None:
     return copy.stream.key if copy.stream is not None else None
+
+
+def _is_wanted(copy: Copy, path: Trace) -> bool:
+    """Whether what comes from the device is wanted at once: the host reads it next, or nothing is left to do meanwhile."""
+    if copy.direction is not Direction.D2H or copy.dst is None:
+        return False
+    for following in path.after(copy):
+        if isinstance(following, HostRead) and following.buffer is not None:
+            return following.buffer.storage is copy.dst.storage
+        if isinstance(following, Work | Collective | Synchronize | Wait | Record | Query):
+            return False
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
@@ -37,7 +36,7 @@ def _is_long(inside: list[Operation]) -> bool:
 
 
 def _works_deeper(inside: list[Operation], loop: LoopFrame) -> bool:
-    """Whether a round has a loop of device work of its own, in the bodies that it calls as well: it decodes, samples, goes through layers."""
+    """Whether a round has a loop of device work of its own, maybe in a body that it calls: it decodes, or goes through layers."""
     working = (o for o in inside if isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device))
     return any(o.context.loops[-1].key != loop.key for o in working if o.context.loops)
 
@@ -89,8 +88,8 @@ class AllocInLoop(Check):
     Buffers that only grow, set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
-    Where a round is long by what it does (it sorts, exchanges data with other processes, has a loop of device work of its own, or fetches its
-    result anyway), the wait is told with ``evidence = "possible"`` alone.
+    Where a round is long by what it does (it sorts, exchanges data with other processes, has a loop of device work of its own, or fetches
+    its result anyway), the wait is told with ``evidence = "possible"`` alone.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.

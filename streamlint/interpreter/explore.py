@@ -6,6 +6,7 @@ not rest on more than one guess: its undecided conditions are flipped one by one
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,7 @@ from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
-from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation
+from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation, Synchronize
 
 MOST_RUNS = 12
 MOST_RUNS_CPP = 24  # with one guess: functions that choose among many kernels are short
@@ -145,6 +146,15 @@ class Explorer:
         for run in self.runs.values():
             for operation in run.machine.operations:
                 if isinstance(operation, Copy) and operation.host_memory is Memory.PINNED:
+                    found.add((operation.span, operation.context.calls))
+        return frozenset(found)
+
+    def waited_places(self) -> frozenset[Place]:
+        """Copies that the host waits for right away on some path: where nothing comes behind them on another, they have failed there."""
+        found = set()
+        for run in self.runs.values():
+            for operation, following in itertools.pairwise(run.machine.operations):
+                if isinstance(operation, Copy) and isinstance(following, Synchronize):
                     found.add((operation.span, operation.context.calls))
         return frozenset(found)
 

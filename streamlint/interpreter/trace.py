@@ -18,6 +18,7 @@ class Trace:
     conflicts: list[Conflict]
     facts: FileFacts
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
+    waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict, repr=False, compare=False)
 
     def after(self, operation: Operation) -> Iterator[Operation]:
