@@ -80,6 +80,8 @@ def end(run: Run, value: Handle, span: Span | None) -> None:
     target = value.attrs.pop(_POINTEE, None)
     if target is None:
         return
+    if value.type.endswith("shared_ptr") and isinstance(target, Instance) and target.foreign:
+        return  # whoever handed it over owns it as well
     deleter = value.attrs.get(_DELETER)
     place = span or Span(run.file.path, 0, 0, 0, 0)
     if isinstance(deleter, Instance | FunctionValue | LibraryName | ClassValue):
