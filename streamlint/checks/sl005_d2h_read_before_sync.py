@@ -39,7 +39,7 @@ class D2hReadBeforeSync(Check):
     ## When it is fine
     Handing the buffer back to the device on the same stream, returning or storing it, and reading it behind ``synchronize()`` of the copy's
     stream, of the device, or of an event recorded after the copy. A later blocking copy or ``.item()`` of a device value on the same stream
-    waits as well.
+    waits as well. Of pageable memory, for which today's drivers wait though nothing guarantees it, ``evidence = "possible"`` tells.
 
     ## Verify
     The buffer is poisoned, the copy's stream is held shut by a gate, and the read takes place: the poison is read. With pageable memory
@@ -82,6 +82,7 @@ class D2hReadBeforeSync(Check):
         yield self.finding(
             read,
             self._message(copy),
+            shown=copy.host_memory is not Memory.PAGEABLE,
             trail=self._trail(copy, read),
             help=self._help(copy),
             conflict=conflict,
