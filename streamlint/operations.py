@@ -39,7 +39,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class LoopFrame:
-    """A loop that an operation stands in. ``kind``: data, count, devices, setup, retry, teardown, tuning, endless.
+    """A loop that an operation stands in. ``kind``: data, count, devices, levels, setup, retry, teardown, tuning, endless.
 
     ``length`` is the number of rounds where it is known. ``depth`` is the number of call frames outside of it.
     """

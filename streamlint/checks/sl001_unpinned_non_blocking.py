@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.interpreter.trace import Trace, call_trail, is_inside
 from streamlint.operations import (
     Callback,
     Collective,
@@ -136,8 +136,11 @@ class UnpinnedNonBlocking(Check):
             return False
         if copy.nbytes is not None or copy.of_array or not copy.span.file.endswith(_NATIVE):
             return True
-        context = copy.context
-        repeated = any(loop.kind == "data" and (loop.length is None or loop.length > _FEW) for loop in context.loops)
+        context, place = copy.context, self._place(copy)
+        if (copy.span, context.calls) in path.waited_elsewhere:
+            return False
+        around = (loop for loop in context.loops if is_inside(place, loop.span) and loop.kind == "data")
+        repeated = any(loop.length is None or loop.length > _FEW for loop in around)
         return repeated and not (context.setup or context.teardown or context.handles_error)
 
     def _follows(self, copy: Copy, path: Trace) -> bool:

@@ -51,7 +51,7 @@ def _host_waits(operation: Operation) -> bool:
 _LONG = re.compile(r"(?:^|_|::|[a-z])[sS]ort|^nccl[A-Z]")
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
-_SILENT_LOOPS = frozenset({"devices", "layers", "retry", "tuning", "teardown"})
+_SILENT_LOOPS = frozenset({"devices", "layers", "levels", "retry", "tuning", "teardown"})
 _TINY = 4
 
 

@@ -63,7 +63,7 @@ class CrossStreamUseWithoutWait(Check):
             return
         if isinstance(first, Alloc | Entry) and isinstance(second, Work):
             yield from self._out_of_view(first, second, conflict, path)
-        if not isinstance(first, Work):
+        if not isinstance(first, Work) or _may_be_one(first, second):
             return
         storage = conflict.buffer.storage
         unknown_place = storage.evidence > Evidence.SCOPE and not path.facts.file.is_cuda
@@ -97,6 +97,7 @@ class CrossStreamUseWithoutWait(Check):
         yield self.finding(
             second,
             message,
+            shown=not any(guard.kind == "first" for guard in second.context.guards),  # a run to warm up is thrown away, as a rule
             trail=(step, *(Step(f"this stream: {s.message}", s.span) for s in made), *call_trail(second, "the use is reached from here")),
             help=self._help(first, second),
             conflict=conflict,
@@ -141,6 +142,14 @@ def _private(second: Work, path: Trace) -> bool:
     if any(isinstance(o, Wait) and o.stream is stream for o in path.operations):
         return False  # others make it wait, maybe before they come here
     return not made.context.setup or path.facts.is_private(made.span)
+
+
+def _may_be_one(first: Work, second: Work | Free) -> bool:
+    """Whether two streams may be the same: a call out of view gave one of them, and the other was not made in view either."""
+    streams = (first.stream, second.stream)
+    return any(s is not None and s.how == "given by a call" for s in streams) and not any(
+        s is not None and s.kind == "created" for s in streams
+    )
 
 
 def _stages(second: Work, path: Trace) -> bool:

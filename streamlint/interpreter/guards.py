@@ -203,7 +203,18 @@ def loop_kind(node: p.Loop) -> str:
         return "tuning"
     if _is_retry(node):
         return "retry"
-    return "data"
+    return "levels" if _doubles(node) else "data"
+
+
+def _doubles(node: p.Loop) -> bool:
+    """C++: as many rounds as a number has binary digits: ``1 << level < n``, ``width *= 2``, ``stride >>= 1``."""
+    if node.kind != "c-for":
+        return False
+    step = node.update
+    if isinstance(step, p.AssignExpr) and step.op in ("*", "/", "<<", ">>"):
+        return True
+    tested = node.test
+    return isinstance(tested, p.Compare) and any(isinstance(n, p.Binary) and n.op == "<<" for n in p.walk(tested))
 
 
 def _is_retry(node: p.Loop) -> bool:

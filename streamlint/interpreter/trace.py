@@ -44,12 +44,13 @@ class Trace:
 def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
     """Where, in the body of the loop, the code stands that reached the operation: itself, or the call that led there."""
     for call in operation.context.calls:
-        if _inside(call, loop.span):
+        if is_inside(call, loop.span):
             return call
     return operation.span
 
 
-def _inside(span: Span, outer: Span) -> bool:
+def is_inside(span: Span, outer: Span) -> bool:
+    """Whether a place is within another."""
     return (
         span.file == outer.file
         and (outer.row, outer.column) <= (span.row, span.column)

@@ -97,8 +97,11 @@ def _blocking(library: str) -> bool | None:
 def foreign_stream(run: Run, value: Value, term: str, library: str = "") -> Stream:
     """A stream from out of view: equal for equal terms, different from all others."""
     kind = "parameter" if isinstance(value, Opaque) and value.parameter else "foreign"
+    # Two calls of a getter out of view may give one stream.
+    how = "given by a call" if run.file.is_cuda and kind == "foreign" and term.startswith("result") else ""
     made = run.remembered(
-        f"stream:{term}", lambda: Stream(f"opaque:{term}", kind, _blocking(library), library, _stream_type(library) if library else "")
+        f"stream:{term}",
+        lambda: Stream(f"opaque:{term}", kind, _blocking(library), library, _stream_type(library) if library else "", how=how),
     )
     assert isinstance(made, Stream)
     if isinstance(value, Opaque):
