@@ -31,7 +31,7 @@ def _uploads(operation: Operation) -> bool:
 
 
 def _is_long(inside: list[Operation]) -> bool:
-    """Whether a round sorts, or exchanges data with other processes: next to that the wait of a free is short."""
+    """Whether a round exchanges data with other processes, or sorts with thrust, which allocates and frees scratch memory of its own."""
     return any(isinstance(o, Collective) or (isinstance(o, Launch) and _LONG.search(o.name) is not None) for o in inside)
 
 
@@ -48,7 +48,7 @@ def _host_waits(operation: Operation) -> bool:
     return isinstance(operation, Synchronize) and not operation.empty
 
 
-_LONG = re.compile(r"(?:^|_|::|[a-z])[sS]ort|^nccl[A-Z]")
+_LONG = re.compile(r"^thrust::\w*sort|^nccl[A-Z]")
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
 _SILENT_LOOPS = frozenset({"devices", "layers", "levels", "retry", "tuning", "teardown"})
@@ -88,8 +88,8 @@ class AllocInLoop(Check):
     Buffers that only grow, set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
-    Where a round is long by what it does (it sorts, exchanges data with other processes, has a loop of device work of its own, or fetches
-    its result anyway), the wait is told with ``evidence = "possible"`` alone.
+    Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
+    or fetches its result anyway), the wait is told with ``evidence = "possible"`` alone.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.

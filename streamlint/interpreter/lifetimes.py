@@ -30,7 +30,9 @@ def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None
     """C++: destroy what a scope owns, in reverse order; what is returned lives on."""
     kept = {id(v) for v in reachable([keep])} if keep is not None else set()
     for value in reversed(scope.owned):
-        if id(value) in kept or (pointers.is_smart(value) and _held_elsewhere(run, value, scope)):
+        if id(value) in kept:
+            continue
+        if isinstance(value, Handle) and pointers.is_smart(value) and (pointers.is_lent(value) or _held_elsewhere(run, value, scope)):
             continue
         # In a callback the declaration is the statement that ends it.
         destroy(run, value, scope.declared.get(id(value)) if run.context.callback is not None else None)

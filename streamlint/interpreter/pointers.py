@@ -71,6 +71,12 @@ def moved(value: Handle) -> Handle:
     return owner
 
 
+def is_lent(value: Handle) -> bool:
+    """Whether whoever handed over what a shared pointer points to owns it as well."""
+    target = value.attrs.get(_POINTEE)
+    return value.type.endswith("shared_ptr") and isinstance(target, Instance) and target.foreign
+
+
 def end(run: Run, value: Handle, span: Span | None) -> None:
     """The last owner is gone: the deleter runs, or what is pointed to is destroyed."""
     from streamlint.interpreter.calls import invoke
@@ -80,8 +86,6 @@ def end(run: Run, value: Handle, span: Span | None) -> None:
     target = value.attrs.pop(_POINTEE, None)
     if target is None:
         return
-    if value.type.endswith("shared_ptr") and isinstance(target, Instance) and target.foreign:
-        return  # whoever handed it over owns it as well
     deleter = value.attrs.get(_DELETER)
     place = span or Span(run.file.path, 0, 0, 0, 0)
     if isinstance(deleter, Instance | FunctionValue | LibraryName | ClassValue):
