@@ -101,6 +101,8 @@ class ImplicitDefaultStream(Check):
         if reason is None or self._ordered_on_purpose(path):
             return
         race = self._is_race(operation, path)
+        if not race and _is_timed(operation, path):
+            return
         yield self.finding(
             operation,
             self._message(operation, race) + path.facts.if_legacy,
@@ -395,3 +397,9 @@ class ImplicitDefaultStream(Check):
         steps = tuple(Step("the default stream here too", finding.span) for finding in others)
         message = first.message + f"; no work of this file uses a stream ({len(findings)} places)"
         return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
+
+
+def _is_timed(operation: Operation, path: Trace) -> bool:
+    """Whether the function takes the time between two events of its own: it measures, and waits on purpose."""
+    calls = operation.context.calls
+    return any(isinstance(o, Record) and o.event is not None and o.event.timed and o.context.calls == calls for o in path.operations)
