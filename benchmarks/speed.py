@@ -1,19 +1,23 @@
-"""Measures what a run costs, beside peers, on the pinned packages.
+"""Measures what a run costs, beside peers, on the pinned packages, and draws the page.
 
-    python benchmarks/speed.py FOLDER [--quick] [--runs N] [--budget SECONDS] [--peer NAME=COMMAND]… [--to DIR]
+    python benchmarks/speed.py measure --corpus DIR [--minutes 12] [--runs 5] [--packages NAME…]   # into benchmarks/speed.json
+    python benchmarks/speed.py peer NAME COMMAND… --corpus DIR [--part 16] [--budget 600]          # joins one peer to it
+    python benchmarks/speed.py page                                                               # docs/speed.md and its picture
 
-FOLDER holds unpacked packages (`corpus.py fetch`). Commands are interleaved, so that what else the machine does falls on all alike; each
-row is the median. A command that does not end within the budget is said to have not ended, and is not run again. A peer is a command that
-takes the folder as its last word, such as `--peer "torchfix=/venvs/torchfix/bin/torchfix --select ALL"`. Writes speed.json and speed.md.
+DIR holds unpacked packages (`corpus.py fetch`); a tree is put together from those of `PACKAGES`. Commands are interleaved, so that what
+else the machine does falls on all alike; each row is the median. A cold run is dear: it is run once, then the cheap rows in turns, then
+the parts of the tree, then more cold runs while there is time. What the minutes did not suffice for is told as missing. `page` wants
+matplotlib (`pip install -e '.[bench]'`).
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import platform
-import shlex
+import re
 import shutil
 import statistics
 import subprocess
@@ -23,10 +27,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from corpus import default_folder
+
+ROOT = Path(__file__).parents[1]
+EVIDENCE = Path(__file__).with_name("speed.json")
+# Five thousand files of Python, most without a stream; and projects of CUDA C++.
+PACKAGES = (
+    "transformers", "deepspeed", "torchrec", "timm", "catalyst", "lightning", "torchvision", "accelerate",
+    "causal-conv1d", "mamba-ssm", "torch-scatter", "torch-sparse", "implicit",
+)  # fmt: skip
+PARTS = (16, 8, 4, 2)
+PARTS_ALONE = (16, 8)  # also with one process
 STAGED = 10
+LAST = 20.0  # seconds that are kept back for writing
 CHECK = (sys.executable, "-m", "streamlint", "check")
 QUIET = ("--exit-zero", "--quiet", "--no-default-excludes", "--isolated")
+SUFFIXES = (".py", ".pyw", ".pyx", ".pxd", ".pxi", ".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx")
 
 
 @dataclass(frozen=True)
@@ -58,8 +76,9 @@ class Row:
 
 def run(words: Sequence[str], folder: Path, cache: Path, budget: float) -> Cost | str:
     """What a command costs, or why that is not known."""
-    env = {**os.environ, "STREAMLINT_CACHE_DIR": str(cache)}
-    env.pop("STREAMLINT_NO_CACHE", None)
+    env = {**os.environ, "STREAMLINT_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    for name in ("STREAMLINT_NO_CACHE", "PYTHONDONTWRITEBYTECODE"):  # an installed package has its byte code
+        env.pop(name, None)
     start = time.perf_counter()
     process = subprocess.Popen(words, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while True:
@@ -70,7 +89,7 @@ def run(words: Sequence[str], folder: Path, cache: Path, budget: float) -> Cost 
             os.killpg(process.pid, 9)
             os.wait4(process.pid, 0)
             process.returncode = -9
-            return f"did not end in {budget:g} s"
+            return f"did not end in {budget:.0f} s"
         time.sleep(0.002)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
@@ -78,34 +97,53 @@ def run(words: Sequence[str], folder: Path, cache: Path, budget: float) -> Cost 
     return Cost(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def rows(folder: Path, cache: Path, peers: Sequence[str]) -> list[Row]:
-    """The commands that are compared."""
-    changed, staged = edited(folder), [str(path) for path in sources(folder)[:: max(1, len(sources(folder)) // STAGED)][:STAGED]]
-    check = [*CHECK, *QUIET]
+def measure(table: list[Row], folder: Path, cache: Path, count: int, budget: float, until: float = float("inf")) -> None:
+    """Run each command ``count`` times, in turns, until the time is over."""
+    for number in range(count):
+        for row in table:
+            left = min(budget, until - time.perf_counter())
+            if row.failure or left <= 0:
+                continue
+            row.before()
+            outcome = run(row.words, folder, cache, left)
+            print(f"{number + 1}/{count} {row.name}: {outcome}", file=sys.stderr, flush=True)
+            if not isinstance(outcome, str):
+                row.runs.append(outcome)
+            elif not row.runs:
+                row.failure = outcome
 
-    def forget() -> None:
-        shutil.rmtree(cache, ignore_errors=True)
 
-    found = [
-        Row("streamlint cold", [*check, "."], forget),
-        Row("streamlint warm", [*check, "."]),
-        Row("streamlint, one file changed", [*check, "."], changed),
-        Row("streamlint, ten staged files", [*CHECK, "--force-exclude", "--no-cache", *QUIET, *staged]),
-        Row("streamlint --version", [sys.executable, "-m", "streamlint", "--version"]),
-        Row("bare Python", [sys.executable, "-c", "pass"]),
-    ]
-    if ruff := shutil.which("ruff", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"):
-        plain = [ruff, "check", "--no-cache", "--isolated", "--exit-zero"]
-        found += [Row("ruff", [*plain, "."]), Row("ruff E4,E7,E9,F", [*plain, "--select", "E4,E7,E9,F", "."])]
-    for peer in peers:
-        name, _, command = peer.partition("=")
-        found.append(Row(name, [*shlex.split(command), "."]))
-    return found
+# --- the trees ------------------------------------------------------------------------------------------------------------------------
+
+
+def tree_of(corpus: Path, names: Sequence[str], to: Path) -> list[Path]:
+    """The packages side by side in one folder, as links to their files where that can be; its sources in order."""
+    to.mkdir(parents=True)
+    for name in names:
+        found = sorted(path for path in corpus.glob(f"{name}-*") if re.fullmatch(rf"{re.escape(name)}-\d[\w.]*", path.name))
+        if not found:
+            raise SystemExit(f"{name} is not in {corpus}: python benchmarks/corpus.py fetch {name}")
+        shutil.copytree(found[-1], to / found[-1].name, symlinks=True)
+    return sorted(path for path in to.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+
+
+def part_of(tree: Path, files: Sequence[Path], share: int, to: Path) -> Path:
+    """Every ``share``-th source of a tree."""
+    for path in files[::share]:
+        target = to / path.relative_to(tree)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    return to
 
 
 def sources(folder: Path) -> list[Path]:
     """The Python files of a folder, in order."""
     return sorted(folder.rglob("*.py"))
+
+
+def spread(paths: Sequence[Path]) -> list[str]:
+    """Ten of these, from everywhere."""
+    return [str(path) for path in paths[:: max(1, len(paths) // STAGED)][:STAGED]]
 
 
 def edited(folder: Path) -> Callable[[], None]:
@@ -119,67 +157,137 @@ def edited(folder: Path) -> Callable[[], None]:
     return edit
 
 
-def measure(table: list[Row], folder: Path, cache: Path, count: int, budget: float) -> None:
-    """Run each command ``count`` times, in turns."""
-    for number in range(count):
-        for row in table:
-            if row.failure:
-                continue
-            row.before()
-            outcome = run(row.words, folder, cache, budget)
-            print(f"{number + 1}/{count} {row.name}: {outcome}", file=sys.stderr, flush=True)
-            if isinstance(outcome, str):
-                row.failure = outcome
-            else:
-                row.runs.append(outcome)
+def hook() -> list[str]:
+    """The command of our pre-commit hook, as far as the file names."""
+    entry = re.search(r"entry: streamlint (.+)", (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert entry is not None
+    return [sys.executable, "-m", "streamlint", *entry[1].split()]
 
 
-def page(record: dict[str, object], table: list[dict[str, object]]) -> str:
-    """The record as a page."""
-    base = next((float(str(row["wall"])) for row in table if row["name"] == "ruff" and "wall" in row), None)
-    lines = [
-        "# Speed",
-        "",
-        f"{record['files']} Python files, {record['machine']}, Python {record['python']}; medians, made by `benchmarks/speed.py`.",
-        "",
-        "| command | wall (s) | of plain ruff | processor (s) | peak (MiB) |",
-        "|---|---|---|---|---|",
+# --- the rows -------------------------------------------------------------------------------------------------------------------------
+
+
+def cold(cache: Path, jobs: int = os.cpu_count() or 1, name: str = "streamlint, cold") -> Row:
+    """A run that finds nothing kept."""
+    return Row(name, [*CHECK, *QUIET, "--jobs", str(jobs), "."], lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+def cheap_rows(folder: Path) -> list[Row]:
+    """What is run many times."""
+    from streamlint import triggers
+
+    relevant = triggers.relevant("python")
+    mentions = {path: relevant(path.read_bytes()) for path in sources(folder)}
+    without, some = [path for path, told in mentions.items() if not told], list(mentions)
+    staged = [*hook(), "--exit-zero"]
+    found = [
+        Row("streamlint, warm", [*CHECK, *QUIET, "."]),
+        Row("streamlint, one file changed", [*CHECK, *QUIET, "."], edited(folder)),
+        Row("streamlint, ten staged files without a root", [*staged, "--no-cache", *spread(without)]),
+        Row("streamlint, ten staged files, no cache", [*staged, "--no-cache", *spread(some)]),
+        Row("streamlint, ten staged files, known", [*staged, *spread(some)]),
+        Row("streamlint --version", [sys.executable, "-m", "streamlint", "--version"]),
+        Row("bare Python", [sys.executable, "-c", "pass"]),
     ]
-    for row in table:
-        if "failure" in row:
-            lines.append(f"| {row['name']} | {row['failure']} | | | |")
-            continue
-        ratio = f"{float(str(row['wall'])) / base:.2f}" if base else ""
-        lines.append(f"| {row['name']} | {row['wall']} | {ratio} | {row['cpu']} | {row['peak_mib']} |")
-    return "\n".join(lines) + "\n"
+    if ruff := shutil.which("ruff", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"):
+        plain = [ruff, "check", "--no-cache", "--isolated", "--exit-zero"]
+        found += [Row("ruff", [*plain, "."]), Row("ruff E4,E7,E9,F", [*plain, "--select", "E4,E7,E9,F", "."])]
+    return found
+
+
+def take_all(corpus: Path, names: Sequence[str], minutes: float, count: int, budget: float) -> dict[str, Any]:
+    """The record of all rows but the peers."""
+    load, until = os.getloadavg()[0], time.perf_counter() + 60 * minutes - LAST
+    with tempfile.TemporaryDirectory() as place:
+        tree, cache = Path(place, "tree"), Path(place, "cache")
+        files = tree_of(corpus, names, tree)
+        sizes = {"files": len(files), "python": sum(path.suffix == ".py" for path in files), "bytes": sum(p.stat().st_size for p in files)}
+        whole = cold(cache)
+        measure([whole], tree, cache, 1, budget, until)
+        table = cheap_rows(tree)
+        measure(table, tree, cache, count, budget, until)
+        curves = []
+        for share in PARTS:
+            part = part_of(tree, files, share, Path(place, f"part-{share}"))
+            for jobs in (os.cpu_count() or 1, *([1] if share in PARTS_ALONE else [])):
+                row = cold(Path(place, "other"), jobs, f"1/{share}")
+                measure([row], part, Path(place, "other"), 1, budget, until)
+                curves.append({"part": share, "jobs": jobs, "files": len(files[::share]), **row.summary()})
+        measure([whole], tree, Path(place, "other"), count - 1, budget, until)
+    curves.append({"part": 1, "jobs": os.cpu_count() or 1, "files": len(files), **whole.summary()})
+    return {**stamp(load), "tree": {"packages": list(names), **sizes}, "rows": [row.summary() for row in (whole, *table)], "curves": curves}
+
+
+def take_peer(name: str, words: Sequence[str], corpus: Path, names: Sequence[str], part: int, budget: float) -> dict[str, Any]:
+    """What a peer costs on a part of the tree, once, beside ruff and a cold run on the same part."""
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as place:
+        tree, cache = Path(place, "tree"), Path(place, "cache")
+        files = tree_of(corpus, names, tree)
+        folder = part_of(tree, files, part, Path(place, "part"))
+        beside = next((row for row in cheap_rows(folder) if row.name == "ruff"), None)
+        table = [Row(name, [*words, "."]), cold(cache), *([beside] if beside else [])]
+        measure(table, folder, cache, 1, budget)
+    return {**stamp(load), "part": part, "files": len(files[::part]), "command": " ".join([Path(words[0]).name, *words[1:]]),
+            "rows": [row.summary() for row in table]}  # fmt: skip
+
+
+def stamp(load: float) -> dict[str, Any]:
+    """When and where."""
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "python": platform.python_version(),
+        "versions": {name: version for name in ("ruff", "libcst", "tree-sitter") if (version := _version(name))},
+        "load_at_start": round(load, 1),
+    }
+
+
+def _cpu() -> str:
+    try:
+        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.machine()
+
+
+def _version(name: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def main() -> int:
-    """Copy the packages, measure, write."""
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("what", choices=("measure", "peer", "page"))
+    parser.add_argument("words", nargs="*", help="of a peer: its name and its command; the folder is added as its last word")
+    parser.add_argument("--corpus", type=Path, default=default_folder())
+    parser.add_argument("--packages", nargs="+", default=list(PACKAGES), metavar="NAME")
+    parser.add_argument("--minutes", type=float, default=12.0, help="what all together may take")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="one run of each, 60 s at most")
     parser.add_argument("--budget", type=float, default=600.0, help="seconds that one command may take")
-    parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
-    parser.add_argument("--to", type=Path, default=Path("speed"))
-    options = parser.parse_args()
-    count, budget = (1, min(options.budget, 60.0)) if options.quick else (options.runs, options.budget)
-    with tempfile.TemporaryDirectory() as place:
-        tree, cache = Path(place, "tree"), Path(place, "cache")
-        shutil.copytree(options.folder, tree, symlinks=True)
-        table = rows(tree, cache, options.peer)
-        measure(table, tree, cache, count, budget)
-        record: dict[str, object] = {
-            "files": len(sources(tree)),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-            "python": platform.python_version(),
-            "budget_s": budget,
-            "rows": [row.summary() for row in table],
-        }
-    options.to.mkdir(parents=True, exist_ok=True)
-    (options.to / "speed.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    (options.to / "speed.md").write_text(page(record, [row.summary() for row in table]), encoding="utf-8")
+    parser.add_argument("--part", type=int, default=16, help="of a peer: the part of the tree that it is run on")
+    parser.add_argument("--to", type=Path, default=EVIDENCE)
+    given, more = parser.parse_known_args()
+    if given.what == "page":
+        from speed_page import write
+
+        write(json.loads(given.to.read_text(encoding="utf-8")))
+        return 0
+    record = json.loads(given.to.read_text(encoding="utf-8")) if given.to.exists() else {}
+    if given.what == "peer":
+        name, *words = [*given.words, *more]
+        taken = take_peer(name, words, given.corpus, given.packages, given.part, given.budget)
+        record.setdefault("peers", {})[name] = taken
+    else:
+        record.update(take_all(given.corpus, given.packages, given.minutes, given.runs, given.budget))
+    given.to.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streamlint import build_cmake, build_python
+from streamlint import build_cmake
 from streamlint.reading import Unreadable, read_bytes
 
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
@@ -71,6 +71,8 @@ def lies_beside(path: str, include: str) -> bool:
 
 def default_stream_of_python(text: str, source: str) -> bool | None:
     """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
+    from streamlint import build_python
+
     try:
         return build_python.said_of(text, source)
     except (SyntaxError, ValueError, RecursionError):

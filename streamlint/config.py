@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.reading import Unreadable, read_bytes
 from streamlint.selection import Selectors, expand, is_widest, selected
@@ -29,6 +30,7 @@ GLOBS = ("exclude", "extend-exclude", "include")
 FLAGS = ("respect-gitignore", "require-reasons", "preview")
 PATHS = ("baseline", "cache-dir")
 MOST_BYTES = 1 << 22
+CONFIGURATIONS = ("streamlint.toml", ".streamlint.toml", "pyproject.toml")
 KEYS = (*SELECTORS, "per-file-ignores", *GLOBS, *FLAGS, *PATHS, *WORDS, "models", "extend")
 
 
@@ -82,7 +84,6 @@ class Settings:
     def options(self, coverage: bool = False) -> Options:
         """What the engine needs to know of the settings."""
         from streamlint.options import Options
-        from streamlint.rules import UNREADABLE, UNUSED
 
         wide = self.preview or is_widest(self.selectors)
         return Options(
@@ -253,7 +254,7 @@ class Resolver:
         return sorted(self._used)
 
     def _nearest(self, folder: Path) -> Path | None:
-        for name in ("streamlint.toml", ".streamlint.toml", "pyproject.toml"):
+        for name in CONFIGURATIONS:
             path = folder / name
             if path.is_file() and _table(path) is not None:
                 return path

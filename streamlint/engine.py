@@ -7,13 +7,13 @@ import functools
 import gc
 import itertools
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamlint import guard, models
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Problem, Report
-from streamlint.memory import Parsed
+from streamlint.memory import Parsed, seldom_collected
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from streamlint.cache.units import Units
     from streamlint.cluster.client import Cluster
     from streamlint.frontends.cuda_headers import Headers
-    from streamlint.incremental import Incremental, Lower
+    from streamlint.incremental import Incremental
     from streamlint.program import Module
 
+WORTH_A_PROCESS = 1 << 16  # characters
 Keep = Callable[[Any, Mapping[str, Sequence[Finding]]], None]
 
 
@@ -45,27 +46,14 @@ def analyse(
         return _analyse(sources, options, jobs, keep, units, cluster)
 
 
-@contextlib.contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Garbage is collected only where it is asked for: syntax trees are many small objects that live until the end."""
-    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not frozen:
-            gc.unfreeze()
-        if collecting:
-            gc.enable()
-
-
 def _analyse(
     sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None, cluster: Cluster | None
 ) -> Report:
     from streamlint.incremental import Incremental
 
     start = time.perf_counter()
-    work = Incremental(sources, reader(sources, options), units)
+    read = reader(sources, options)
+    work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
@@ -119,7 +107,8 @@ def parts_of(
     from streamlint.incremental import Incremental
 
     with seldom_collected():
-        work = Incremental(sources, reader(sources, options), units)
+        read = reader(sources, options)
+        work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
         work.narrow(only)
         work.ready()
         gc.freeze()
@@ -157,15 +146,57 @@ def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: 
         work.report.remarks.append(f"{files} analysed here: the Dask workers do not see the same build files, or not in this folder")
 
 
-def reader(sources: Sequence[Source], options: Options) -> Lower:
+class Reader:
+    """Adds sources to a program. Those that are read ahead are lowered in processes beside this one, and wait here."""
+
+    def __init__(self, sources: Sequence[Source], options: Options) -> None:
+        self._options = options
+        self._headers, self._parsed = functools.cache(lambda: headers_of(sources)), Parsed()
+        self._ahead: dict[str, Module | Problem] = {}
+
+    def __call__(self, source: Source, program: Any, report: Report) -> None:
+        """Add one of the sources; the report learns what cannot be read."""
+        made = self._ahead.pop(source.path) if source.path in self._ahead else self._lowered(source)
+        add(made, source, self._options, program, report)
+
+    def ahead(self, sources: Sequence[Source], jobs: int) -> None:
+        """Lower sources that are sure to be asked for, if that is worth a second process."""
+        from streamlint.workers import FEWEST, as_done
+
+        if jobs < 2 or len(sources) < FEWEST or sum(len(source.text) for source in sources) < WORTH_A_PROCESS:
+            return
+        texts = {source.path: source for source in sources}
+        self._import(sources)
+
+        def work(path: str) -> Module | Problem:
+            made = self._lowered(texts[path])
+            if not isinstance(made, Problem):
+                made.text = ""  # it is here already
+            return made
+
+        for path, made in as_done(work, list(texts), jobs, lambda path: len(texts[path].text), instead=Problem):
+            if not isinstance(made, Problem):
+                made.text = texts[path].text
+            self._ahead[path] = made
+
+    def _import(self, sources: Sequence[Source]) -> None:
+        """What the processes share: the parsers, and the C++ that is included."""
+        with contextlib.suppress(Exception):  # what is missing is told for each file
+            if any(source.language != "cuda" for source in sources):
+                import streamlint.frontends.python_statements
+            if any(source.language == "cuda" for source in sources):
+                import streamlint.frontends.cuda  # noqa: F401
+        self._headers()
+
+    def _lowered(self, source: Source) -> Module | Problem:
+        made = lowered(source, self._headers() if source.language == "cuda" else None)
+        self._parsed.add(len(source.text))
+        return made
+
+
+def reader(sources: Sequence[Source], options: Options) -> Reader:
     """What adds one of these sources to a program."""
-    headers, parsed = functools.cache(lambda: headers_of(sources)), Parsed()
-
-    def read(source: Source, program: Any, report: Report) -> None:
-        lower(source, options, program, report, headers() if source.language == "cuda" else None)
-        parsed.add(len(source.text))
-
-    return read
+    return Reader(sources, options)
 
 
 def headers_of(sources: Iterable[Source]) -> Headers | None:
@@ -180,7 +211,11 @@ def headers_of(sources: Iterable[Source]) -> Headers | None:
 
 def lower(source: Source, options: Options, program: Any, report: Report, headers: Headers | None = None) -> None:
     """Add a source to a program; the report learns where it cannot be read. ``headers`` hold the macros that C++ includes."""
-    module = lowered(source, headers)
+    add(lowered(source, headers), source, options, program, report)
+
+
+def add(module: Module | Problem, source: Source, options: Options, program: Any, report: Report) -> None:
+    """Add what became of a source to a program, or tell why it cannot be read."""
     if isinstance(module, Problem):
         report.problems.append(module)
     else:

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlint.config import Pattern, Resolver, Settings
+from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
 from streamlint.errors import PathError
 from streamlint.findings import Problem
 from streamlint.reading import Unreadable, language_of, read_bytes
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+    Ignores = tuple[tuple[Path, GitIgnoreSpec], ...]  # by folder, nearest first
 
 # Folders of tools: nobody's source.
 TOOL_FOLDERS = frozenset(
@@ -64,13 +66,17 @@ def discover(paths: Iterable[str | Path], resolver: Resolver) -> Discovery:
 
 def shown(path: str) -> str:
     """A path as findings show it: relative to the current folder where it lies below, with forward slashes."""
-    absolute, here = os.path.abspath(path), os.getcwd()
-    below = absolute.startswith(here.rstrip(os.sep) + os.sep)
-    return (os.path.relpath(absolute, here) if below else absolute).replace(os.sep, "/")
+    return _below(os.path.abspath(path), os.getcwd())
 
 
-def matches(pattern: Pattern, path: Path, is_folder: bool = False) -> bool:
+def _below(absolute: str, here: str) -> str:
+    above = here.rstrip(os.sep) + os.sep
+    return (absolute[len(above) :] if absolute.startswith(above) else absolute).replace(os.sep, "/")
+
+
+def matches(pattern: Pattern, path: str | Path, is_folder: bool = False) -> bool:
     """Whether a pattern, or one for a folder above, covers an absolute path."""
+    path = Path(path)
     try:
         relative = path.relative_to(pattern.root).as_posix()
     except ValueError:
@@ -79,55 +85,66 @@ def matches(pattern: Pattern, path: Path, is_folder: bool = False) -> bool:
 
 
 class _Walk:
+    """Paths are plain strings here: to make a `Path` of each file costs more than to look at its folder."""
+
     def __init__(self, resolver: Resolver) -> None:
         self.found = Discovery()
         self._resolver = resolver
         self._seen: set[str] = set()
+        self._here = os.getcwd()
 
     def start(self, path: str) -> None:
-        absolute = Path(os.path.abspath(path))
+        absolute = os.path.abspath(path)
         if not os.path.lexists(path):
             raise PathError(f"{path}: no such file or folder")
-        is_folder = absolute.is_dir()
-        settings = self._resolver.of_folder(absolute if is_folder else absolute.parent)
-        if settings.force_exclude and left_out(absolute, is_folder, settings):
+        is_folder = os.path.isdir(absolute)
+        folder = Path(absolute if is_folder else os.path.dirname(absolute))
+        settings = self._resolver.of_folder(folder)
+        if settings.force_exclude and left_out(Path(absolute), is_folder, settings):
             return
         if is_folder:
-            self._folder(absolute)
+            self._folder(absolute, settings, _gitignores(folder))
         else:
             self._file(absolute, settings, given=True)
 
-    def _folder(self, folder: Path) -> None:
+    def _folder(self, folder: str, settings: Settings, ignored: Ignores) -> None:
+        """``settings`` and ``ignored`` are those of the folder above, and this one's where it holds no file that says more."""
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
-            self.found.problems.append(Problem(shown(str(folder)), f"cannot read the folder: {error.strerror}"))
+            self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
             return
-        settings = self._resolver.of_folder(folder)
+        names = {entry.name for entry in entries}
+        if not names.isdisjoint(CONFIGURATIONS):
+            settings = self._resolver.of_folder(Path(folder))
+        if not names.isdisjoint((".git", ".gitignore")):
+            ignored = _gitignores(Path(folder))
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and (language_of(entry.name) is None or os.path.isdir(entry.path)):
+            if not is_folder and (language_of(entry.name) is None or (entry.is_symlink() and os.path.isdir(entry.path))):
                 continue  # links to folders are not followed: they may lead round
-            path = folder / entry.name
-            if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder)):
+            path = f"{folder.rstrip(os.sep)}{os.sep}{entry.name}"
+            if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder, ignored)):
                 continue
             if is_folder:
-                self._folder(path)
+                self._folder(path, settings, ignored)
             elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
                 self._file(path, settings, given=False)
 
-    def _file(self, path: Path, settings: Settings, given: bool) -> None:
-        language = language_of(path.name) or ("python" if given and _is_python_script(path) else None)
-        if language and str(path) not in self._seen:
-            self._seen.add(str(path))
-            self.found.files.append(Found(shown(str(path)), language, settings, given))
+    def _file(self, path: str, settings: Settings, given: bool) -> None:
+        language = language_of(path) or ("python" if given and _is_python_script(Path(path)) else None)
+        if language and path not in self._seen:
+            self._seen.add(path)
+            self.found.files.append(Found(_below(path, self._here), language, settings, given))
 
 
-def _excluded(path: Path, is_folder: bool, settings: Settings) -> bool:
-    if is_folder and path.name in TOOL_FOLDERS:
+def _excluded(path: str, is_folder: bool, settings: Settings) -> bool:
+    name = path.rpartition(os.sep)[2]
+    if is_folder and name in TOOL_FOLDERS:
         return True
     if settings.exclude is None:
-        if is_folder and settings.default_excludes and path.name.lower() in DEFAULT_FOLDERS:
+        if is_folder and settings.default_excludes and name.lower() in DEFAULT_FOLDERS:
             return True
     elif any(matches(pattern, path, is_folder) for pattern in settings.exclude):
         return True
@@ -141,7 +158,8 @@ def left_out(path: Path, is_folder: bool, settings: Settings) -> bool:
     below = path.relative_to(settings.root).parts
     steps = [settings.root.joinpath(*below[: length + 1]) for length in range(len(below))]
     return any(
-        _excluded(step, folder, settings) or (settings.respect_gitignore and _ignored_by_git(step, folder))
+        _excluded(str(step), folder, settings)
+        or (settings.respect_gitignore and _ignored_by_git(str(step), folder, _gitignores(step.parent)))
         for step, folder in ((step, is_folder or step != path) for step in steps)
     )
 
@@ -157,17 +175,17 @@ def _is_python_script(path: Path) -> bool:
     return first.startswith(b"#!") and b"python" in first
 
 
-def _ignored_by_git(path: Path, is_folder: bool) -> bool:
+def _ignored_by_git(path: str, is_folder: bool, ignored: Ignores) -> bool:
     """Whether a gitignore says so: the nearest file that knows the path decides."""
-    for folder, spec in _gitignores(path.parent):
-        verdict = spec.check_file(path.relative_to(folder).as_posix() + "/" * is_folder).include
+    for folder, spec in ignored:
+        verdict = spec.check_file(_below(path, str(folder)) + "/" * is_folder).include
         if verdict is not None:
             return verdict
     return False
 
 
 @functools.cache
-def _gitignores(folder: Path) -> tuple[tuple[Path, GitIgnoreSpec], ...]:
+def _gitignores(folder: Path) -> Ignores:
     """The ignore files in force in a folder, nearest first, up to the root of the repository."""
     is_root = (folder / ".git").exists()
     own = [folder / ".gitignore", *([folder / ".git" / "info" / "exclude"] if is_root else [])]

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
     from streamlint.cluster.job import Answer, Job
 
 Lower = Callable[[Source, Program, Report], None]
+Ahead = Callable[[list[Source]], None]  # is told what is lowered next
 MANY = 8  # with so many to check, everything is lowered before the work is shared
 
 
 class Incremental:
-    """A program whose files are lowered when they are needed, and the units that are kept of it. ``units`` is None without a cache."""
+    """A program whose files are lowered when they are needed, and the units that are kept of it. ``units`` is None without a cache.
 
-    def __init__(self, sources: Sequence[Source], lower: Lower, units: Units | None) -> None:
+    ``ahead`` is told which sources are lowered at once, before ``lower`` is asked for each of them.
+    """
+
+    def __init__(self, sources: Sequence[Source], lower: Lower, units: Units | None, ahead: Ahead | None = None) -> None:
         self.program, self.report = Program(), Report(files=len(sources))
         self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
+        self._ahead = ahead
         self._hashes = {source.path: digest(source.text) for source in sources} if units else {}
         self._made: dict[str, Unit] = {}
         self.kept: dict[str, Unit] = {}  # what holds
@@ -55,6 +60,8 @@ class Incremental:
         """Sources of which something is kept wait; the others are lowered. C++ is lowered as a whole: what it includes counts."""
         found = {s.path: unit for s in sources if self._units and (unit := self._units.load(s, self._hashes[s.path])) is not None}
         whole = any(source.path not in found or found[source.path].native != native for source in sources)
+        if self._ahead is not None:
+            self._ahead([source for source in sources if source.path not in found or (whole and source.language != "python")])
         for source in sources:
             unit = found.get(source.path)
             if unit is None or (whole and source.language != "python"):

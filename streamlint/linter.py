@@ -6,32 +6,32 @@ import collections
 import contextlib
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlint import baseline, build, engine, guard, screening, suppress
+from streamlint import baseline, guard, screening, suppress
 from streamlint.cache.runs import Runs, name_of, stat_of
 from streamlint.cache.store import Store
+from streamlint.catalog import UNUSED
 from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.fingerprint import with_fingerprints
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
-from streamlint.relint import Relint
-from streamlint.repairs import trials
-from streamlint.rules import UNUSED
-from streamlint.seams import Seams
 from streamlint.selection import expand
-from streamlint.shards import Share
 from streamlint.triggers import seam
 from streamlint.twins import has_original
 
 if TYPE_CHECKING:
     from streamlint.cluster.client import Cluster
+    from streamlint.relint import Relint
+    from streamlint.seams import Seams
+    from streamlint.shards import Share
 
 Analyse = Callable[[list[Source], Options], Report]
 
@@ -65,7 +65,7 @@ def run(
     files are taken to contain. The workers of a ``cluster`` share the work. With a ``share`` this
     is a part of a run, or puts the parts of one together.
     """
-    build.forget()
+    _forget_build_files()
     work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster, share=share)
     with work.timed("discover"):
         found = discover(paths, resolver)
@@ -89,7 +89,7 @@ def run(
 def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False, *, fixes: bool = False) -> Report:
     """Lint one source that is no file, such as standard input, under the settings of the path that it is named by."""
     work = _Run(coverage, fixes=fixes)
-    build.forget()
+    _forget_build_files()
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
     if shown(name) in guard.lost:
@@ -105,8 +105,8 @@ def run_one(file: Found, data: bytes, analyse: Analyse) -> Report:
     """Lint one file with an engine of the caller's, who knows the files around it."""
     work = _Run(engine=analyse)
     work.take(file, data)
-    joining = work._seams.joining
-    work._sources, work._seams = work._sources or joining, Seams()
+    joining = work.seams.joining
+    work._sources, work._seams, work._passed = work._sources or joining, None, []
     work.analyse()
     return work.finish()
 
@@ -140,7 +140,19 @@ class _Run:
     _sources: dict[Options, list[Source]] = field(default_factory=dict)
     _options: dict[int, Options] = field(default_factory=dict)
     _commented: set[str] = field(default_factory=set)
-    _seams: Seams = field(default_factory=Seams)
+    _seams: Seams | None = None
+    _passed: list[Found] = field(default_factory=list)  # without a word that counts, until somebody asks for the seams
+
+    @property
+    def seams(self) -> Seams:
+        """What may belong to the run though it names no CUDA."""
+        if self._seams is None:
+            from streamlint.seams import Seams
+
+            self._seams = Seams()
+            for file in self._passed:
+                self._seams.skip(file)
+        return self._seams
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -193,7 +205,7 @@ class _Run:
         mentions, joins, commented = (bool(flags & flag) for flag in (screening.MENTIONS, screening.JOINS, screening.COMMENTED))
         passes_on = bool(flags & screening.PASSES_ON) and not joins
         if not (mentions or joins):
-            self._seams.skip(file)
+            self._passed.append(file) if self._seams is None else self._seams.skip(file)
         if data is None or not (mentions or joins or passes_on or commented or flags & screening.ODD):
             return
         try:
@@ -205,9 +217,9 @@ class _Run:
             self._commented.add(file.path)
             self.report.texts[file.path] = text
         if joins:
-            self._seams.join(self._options_of(file.settings), Source(file.path, text, file.language))
+            self.seams.join(self._options_of(file.settings), Source(file.path, text, file.language))
         if passes_on:
-            self._seams.pass_on(self._options_of(file.settings), Source(file.path, text, file.language))
+            self.seams.pass_on(self._options_of(file.settings), Source(file.path, text, file.language))
         if mentions:
             self.report.relevant += 1
             self.report.texts[file.path] = text
@@ -242,7 +254,10 @@ class _Run:
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
-        self.report.problems = engine.told_once(self.report.problems)
+        if self._sources:
+            from streamlint.engine import told_once
+
+            self.report.problems = told_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
                 self.runs.keep(self.report, self.report.problems[self._met :])
@@ -264,6 +279,8 @@ class _Run:
 
     def _mend(self) -> None:
         """Find the fixes that hold, unless they are kept."""
+        if not self.report.findings:
+            return
         kept = self.runs.fixes() if self.runs is not None and not self.trials else {}
         names = [name_of(finding) for finding in self.report.findings] if self.runs is not None else []
         if names and set(names) <= kept.keys():
@@ -271,6 +288,8 @@ class _Run:
             return
         if self.report.findings and not self._relints and self.runs is not None:
             self._read_again()
+        from streamlint.repairs import trials
+
         self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
         if names and self.runs is not None:
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
@@ -291,12 +310,16 @@ class _Run:
             return self.engine(sources, options)
         keep = None
         if self.fixes:
+            from streamlint.relint import Relint
+
             relint = Relint(sources, options)
             self._relints.update((source.path, relint) for source in sources)
             keep = relint.keep
         if self.share is not None:
             return self.share.analyse(sources, options, self.jobs, keep, self.store)
         more: dict[str, Any] = {"cluster": self.cluster} if self.cluster is not None else {}
+        from streamlint import engine
+
         if self.store is None:
             return engine.analyse(sources, options, self.jobs, keep, **more)
         from streamlint.cache.units import Units
@@ -306,7 +329,7 @@ class _Run:
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""
         for options, sources in self._sources.items():
-            joining = list(self._seams.completed(options, sources, lambda source: seam(source.language)(source.text.encode())))
+            joining = list(self.seams.completed(options, sources, lambda source: seam(source.language)(source.text.encode())))
             if joining:
                 self.report.relevant += len(joining)
                 self.report.texts.update((source.path, source.text) for source in joining)
@@ -384,6 +407,12 @@ def codes_of(file: Found) -> frozenset[str]:
         if matches(plain, path) != negated:
             ignored |= expand(words)
     return settings.codes - ignored
+
+
+def _forget_build_files() -> None:
+    """Build files are read again, if any were read in this process."""
+    if (build := sys.modules.get("streamlint.build")) is not None:
+        build.forget()
 
 
 def _text(file: str) -> str:

@@ -7,7 +7,9 @@ and holds twice of what the rest of a run needs.
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 OFTEN = 1 << 18  # characters of source
@@ -34,3 +36,17 @@ def give_back() -> None:
 
         with contextlib.suppress(AttributeError, OSError):
             ctypes.CDLL(None).malloc_trim(0)
+
+
+@contextlib.contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Garbage is collected only where it is asked for: syntax trees are many small objects that live until the end."""
+    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not frozen:
+            gc.unfreeze()
+        if collecting:
+            gc.enable()

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from streamlint.engine import seldom_collected
+from streamlint.catalog import entries
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Report
-from streamlint.relint import Relint
-from streamlint.workers import shared
+from streamlint.memory import seldom_collected
 
 if TYPE_CHECKING:
     from streamlint.fix.trial import Trial
+    from streamlint.relint import Relint
 
 
 FEWEST = 2  # files: even one trial reads a file anew, so that a second process soon pays
@@ -23,6 +23,7 @@ FEWEST = 2  # files: even one trial reads a file anew, so that a second process 
 def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
     """Give each finding of a report the fix that holds, and return what can try several together, by file."""
     from streamlint.fix import fixers
+    from streamlint.workers import shared
 
     mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):
@@ -49,10 +50,9 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
 def trial_of(text: str, found: Found, relint: Relint) -> Trial:
     """What tries the fixes of one file."""
     from streamlint.fix.trial import Trial
-    from streamlint.rules import all_rules
 
     # A fix must not bring what only another selection of rules would tell.
-    codes = found.settings.options().codes | {code for code, rule in all_rules().items() if rule.default != "off"}
+    codes = found.settings.options().codes | {code for code, rule in entries().items() if rule.default != "off"}
     return Trial(found.path, text, found.language, lambda path, text: relint.findings(path, text, codes), relint.found(found.path))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 
+from streamlint.catalog import UNREADABLE, UNUSED, code_of
 from streamlint.checks.base import Check, registry
 from streamlint.findings import Category
 
-UNREADABLE = "SL000"
-UNUSED = "SL900"
+__all__ = ["UNREADABLE", "UNUSED", "UnreadableSource", "UnusedSuppression", "all_rules", "code_of"]
 
 
 class UnreadableSource(Check):
@@ -55,11 +55,3 @@ class UnusedSuppression(Check):
 def all_rules() -> dict[str, type[Check]]:
     """Every rule by code, in the order of codes."""
     return dict(sorted({**registry(), UNREADABLE: UnreadableSource, UNUSED: UnusedSuppression}.items()))
-
-
-@functools.cache
-def code_of() -> dict[str, str]:
-    """Codes by every word that a user may write for a rule: its code and its name."""
-    words = {code: code for code in all_rules()}
-    words.update({rule.name: code for code, rule in all_rules().items()})
-    return words

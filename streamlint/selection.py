@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from streamlint.catalog import UNREADABLE, UNUSED, code_of, entries
 from streamlint.errors import ConfigError, did_you_mean
 
 ALL = "ALL"
@@ -45,10 +46,8 @@ def selected(layers: tuple[Selectors, ...], preview: bool) -> frozenset[str]:
 
     Raises ConfigError for a word that names no rule.
     """
-    from streamlint.rules import all_rules
-
     levels = {"on", "preview"} if preview else {"on"}
-    codes = {code for code, rule in all_rules().items() if rule.default in levels}
+    codes = {code for code, rule in entries().items() if rule.default in levels}
     for layer in layers:
         changes = _changes(layer, preview)
         if layer.select is not None:
@@ -77,8 +76,6 @@ def _changes(layer: Selectors, preview: bool) -> dict[str, bool]:
 
 
 def _weight(selector: str) -> int:
-    from streamlint.rules import code_of
-
     if selector == ALL:
         return 0
     return 100 if selector in code_of() else len(selector)
@@ -86,20 +83,16 @@ def _weight(selector: str) -> int:
 
 def _turned_on(selector: str, preview: bool) -> list[str]:
     """What a selector turns on: a prefix leaves preview rules alone unless they are asked for."""
-    from streamlint.rules import all_rules, code_of
-
     covered = _covered(selector)
     if selector == ALL or selector in code_of() or preview:
         return covered
-    return [code for code in covered if all_rules()[code].default != "preview"]
+    return [code for code in covered if entries()[code].default != "preview"]
 
 
 def _covered(selector: str) -> list[str]:
-    from streamlint.rules import UNREADABLE, UNUSED, all_rules, code_of
-
     if code := code_of().get(selector):
         return [code]
-    codes = [code for code in all_rules() if code not in (UNREADABLE, UNUSED)]
+    codes = [code for code in entries() if code not in (UNREADABLE, UNUSED)]
     if selector == ALL:
         return codes
     covered = [code for code in codes if selector and code.startswith(selector)]

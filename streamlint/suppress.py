@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from streamlint.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
 from streamlint.layout import Comment, Layout, layout
-from streamlint.rules import UNUSED, UnusedSuppression, code_of
 
 OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)
@@ -72,6 +72,8 @@ def suppress(
 
 def unused(file: str, suppressions: Iterable[Suppression], ran: frozenset[str]) -> list[Finding]:
     """``SL900`` for the codes of comments that hid nothing, among the rules that ran."""
+    from streamlint.rules import UnusedSuppression as rule
+
     findings = []
     for suppression in suppressions:
         codes = [code for code in suppression.codes if code in ran and code not in suppression.used]
@@ -79,7 +81,6 @@ def unused(file: str, suppressions: Iterable[Suppression], ran: frozenset[str]) 
             comment = suppression.comment
             span = Span(file, comment.row, comment.column, comment.row, comment.column + len(comment.text.splitlines()[0]))
             message = f"suppression of {', '.join(codes)} hides nothing"
-            rule = UnusedSuppression
             findings.append(Finding(UNUSED, rule.name, rule.category, message, span, help="delete it, or the codes named here"))
     return findings
 

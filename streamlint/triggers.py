@@ -10,6 +10,10 @@ from typing import Any
 
 Relevant = Callable[[bytes], bool]
 MODELS = Path(__file__).parent / "models"
+MOST_WORDS = 40  # of one matcher
+_TEXT = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
+_PAIR = re.compile(rf"^(\w+) = ((?:{_TEXT})|\[(?:{_TEXT}|[^\]\"'])*\])", re.MULTILINE)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
 
 
 def relevant(language: str, user_models: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Relevant:
@@ -41,9 +45,17 @@ def _seams(language: str) -> frozenset[str]:
 @functools.cache
 def _heads() -> tuple[dict[str, Any], ...]:
     """The heads of the shipped model files: what stands before the first table."""
-    from streamlint.config import parse_toml
+    return tuple(head_of(path) for path in sorted(MODELS.glob("*.toml")))
 
-    return tuple(parse_toml(path.read_bytes().partition(b"\n[")[0], path.name) for path in sorted(MODELS.glob("*.toml")))
+
+def head_of(path: Path) -> dict[str, Any]:
+    """The strings, and lists of strings, in the head of a model file. Read by hand: the TOML parser takes longer to import than a run."""
+    text = path.read_bytes().partition(b"\n[")[0].decode()
+    return {key: _strings(value) if value[0] == "[" else _strings(value)[0] for key, value in _PAIR.findall(text)}
+
+
+def _strings(text: str) -> list[str]:
+    return [plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in _STRING.findall(text)]
 
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:
@@ -58,16 +70,19 @@ def _user_words(table: Mapping[str, Any]) -> list[str]:
 def _matcher(words: frozenset[str]) -> Relevant:
     if not words:
         return lambda data: False
-    patterns = [word.encode() for word in sorted(words)]
+    # What holds another word of these says nothing new.
+    distinct = [word.encode() for word in sorted(words) if not any(other in word for other in words if other != word)]
     try:
-        from ahocorasick_rs import BytesAhoCorasick
+        from ahocorasick_rs import BytesAhoCorasick, MatchKind
     except ImportError:  # there are systems without a wheel of it
-        search = re.compile(b"|".join(map(re.escape, patterns))).search
+        search = re.compile(b"|".join(map(re.escape, distinct))).search
         return lambda data: search(data) is not None
 
-    automaton = BytesAhoCorasick(patterns)
+    # This kind of matcher is by far the fastest, but only with few words.
+    shares = [distinct[start : start + MOST_WORDS] for start in range(0, len(distinct), MOST_WORDS)]
+    automata = [BytesAhoCorasick(share, matchkind=MatchKind.LeftmostLongest) for share in shares]
 
     def mentions(data: bytes) -> bool:
-        return bool(automaton.find_matches_as_indexes(data))
+        return any(automaton.find_matches_as_indexes(data) for automaton in automata)
 
     return mentions

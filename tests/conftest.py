@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import rules, selection
+from streamlint import catalog, rules, selection
 from streamlint.checks.base import Category, Check
 
 # `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) and the tool of the documentation are found
@@ -32,7 +32,8 @@ def made_up_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         _rule("SL007", "missing-record-stream", Category.RACE, "preview"),
         _rule("SL015", "blocking-stream", Category.STALL, "off"),
     ]
-    caches = (rules.all_rules, rules.code_of, selection.selected)
+    caches = (rules.all_rules, catalog.entries, catalog.code_of, selection.selected)
+    monkeypatch.setattr(catalog, "checks", lambda: [catalog.Entry(rule.code, rule.name, rule.default) for rule in made])
     monkeypatch.setattr(rules, "registry", lambda: {rule.code: rule for rule in made})
     for cache in caches:
         cache.cache_clear()

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import analysis
+from streamlint import analysis, catalog
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.cuda_model import FACTS
 from streamlint.engine import analyse
 from streamlint.findings import Category, Finding
 from streamlint.options import Options, Source
+from streamlint.rules import all_rules
 from streamlint.verify import evidence, templates
 from streamlint.verify.cases import SNIPPETS
 from streamlint_docs.programs import FENCE, blocks, whole
@@ -76,6 +77,10 @@ def test_a_file_is_a_rule(path: Path) -> None:
 def test_the_folder_is_the_registry() -> None:
     assert len(CHECKS) == len(CHECK_FILES)
     assert len({check.name for check in CHECKS.values()}) == len(CHECKS)
+
+
+def test_the_catalog_says_of_each_rule_what_its_class_says() -> None:
+    assert [tuple(entry) for entry in catalog.entries().values()] == [(r.code, r.name, r.default) for r in all_rules().values()]
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)

@@ -11,9 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,6 +128,8 @@ class Store:
 
 def clean(base: Path) -> int:
     """Empty a cache folder; how many records went. Files of others in it are left."""
+    import shutil
+
     count = 0
     for folder in sorted(base.glob("v[0-9]*-*")):
         count += sum(1 for path in folder.glob("*/*") if path.is_file())
@@ -148,6 +148,8 @@ def digest(text: str | bytes) -> str:
 
 def _place(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -15,8 +15,9 @@ from streamlint import guard, workers
 from streamlint.analysis import Analysis
 from streamlint.cache.units import Unit, Units
 from streamlint.cluster.job import Answer, Job
-from streamlint.engine import reader, seldom_collected
+from streamlint.engine import reader
 from streamlint.incremental import Incremental
+from streamlint.memory import seldom_collected
 from streamlint.options import Source
 
 IDLE_S = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -264,12 +263,18 @@ def _write(file: str, text: str) -> None:
 
 
 def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool) -> str:
-    from streamlint.report import View, render, statistics
+    from streamlint.report import View, render
 
-    columns = min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
+    columns = 80
+    if sys.stdout.isatty():
+        import shutil
+
+        columns = min(shutil.get_terminal_size((80, 24)).columns, 120)
     links = color and sys.stdout.isatty()
     view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes)
     if options.statistics:
+        from streamlint.report import statistics
+
         return statistics.render(view, as_json=format.startswith("json"))
     return render(format, view)
 

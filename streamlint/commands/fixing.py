@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import collections
-import difflib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
-from streamlint.repairs import repairs
 from streamlint.report.terminal import Paint, line, plain, tame
 
 if TYPE_CHECKING:
@@ -42,6 +40,8 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
 
 def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
     """Apply fixes and lint again, until nothing is left to mend. Nothing is written."""
+    from streamlint.repairs import repairs
+
     done = Fixed(report)
     now: dict[str, bytes] = {}
     for _ in range(MOST_PASSES):
@@ -74,6 +74,8 @@ def write(done: Fixed) -> None:
 
 def print_diff(done: Fixed, paint: Paint) -> None:
     """What would change."""
+    import difflib
+
     styles = {"+": "help", "-": "error", "@": "label"}
     for file, (old, new) in sorted(done.texts.items()):
         for row in difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):

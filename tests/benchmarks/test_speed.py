@@ -1,28 +1,29 @@
-"""The script that measures speed: medians, failures that are told, files that are really changed."""
+"""The script that measures speed: medians, failures that are told, parts of a tree, files that are really changed."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-FILE = Path(__file__).parents[2] / "benchmarks" / "speed.py"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+pytestmark = pytest.mark.skipif(not (FOLDER / "speed.py").is_file(), reason="benchmarks are not in the source distribution")
 
 
-@pytest.fixture(scope="module")
-def speed() -> ModuleType:
-    if not FILE.is_file():
-        pytest.skip("benchmarks are not in the source distribution")
-    spec = importlib.util.spec_from_file_location("benchmarks_speed", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["benchmarks_speed"] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def speed(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("speed")
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("speed_page")
 
 
 def test_a_row_is_the_median_or_a_reason(speed: ModuleType, tmp_path: Path) -> None:
@@ -36,11 +37,42 @@ def test_a_row_is_the_median_or_a_reason(speed: ModuleType, tmp_path: Path) -> N
     assert broken.summary() == {"name": "broken", "failure": "ended with status 2"}
 
 
-def test_the_page_holds_ratios(speed: ModuleType) -> None:
-    rows = [{"name": "ruff", "wall": 2.0, "cpu": 3.0, "peak_mib": 50.0}, {"name": "other", "wall": 1.0, "cpu": 1.0, "peak_mib": 9.0}]
-    page = speed.page({"files": 7, "machine": "2 cores", "python": "3.12"}, [*rows, {"name": "gone", "failure": "did not end in 3 s"}])
-    assert "| other | 1.0 | 0.50 | 1.0 | 9.0 |" in page
-    assert "| gone | did not end in 3 s | | | |" in page
+def row(name: str, wall: float) -> dict[str, object]:
+    return {"name": name, "runs": 3, "wall": wall, "cpu": 1.0, "peak_mib": 9.0}
+
+
+def test_the_page_holds_ratios(page: ModuleType) -> None:
+    rows = [row("ruff", 2.0), row("other", 0.5), {"name": "gone", "failure": "did not end in 3 s"}]
+    curve = {"part": 16, "jobs": 2, "files": 1200, **row("", 0.25)}
+    machine = {"date": "2026-11-21", "cpu": "a CPU", "cores": 2, "memory_gib": 16, "python": "3.12", "versions": {"ruff": "1"}}
+    tree = {"packages": ["timm"], "files": 8, "python": 7, "bytes": 10**7}
+    record = {**machine, "load_at_start": 0.1, "tree": tree, "rows": rows, "curves": [curve]}
+    text = page.figures(record)
+    assert "| other | 3 | 500 ms | 0.25 |  | 1.0 s | 9 MiB |" in text
+    assert "| gone | | did not end in 3 s |" in text
+    assert "| 1/16 | 1,200 | 2 | 250 ms |" in text
+    assert "Under load" not in text
+    assert "Under load" in page.figures({**record, "load_at_start": 7.5})
+
+
+def test_the_committed_page_is_that_of_the_committed_record(page: ModuleType) -> None:
+    record = json.loads((FOLDER / "speed.json").read_text(encoding="utf-8"))
+    assert page.figures(record) in (page.DOCS / "speed.md").read_text(encoding="utf-8")
+
+
+def test_a_part_is_every_nth_source(speed: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "corpus" / "mine-1.0" / "in").mkdir(parents=True)
+    for number in range(8):
+        (tmp_path / "corpus" / "mine-1.0" / "in" / f"{number}.py").write_text("pass\n")
+    (tmp_path / "corpus" / "mine-1.0" / "notes.txt").write_text("none\n")
+    files = speed.tree_of(tmp_path / "corpus", ["mine"], tmp_path / "tree")
+    part = speed.part_of(tmp_path / "tree", files, 4, tmp_path / "part")
+    assert len(files) == 8
+    assert sorted(path.name for path in part.rglob("*.py")) == ["0.py", "4.py"]
+
+
+def test_the_hook_is_run_as_pre_commit_runs_it(speed: ModuleType) -> None:
+    assert speed.hook()[1:] == ["-m", "streamlint", "check", "--force-exclude"]
 
 
 def test_each_edit_changes_a_file(speed: ModuleType, tmp_path: Path) -> None:

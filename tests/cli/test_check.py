@@ -173,5 +173,15 @@ def test_start_up_imports_no_parser():
     code = "import sys; from streamlint import cli; cli.main(['check', '.']); print(sorted(sys.modules), file=sys.stderr)"
     Path("src/a.py").write_text("x = 1\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name in ("libcst", "tree_sitter", "rich", "click", "pathspec"):
+    for name in (
+        "libcst",
+        "tree_sitter",
+        "rich",
+        "click",
+        "pathspec",
+        "streamlint.engine",
+        "streamlint.checks.base",
+        "streamlint.seams",
+        "tomllib",
+    ):
         assert f"'{name}'" not in done.stderr
