@@ -146,6 +146,8 @@ def page(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any
     parts += ["## What may be on by default", RULE, "\n".join(defaults(packages))]
     if outcomes:
         parts += ["## Recall", "\n".join(recall(outcomes)), RECALL_NOTE]
+        if failed := [f"`{row['fix']['path']}` of {row['fix']['repository']} ({row['failure']})" for row in outcomes if row["failure"]]:
+            parts += [f"Not measured, and not counted: {'; '.join(failed)}."]
         parts += ["Not found before the repair, with how far one must look and why:", "\n".join(missed(outcomes)) or "None."]
     parts += ["## Known limits", "Findings that are not real, or of which nobody can say:", "\n".join(wrong(packages)) or "None."]
     parts += ["Judged, and mended since:", "\n".join(mended(packages)) or "None."]

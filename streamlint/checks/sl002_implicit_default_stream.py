@@ -108,7 +108,7 @@ class ImplicitDefaultStream(Check):
             self._message(operation, race) + path.facts.if_legacy,
             span=operation.stream.chosen or operation.span,
             category=Category.RACE if race else Category.STALL,
-            trail=self._trail(operation, reason),
+            trail=self._trail(operation, reason) or self._beside(path.facts),
             help=self._help(operation, path),
             facts={"stream": "null", "api": operation.api, "direction": operation.direction.value if isinstance(operation, Copy) else None},
         )
@@ -229,7 +229,7 @@ class ImplicitDefaultStream(Check):
         assert operation.stream is not None
         if operation.stream.how not in ("omitted", "literal") or (isinstance(operation, Copy) and not operation.asked_async):
             return False
-        return facts.has_own_stream and not any(function in facts.setup_functions for function in operation.context.functions)
+        return facts.own_stream is not None and not any(function in facts.setup_functions for function in operation.context.functions)
 
     def _reason_cython(self, operation: Launch | Copy, path: Trace) -> str | None:
         """The function that Python calls puts other work on a stream: one that it is given, or made."""
@@ -370,6 +370,12 @@ class ImplicitDefaultStream(Check):
         if operation.stream.chosen is not None and operation.stream.chosen != operation.span:
             steps.append(Step("the work that goes to the default stream", operation.span))
         return (*steps, *(step for step in call_trail(operation) if step.span != operation.stream.chosen))
+
+    def _beside(self, facts: FileFacts) -> tuple[Step, ...]:
+        at = facts.own_stream
+        return (
+            () if at is None else (Step("other work of this file is on a stream", replace(at, end_row=at.row, end_column=at.column + 1)),)
+        )
 
     def _help(self, operation: Launch | Copy, path: Trace) -> str:
         assert operation.stream is not None

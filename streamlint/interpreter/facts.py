@@ -97,12 +97,13 @@ class FileFacts:
         return bool(made) and all(_asks_non_blocking(call) for call in made)
 
     @functools.cached_property
-    def has_own_stream(self) -> bool:
-        """C++: whether the file works on a stream of file scope: four launches at least, and four for each on the null stream."""
+    def own_stream(self) -> Span | None:
+        """C++: the first launch of a file that works on a stream of file scope: four at least, and four for each on the null stream."""
         files = (self.file, *self.file.neighbours())
         names = {g.name for file in files if file.is_cuda for g in file.module.globals if _is_stream(g.type) and not g.type.pointers}
-        own = sum(_stream_name(launch) in names for launch, _, given in self.launches if given) if names else 0
-        return own >= max(4, 4 * sum(not given for *_, given in self.launches))
+        own = [launch for launch, _, given in self.launches if given and _stream_name(launch) in names]
+        enough = len(own) >= max(4, 4 * sum(not given for *_, given in self.launches))
+        return Span(self.file.path, *own[0].at) if enough else None
 
     @functools.cached_property
     def unrecorded(self) -> list[Unrecorded]:
