@@ -120,7 +120,7 @@ def missed(outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in sorted(lost, key=lambda row: [*DECIDABLE, "no"].index(row["fix"]["decidable"])):
         fix, seen = row["fix"], f", reported as {', '.join(row['others'])}" if row["others"] else ""
         lines = ",".join(map(str, fix["before"]))
-        reason = fix.get("missed") or "What decides it is not in view."
+        reason = fix.get("missed") or "Not found out yet."
         yield f"* {fix['rule']} {fix['repository']} {fix['commit'][:10]} `{fix['path']}:{lines}` ({fix['decidable']}{seen}): {reason}"
 
 
