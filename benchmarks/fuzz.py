@@ -69,6 +69,7 @@ def main() -> int:
                 one, 12 * one.weight, 400, seed=turn, known=lambda error, name=one.name: alike[signature(name, error)] >= ALIKE
             )
             tried[one.name] += outcome.tried
+            print(f"{one.name}: {outcome.tried} in {outcome.seconds:.0f} s", flush=True)
             if outcome.against is not None:
                 mark = signature(one.name, outcome.against)
                 alike[mark] += 1

@@ -15,12 +15,13 @@ from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, satisfies_text
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
-from streamlint.interpreter.run import Coverage, Settings
+from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.trace import Trace
 from streamlint.operations import Conflict
 from streamlint.options import Options
 from streamlint.precedence import best
+from streamlint.program import Call, Statement, walk
 
 _MUCH = 250_000  # objects
 
@@ -46,6 +47,7 @@ class Analysis:
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
+        self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
 
     def check(self, name: str) -> Part:
         """Run the checks over one file of the program."""
@@ -66,6 +68,7 @@ class Analysis:
 
     def _check(self, file: File) -> Part:
         part = Part()
+        self._cut_short = part.problems
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
@@ -113,6 +116,10 @@ class Analysis:
         explorer = Explorer(self.program, root, coverage, self.settings)
         runs = list(explorer.paths())
         pinned, waited = explorer.pinned_places(), explorer.waited_places()
+        if explorer.cut_short and _is_too_long(root):
+            row, column = root.function.at[:2] if root.function is not None else (1, 1)
+            text = f"{root.qualname} is too long: it is looked at for {MAX_STEPS} steps, and no further"
+            self._cut_short.append(Problem(root.file.path, text, row, column))
         told: set[tuple[object, ...]] = set()
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited)
@@ -154,6 +161,13 @@ def _wanted(root: Root, needs: Needs) -> bool:
         return satisfies_text("\n".join(root.file.words), needs)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
     return any(root.file.relevance.satisfies(function, needs) for function in functions)
+
+
+def _is_too_long(root: Root) -> bool:
+    """Whether a body alone, without what it calls, has more parts than one path may have steps."""
+    body = root.function.body if root.function is not None else root.file.module.body
+    parts = (node for statement in body for node in walk(statement) if isinstance(node, Statement | Call))
+    return sum(1 for _ in parts) > MAX_STEPS
 
 
 def _tell_fault(part: Part, file: File, root: Root, error: Exception) -> None:

@@ -41,6 +41,7 @@ class Explorer:
     steps: int = 0
     links: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
+    cut_short: bool = False  # the likely path did not come to its end
 
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
@@ -101,6 +102,7 @@ class Explorer:
                 run_root(run, self.root)
             except OutOfBudget:
                 self.coverage.over_budget += 1
+                self.cut_short = self.cut_short or not forced
             if again:
                 only_lifetimes(run)
             settle(run)

@@ -86,6 +86,28 @@ def test_large_tables_are_no_chains() -> None:
     assert looked_at("a.py", "import torch.cuda\nx = [\n" + "    -1 + 2,\n" * 3_000 + "]\n").problems == []
 
 
+LONG = 26_000  # statements; one path has 24,000 steps
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "line", "end"),
+    [
+        ("a.py", "import torch\ns = torch.cuda.Stream()\ndef f(a):\n", "    x = 1\n", "    s.synchronize()\n"),
+        (
+            "a.cu",
+            "#include <cuda_runtime.h>\nvoid f(int* x, int* d) {\n",
+            "  x[0] = 1;\n",
+            "  cudaMemcpyAsync(x, d, 4, cudaMemcpyDeviceToHost, 0);\n}\n",
+        ),
+    ],
+)
+def test_what_is_too_long_to_be_followed_says_so(name: str, head: str, line: str, end: str) -> None:
+    (problem,) = looked_at(name, head + line * LONG + end).problems
+    assert problem.message == "f is too long: it is looked at for 24000 steps, and no further"
+    assert problem.row == head.count("\n")
+    assert looked_at(name, head + line * 100 + end).problems == []
+
+
 # Encodings ----------------------------------------------------------------------------------------------------------------------
 
 
