@@ -22,6 +22,8 @@ def is_small(nbytes: int | None) -> bool:
 
 def measure(call: Call, storage: Storage) -> None:
     shape = call.values("shape")
+    if call.row.get("data") is not None and isinstance(call.value("data"), Series):
+        shape = []  # ``torch.LongTensor(labels)`` takes either
     if shape:
         count = elements(shape)
         if count is not None:

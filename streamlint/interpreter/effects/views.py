@@ -110,7 +110,9 @@ def _host_view(call: Call, buffer: Buffer, result: Buffer) -> Value:
 def _contiguous(call: Call, buffer: Buffer) -> Value:
     if buffer.storage.on_host and (buffer.gapped or buffer.strided):
         read_values(call.run, [buffer], call.span, call.name)
-        storage = call.run.storage(Memory.PAGEABLE, f"{buffer.storage.name}.contiguous", library=buffer.storage.library)
+        old = buffer.storage
+        storage = call.run.storage(Memory.PAGEABLE, f"{old.name}.contiguous", nbytes=old.nbytes, small=old.small, library=old.library)
+        storage.counted = old.counted
         storage.trail = (*buffer.storage.trail, Step("copied into new pageable memory here: contiguous() of a strided view", call.span))
         return Buffer(storage, type=buffer.type)
     return Buffer(buffer.storage, buffer.part, buffer.type)
