@@ -228,8 +228,15 @@ def take_peer(name: str, words: Sequence[str], corpus: Path, names: Sequence[str
         beside = next((row for row in cheap_rows(folder) if row.name == "ruff"), None)
         table = [Row(name, [*words, "."]), cold(cache), *([beside] if beside else [])]
         measure(table, folder, cache, 1, budget)
-    return {**stamp(load), "part": part, "files": len(files[::part]), "command": " ".join([Path(words[0]).name, *words[1:]]),
+    return {**stamp(load), "part": part, "files": len(files[::part]), "command": told(words),
             "rows": [row.summary() for row in table]}  # fmt: skip
+
+
+def told(words: Sequence[str]) -> str:
+    """A command without the places of this machine."""
+    while words and (words[0] == "env" or "=" in words[0]):
+        words = words[1:]
+    return " ".join(Path(word).name if os.path.isabs(word) else word for word in words)
 
 
 def stamp(load: float) -> dict[str, Any]:

@@ -81,3 +81,7 @@ def test_each_edit_changes_a_file(speed: ModuleType, tmp_path: Path) -> None:
     speed.edited(tmp_path)()
     assert (tmp_path / "plain.py").read_text() == "pass\n"
     assert (tmp_path / "streams.py").read_text() == "torch.cuda.Stream()\n\n# one line more\n"
+
+
+def test_a_command_is_told_without_the_places_of_a_machine(speed: ModuleType) -> None:
+    assert speed.told(["env", "PATH=/x", "/x/bin/peer", "scan", "--config", "/y/rules.yml", "."]) == "peer scan --config rules.yml ."
