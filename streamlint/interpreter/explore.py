@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from streamlint.findings import Span
 from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_lifetimes
 from streamlint.interpreter.index import Program
-from streamlint.interpreter.novelty import shown
+from streamlint.interpreter.novelty import Shown, shown
 from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
@@ -47,6 +47,7 @@ class Explorer:
         """The runs of this root, most likely first."""
         waiting: list[dict[str, bool]] = [{}]
         seen: set[tuple[tuple[str, bool], ...]] = set()
+        told: set[tuple[Shown, int]] = set()
         count = 0
         most = MOST_RUNS_CPP if self.root.file.is_cuda else MOST_RUNS
         while waiting and count < most and self.steps < MOST_STEPS:
@@ -58,15 +59,17 @@ class Explorer:
             run = self.run(forced, 2)
             count += 1
             yield run
-            if run.ring >= run.rounds:
+            shows = shown(run), run.ring
+            if run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)
+            told.add(shows)
             if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if not forced:
-                likely = shown(run)
+                likely = shows[0]
             self.links.update((atom, decision.link) for atom, decision in run.decisions.items() if decision.link)
             # Two guesses are for what one of them made possible; a chain of choices goes on in any case.
-            deeper = not forced or shown(run) != likely
+            deeper = not forced or shows[0] != likely
             worth = [
                 decision
                 for atom, decision in run.decisions.items()

@@ -12,111 +12,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streamlint import program as p
-from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
+from streamlint.interpreter.index import File, dotted_name, is_declaration
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
+# Effects of what may as well be a data type (``torch.float16``), or a function that only works where its arguments are.
+_PLAIN = frozenset({"compute", "unknown"})
 # A word that changes the meaning of code anywhere in its file.
 _FILE_WIDE = frozenset({"set_allocator"})
 # Methods that run without their name being written: where an object is made, called, entered, iterated, left.
 _UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
 _MOST_CALLEES = 200
 _DEEPEST = 2
-
-# Words without which a body neither makes nor moves device memory, nor orders anything.
-_WORDS = (
-    "cuda",
-    "Cuda",
-    "CUDA",
-    "tream",
-    "vent(",
-    "Event",
-    "record(",
-    "pin",
-    "non_block",
-    "blocking",
-    "device",
-    ".to(",
-    ".cpu(",
-    "item(",
-    "numpy",
-    "tolist",
-    "copy_",
-    "cupy",
-    "cp.",
-    "malloc",
-    "Malloc",
-    "ynchronize",
-    "<<<",
-    "thrust",
-    "cub",
-    "wait(",
-    "query(",
-    "Memcpy",
-    "memcpy",
-    "empty_cache",
-    "launch_host_func",
-    "callback",
-    ".get(",
-    ".set(",
-    "free(",
-    "Free(",
-    "hip",
-    "DataLoader",
-    "collate",
-    "loader",
-    "to_host",
-    "asnumpy",
-    "done",
-    "new ",
-    "vector<",
-    "std::move",
-    "torch.",
-    "Queue",
-    "Thread",
-    "Lock",
-    "Executor",
-    "get_context",
-    "Condition",
-)
-
-
-# Words of what orders, copies or allocates: only branches with such are worth a path of their own.
-_DECISIVE = (
-    "ynchronize",
-    "tream",
-    "vent",
-    "record(",
-    "wait",
-    "query()",
-    "non_block",
-    "blocking",
-    "pin_",
-    "pinned",
-    "copy_",
-    ".to(",
-    ".cpu(",
-    ".cuda(",
-    "Async",
-    "alloc",
-    "Alloc",
-    "free(",
-    "Free(",
-    "Launch",
-    "launch",
-    "<<<",
-    "empty_cache",
-    "item()",
-    "tolist",
-    ".numpy()",
-    ".get(",
-    ".set(",
-    "device_array",
-    "to_host",
-    "callback",
-    "std::move",  # of an owner, whose end may be a cudaFree
-)
-_OF_A_DICT = re.compile(r"\.get\(\s*[fr]?[\"']")  # no array, no queue
 
 
 @dataclass(eq=False, slots=True)
@@ -133,6 +41,7 @@ class Relevance:
     _files: list[File] | None = None
     _library_names: tuple[re.Pattern[str] | None] | None = None
     _outside: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
@@ -147,15 +56,7 @@ class Relevance:
         key = id(function)
         if key not in self._callees:
             self._callees[key] = []
-            names = {
-                node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2]
-                for node in p.walk(function)
-                if isinstance(node, p.Attr | p.Name)
-            }
-            found: list[p.Function] = []
-            for name in sorted(self._meant(names)):
-                found.extend(self._defined(f) for f in self.named(name) if f is not function)
-            self._callees[key] = found
+            self._callees[key] = [f for f in self._called_in(function) if f is not function]
         return self._callees[key]
 
     def _defined(self, function: p.Function) -> p.Function:
@@ -174,9 +75,14 @@ class Relevance:
                 for function, definition in p.functions_of(file.module):
                     for called in _names_of(function, definition):
                         self._methods.setdefault(called, []).append(function)
+        bound = self._bound(name)
         found = self._methods.get(name, ())
+        return [*found, *bound] if bound else found
+
+    def _bound(self, name: str) -> Sequence[p.Function]:
+        """The C++ that a Python file may call by a name."""
         exports = self.file.program.exports
-        return [*found, *exports.functions_named(name)] if not self.file.is_cuda and exports.seen_from(self.file) else found
+        return [*exports.functions_named(name)] if not self.file.is_cuda and exports.seen_from(self.file) else ()
 
     def _reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""
@@ -224,9 +130,7 @@ class Relevance:
         key = id(body)
         if key not in self._bodies:
             text = "\n".join(self.file.words[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
-            self._bodies[key] = (
-                self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for s in body for f in self._called_in(s))
-            )
+            self._bodies[key] = self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for f in self._called_in(*body))
         return self._bodies[key]
 
     def _expands_to_work(self, body: Sequence[p.Statement]) -> bool:
@@ -236,15 +140,31 @@ class Relevance:
         )
 
     def expression_matters(self, node: p.Expression) -> bool:
-        """Whether an expression holds any of the words, or calls what does."""
+        """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
         key = id(node)
         if key not in self._bodies:
             rows = self.file.words[max(node.at[0] - 1, 0) : node.at[2]]
             if rows:
                 rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
                 rows[0] = rows[0][max(node.at[1] - 1, 0) :]
-            self._bodies[key] = self._has_word("\n".join(rows)) or any(self.matters(f) for f in self._called_in(node))
+            text = _without("\n".join(rows), self._idle_names(node))
+            self._bodies[key] = self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
         return self._bodies[key]
+
+    def _idle_names(self, node: p.Expression) -> set[str]:
+        """The names in an expression, as spelled, that mean something of a library which neither is nor makes memory or an order."""
+        called = {id(n.function) for n in p.walk(node) if isinstance(n, p.Call)}
+        found: set[str] = set()
+        for inner in p.walk(node):
+            dotted = self._of_library(inner) if isinstance(inner, p.Attr | p.Name) else ""
+            if not dotted:
+                continue
+            row, kind = self.file.models.call(dotted), self.file.models.type_named(dotted)
+            is_layer = row is not None and row.effect == "object" and row.get("type") == "torch.nn.Module"
+            only_named = kind is None and id(inner) not in called and isinstance(inner, p.Attr)
+            if is_layer or (only_named and (row is None or row.effect in _PLAIN)):
+                found.add(_spelled(inner))
+        return found
 
     def decides(self, function: p.Function, depth: int = 3) -> bool:
         """Whether a body, or one that it calls, orders, copies or allocates."""
@@ -259,12 +179,12 @@ class Relevance:
 
     def _decisive(self, text: str) -> bool:
         own = self.file.models.own_words
-        text = _OF_A_DICT.sub("(", text)
-        return any(word in text for word in (*_DECISIVE, *own)) or (self.file.is_cuda and "cu" in text)
+        text = meant(text)
+        return any(word in text for word in (*DECISIVE, *own)) or (self.file.is_cuda and "cu" in text)
 
     def _has_word(self, text: str) -> bool:
         own = self.file.models.own_words
-        if any(word in text for word in (*_WORDS, *own)) or (self.file.is_cuda and "cu" in text):
+        if any(word in text for word in (*WORDS, *own)) or (self.file.is_cuda and "cu" in text):
             return True
         names = self.library_names()
         return names is not None and names.search(text) is not None
@@ -277,10 +197,39 @@ class Relevance:
             self._library_names = (re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None,)
         return self._library_names[0]
 
-    def _called_in(self, statement: p.Node) -> Iterable[p.Function]:
-        names = {n.name if isinstance(n, p.Attr) else n.id.rpartition("::")[2] for n in p.walk(statement) if isinstance(n, p.Attr | p.Name)}
-        for name in self._meant(names):
+    def _called_in(self, *nodes: p.Node) -> Iterable[p.Function]:
+        """What may be called in there: by name, which a library's own name (``nn.Linear``) means only where C++ at hand is bound to it."""
+        names: set[str] = set()
+        foreign: set[str] = set()
+        inside: set[int] = set()
+        for node in (inner for outer in nodes for inner in p.walk(outer)):
+            if not isinstance(node, p.Attr | p.Name) or id(node) in inside:
+                continue
+            spelled = self._of_library(node)
+            if spelled:
+                foreign.update(spelled.split("."))
+                inside.update(id(part) for part in p.walk(node))
+            else:
+                names.add(node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2])
+        own = self._meant(names)
+        for name in sorted(own):
             yield from map(self._defined, self.named(name))
+        for name in sorted(foreign - own):
+            yield from self._bound(name)
+
+    def _of_library(self, node: p.Attr | p.Name) -> str:
+        """The dotted name that a name spells, where it is that of a library out of view which holds memory; else nothing."""
+        if self.file.is_cuda:
+            return ""
+        dotted = dotted_name(self.file, node)
+        package = dotted.partition(".")[0]
+        if not package or package not in self.file.models.packages:
+            return ""
+        if package not in self._at_hand:
+            named = [d for d in dict.fromkeys(self.file.module.imports.values()) if d.partition(".")[0] == package]
+            candidates = (package, *(c for d in named for c in (d, d.rpartition(".")[0]) if c))
+            self._at_hand[package] = any(self.file.program.python_module(c, self.file) is not None for c in candidates)
+        return "" if self._at_hand[package] else dotted
 
     def _meant(self, names: set[str]) -> set[str]:
         """Names, and what those that were imported under another name are called at home."""
@@ -331,6 +280,19 @@ class Relevance:
             text = self.text(function) + self._macros_in(function)
             self._words[key] = frozenset(word for word in words if word in text)
         return self._words[key]
+
+
+def _spelled(node: object) -> str:
+    """A dotted name as the source has it."""
+    if isinstance(node, p.Attr):
+        return f"{_spelled(node.value)}.{node.name}"
+    return node.id if isinstance(node, p.Name) else ""
+
+
+def _without(text: str, names: Collection[str]) -> str:
+    for name in names:
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", "", text)
+    return text
 
 
 def _behind(file: File) -> list[File]:

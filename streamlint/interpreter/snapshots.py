@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import itertools
 import operator
 import pickle
 import sys
@@ -156,6 +157,11 @@ def _the_run() -> Run:
     return _reading[-1][0]
 
 
+def _counter(held: itertools.count[int]) -> tuple[Any, ...]:
+    """A counter by where it stands: from Python 3.14 on they cannot be pickled."""
+    return itertools.count, (int(repr(held).removeprefix("count(").removesuffix(")")),)
+
+
 class _Writer:
     """Pickles what is not shared."""
 
@@ -169,6 +175,7 @@ class _Writer:
         pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
         pickler.dispatch_table[operations.Context] = self._surroundings
         pickler.dispatch_table[_Shared] = lambda held: (_the_list, ())
+        pickler.dispatch_table[itertools.count] = _counter
         pickler.dispatch_table[Run] = lambda run: (_the_run, ())
         pickler.dump(held)
         return file.getvalue()

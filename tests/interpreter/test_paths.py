@@ -39,10 +39,32 @@ def paths(text: str) -> list[Run]:
         ("size = b if a else c\n    if a:\n        torch.cuda.synchronize()", 2),
         # The `get` of a dict is no copy of an array.
         ("if a:\n        b = c.get('depth')\n    torch.cuda.synchronize()", 1),
+        ("if a:\n        b = c.get(DEPTH)\n    torch.cuda.synchronize()", 1),
+        ("if a:\n        b = c.get(stream)\n    torch.cuda.synchronize()", 2),
+        # Words that only look like one that matters.
+        ("if a:\n        b.streaming = c.hit_copy_threads\n    torch.cuda.synchronize()", 1),
+        ("if a:\n        b.copy_(c)\n    torch.cuda.synchronize()", 2),
+        # A layer and a data type are no memory and no order; a layer on the device is.
+        ("layer = torch.nn.Linear(8, 8) if a else torch.nn.Identity()\n    torch.cuda.synchronize()", 1),
+        ("kind = torch.float16 if a else torch.float32\n    torch.cuda.synchronize()", 1),
+        ("layer = torch.nn.Linear(8, 8).to('cuda') if a else torch.nn.Identity()\n    torch.cuda.synchronize()", 2),
+        ("x = torch.zeros(8) if a else torch.ones(8)\n    torch.cuda.synchronize()", 2),
     ],
 )
 def test_a_choice_has_its_own_path_where_what_it_chooses_matters(body: str, number: int) -> None:
     assert len(paths(f"def f(a, b, c):\n    {body}\n")) == number
+
+
+@pytest.mark.parametrize(("called", "number"), [("torch.sum(c)", 1), ("sum(c)", 2), ("c.sum()", 2)])
+def test_the_name_of_a_library_is_no_function_at_hand(called: str, number: int) -> None:
+    text = f"def sum(x):\n    torch.cuda.synchronize()\n\n\ndef f(a, b, c):\n    if a:\n        b = {called}\n    c.cpu()\n"
+    assert len(paths(text)) == number
+
+
+@pytest.mark.parametrize(("arm", "number"), [("c.launch = 1", 3), ("torch.cuda.empty_cache()", 4)])
+def test_a_ring_has_its_last_round_on_paths_that_show_something_new(arm: str, number: int) -> None:
+    loop = "    turn = 0\n    for x in a:\n        turn = (turn + 1) % 2\n        torch.cuda.synchronize()\n"
+    assert len(paths(f"def f(a, b, c):\n    if b:\n        {arm}\n{loop}")) == number
 
 
 def rounds(text: str) -> int:

@@ -1,0 +1,110 @@
+"""The words of what can matter: in the text of a body, of a branch."""
+
+from __future__ import annotations
+
+import re
+
+# Words without which a body neither makes nor moves device memory, nor orders anything.
+WORDS = (
+    "cuda",
+    "Cuda",
+    "CUDA",
+    "tream",
+    "vent(",
+    "Event",
+    "record(",
+    "pin",
+    "non_block",
+    "blocking",
+    "device",
+    ".to(",
+    ".cpu(",
+    "item(",
+    "numpy",
+    "tolist",
+    "copy_",
+    "cupy",
+    "cp.",
+    "malloc",
+    "Malloc",
+    "ynchronize",
+    "<<<",
+    "thrust",
+    "cub",
+    "wait(",
+    "query(",
+    "Memcpy",
+    "memcpy",
+    "empty_cache",
+    "launch_host_func",
+    "callback",
+    ".get(",
+    ".set(",
+    "free(",
+    "Free(",
+    "hip",
+    "DataLoader",
+    "collate",
+    "loader",
+    "to_host",
+    "asnumpy",
+    "done",
+    "new ",
+    "vector<",
+    "std::move",
+    "torch.",
+    "Queue",
+    "Thread",
+    "Lock",
+    "Executor",
+    "get_context",
+    "Condition",
+)
+
+
+# Words of what orders, copies or allocates: only branches with such are worth a path of their own.
+DECISIVE = (
+    "ynchronize",
+    "tream",
+    "vent",
+    "record(",
+    "wait",
+    "query()",
+    "non_block",
+    "blocking",
+    "pin_",
+    "pinned",
+    "copy_(",
+    "copy_to",
+    "copy_from",
+    "copy_async",
+    ".to(",
+    ".cpu(",
+    ".cuda(",
+    "Async",
+    "alloc",
+    "Alloc",
+    "free(",
+    "Free(",
+    "Launch",
+    "launch",
+    "<<<",
+    "empty_cache",
+    "item()",
+    "tolist",
+    ".numpy()",
+    ".get(",
+    ".set(",
+    "device_array",
+    "to_host",
+    "callback",
+    "std::move",  # of an owner, whose end may be a cudaFree
+)
+
+# No array, no queue: a key is given, as a string or by the name of a constant. What streams (``enable_streaming``) is no stream.
+_NOT_MEANT = re.compile(r"\.get\(\s*(?:[fr]?[\"']|[A-Z][A-Z0-9_]+\s*[,)])|(?<=[sS])treaming")
+
+
+def meant(text: str) -> str:
+    """A text without what only looks like a word of ``DECISIVE``."""
+    return _NOT_MEANT.sub("(", text)
