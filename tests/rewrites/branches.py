@@ -35,6 +35,8 @@ class _Swap(cst.CSTTransformer):
         return updated_node.with_changes(test=_negated(updated_node.test), body=first, orelse=cst.Else(then))
 
     def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
+        if "\n" in cst.Module([]).code_for_node(original_node):
+            return updated_node  # a label would stay behind, in the whitespace between the arms
         self.count += 1
         return updated_node.with_changes(
             test=_negated(updated_node.test), body=_grouped(updated_node.orelse), orelse=_grouped(updated_node.body)
