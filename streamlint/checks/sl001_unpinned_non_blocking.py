@@ -26,7 +26,8 @@ from streamlint.operations import (
 )
 
 _FEW = 4
-_NATIVE = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".hu", ".pyx", ".pxd", ".pxi")
+# Of tensors and arrays a size that is not known is data, as a rule.
+_ARRAYS = frozenset({"torch", "cupy", "numba", "python"})
 
 
 class UnpinnedNonBlocking(Check):
@@ -134,7 +135,7 @@ class UnpinnedNonBlocking(Check):
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
         if copy.counted or _is_wanted(copy, path):
             return False
-        if copy.nbytes is not None or copy.of_array or not copy.span.file.endswith(_NATIVE):
+        if copy.nbytes is not None or copy.of_array or copy.api in _ARRAYS:
             return True
         context, place = copy.context, self._place(copy)
         if (copy.span, context.calls) in path.waited_elsewhere:
@@ -176,7 +177,7 @@ class UnpinnedNonBlocking(Check):
                 "allocate the host tensor with pin_memory=True, or let the DataLoader pin its batches; keep non_blocking=True. "
                 "A pinned buffer that is written again needs an event between the copy and the write"
             )
-        if copy.api in ("cupy", "numba", "python"):
+        if copy.api in _ARRAYS:
             return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); write it again only once the copy has ended"
         return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"
 

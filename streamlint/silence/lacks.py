@@ -59,11 +59,11 @@ class _Trial:
         for check in line.checks:
             for operation in machine.operations:
                 for finding in check.on_operation(operation, trace):
-                    if finding.shown and (line.holds(finding.span) or line.holds(operation.span)):
+                    if line.holds(finding.span) or line.holds(operation.span):
                         spoken.setdefault(finding.code, None)
             for conflict in machine.conflicts:
                 for finding in check.on_conflict(conflict, trace):
-                    if finding.shown and any(line.holds(place) for place in (finding.span, conflict.first.span, conflict.second.span)):
+                    if any(line.holds(place) for place in (finding.span, conflict.first.span, conflict.second.span)):
                         spoken.setdefault(finding.code, conflict)
         return spoken
 

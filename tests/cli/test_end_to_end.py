@@ -12,8 +12,8 @@ from streamlint.config import FORMATS
 COPY = 'host.to("cuda", non_blocking=True)'
 STALL = f"import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return {COPY}\n"
 CPP = (
-    "#include <cuda_runtime.h>\n\nvoid load(float* out, size_t n, cudaStream_t stream) {\n  float* host = (float*)malloc(n);\n"
-    "  cudaMemcpyAsync(out, host, n, cudaMemcpyHostToDevice, stream);\n}\n"
+    "#include <cuda_runtime.h>\n\nvoid load(float* out, cudaStream_t stream) {\n  float* host = (float*)malloc(1 << 24);\n"
+    "  cudaMemcpyAsync(out, host, 1 << 24, cudaMemcpyHostToDevice, stream);\n}\n"
 )
 CYTHON = (
     "# cython: language_level=3\nimport torch\n\n\ndef load(int n):\n    host = torch.empty(n)\n"
