@@ -160,13 +160,13 @@ FIXED = {
         "SL001",
         "cuda",
         CPP.replace("\n\n", "\n#include <cstdlib>\n\n", 1) + "void run(float* x, int n, cudaStream_t stream) {\n"
-        "  float* host = (float*)malloc(4096 * 4096 * sizeof(float));\n  for (int i = 0; i < 4096 * 4096; ++i) host[i] = i;\n"
-        "  cudaMemcpyAsync(x, host, 4096 * 4096 * sizeof(float), cudaMemcpyHostToDevice, stream);\n  work<<<1, 64, 0, stream>>>(x, 4096 * 4096);\n"
+        "  float* host = (float*)malloc((1 << 24) * sizeof(float));\n  for (int i = 0; i < 1 << 24; ++i) host[i] = i;\n"
+        "  cudaMemcpyAsync(x, host, (1 << 24) * sizeof(float), cudaMemcpyHostToDevice, stream);\n  work<<<1, 64, 0, stream>>>(x, n);\n"
         "  cudaStreamSynchronize(stream);\n  free(host);\n}\n",
         [
-            "- float* host = (float*)malloc(4096 * 4096 * sizeof(float));",
+            "- float* host = (float*)malloc((1 << 24) * sizeof(float));",
             "+ float* host;",
-            "+ cudaMallocHost((void**)&host, 4096 * 4096 * sizeof(float));",
+            "+ cudaMallocHost((void**)&host, (1 << 24) * sizeof(float));",
             "- free(host);",
             "+ cudaFreeHost(host);",
         ],
@@ -451,16 +451,16 @@ ALONE = {
         "SL001",
         "cuda",
         CPP.replace("\n\n", "\n#include <vector>\n\n", 1) + "void run(float* x, int n, cudaStream_t stream) {\n"
-        "  std::vector<float> host(4096 * 4096, 1.0f);\n"
-        "  cudaMemcpyAsync(x, host.data(), 4096 * 4096 * sizeof(float), cudaMemcpyHostToDevice, stream);\n"
+        "  std::vector<float> host(1 << 24, 1.0f);\n"
+        "  cudaMemcpyAsync(x, host.data(), (1 << 24) * sizeof(float), cudaMemcpyHostToDevice, stream);\n"
         "  work<<<1, 64, 0, stream>>>(x, n);\n  cudaStreamSynchronize(stream);\n}\n",
     ),
     "memory that is freed elsewhere": (
         "SL001",
         "cuda",
         CPP.replace("\n\n", "\n#include <cstdlib>\n\n", 1) + "float* run(float* x, int n, cudaStream_t stream) {\n"
-        "  float* host = (float*)malloc(4096 * 4096 * sizeof(float));\n  host[0] = 1;\n"
-        "  cudaMemcpyAsync(x, host, 4096 * 4096 * sizeof(float), cudaMemcpyHostToDevice, stream);\n  work<<<1, 64, 0, stream>>>(x, n);\n"
+        "  float* host = (float*)malloc((1 << 24) * sizeof(float));\n  host[0] = 1;\n"
+        "  cudaMemcpyAsync(x, host, (1 << 24) * sizeof(float), cudaMemcpyHostToDevice, stream);\n  work<<<1, 64, 0, stream>>>(x, n);\n"
         "  cudaStreamSynchronize(stream);\n  return host;\n}\n",
     ),
     "a statement of the C API that makes an object": (
