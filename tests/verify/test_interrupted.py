@@ -56,7 +56,7 @@ sys.exit(code)
 NVCC = """#!/bin/sh
 echo x > "$TMPDIR/tmpxft"
 sleep 600 &
-echo "$$ $! $TMPDIR" > "$TEST_STARTED"
+(set -C; echo "$$ $! $TMPDIR" > "$TEST_STARTED") 2>/dev/null  # of compilers side by side the first
 wait
 """
 
