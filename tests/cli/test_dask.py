@@ -9,11 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from streamlint import build
 from streamlint.cluster import analyst, client, tasks
@@ -106,16 +106,6 @@ class Cluster:
         for process in self._all:
             process.kill()
             process.wait()
-
-
-def until(ask: Callable[[], object]) -> object:
-    """What is answered once there is an answer."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if found := ask():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("waited in vain")
 
 
 def children(process: subprocess.Popen[bytes]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import signal
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import tree_sitter_cuda
 from fuzzing.places import Rewritten, starts
 from fuzzing.rewriting import Choice, Rewrite, add_dead, parses, rewritten
 from rename import File
+from waiting import within
 
 from streamlint import analysis, engine, linter
 from streamlint.checks.base import registry
@@ -29,26 +29,6 @@ from streamlint.repairs import repairs
 ALL = Options(codes=frozenset(registry()))
 SECONDS = 20.0  # of processor time, for programs of at most some hundred lines
 FAULTS = ("internal error", "nested too deeply")
-
-
-class TooLongError(AssertionError):
-    """It took more processor time than any program of this size may."""
-
-
-@contextlib.contextmanager
-def within(seconds: float = SECONDS) -> Iterator[None]:
-    """Ends what takes longer; what hangs in native code ends the process."""
-
-    def end(*_: object) -> None:
-        raise TooLongError(f"more than {seconds:g} s")
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 @contextlib.contextmanager
@@ -69,7 +49,7 @@ def bare() -> Iterator[list[str]]:
 def lint(files: Sequence[File], options: Options = ALL) -> Report:
     """What the engine says, without a fault and in time."""
     sources = [Source(file.name, file.text, file.language) for file in files]
-    with bare() as faults, within():
+    with bare() as faults, within(SECONDS):
         report = engine.analyse(sources, options)
     assert not faults, faults[0]
     return report
@@ -97,7 +77,7 @@ def _inside(span: Span, lines: Sequence[str]) -> None:
 
 def survives_bytes(data: bytes, name: str) -> Report:
     """The same for bytes as they lie in a file, with what decodes and screens them."""
-    with bare() as faults, within():
+    with bare() as faults, within(SECONDS):
         report = linter.run_text(data, name, Resolver(Settings.of(select=["ALL"])))
     assert not faults, faults[0]
     assert not [problem for problem in report.problems if any(fault in problem.message for fault in FAULTS)]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import pkgutil
 import re
-import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 from hardening.inputs import CUDA, PYTHON
+from waiting import within
 
 import streamlint
 from streamlint import linter, reading
@@ -19,26 +17,6 @@ from streamlint.config import Resolver, Settings
 from streamlint.findings import Report
 
 SECONDS = 40  # of processor time for an input: the worst takes a tenth of it
-
-
-class TooLongError(Exception):
-    pass
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Ends what is written in Python; what hangs in native code ends the test run, which is a failure as well."""
-
-    def end(*_: object) -> None:
-        raise TooLongError
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def lint(name: str, text: str) -> Report:

@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_machine import NOT_SHOWN, FakeMachine, as_predicted
+from waiting import until
 
 from streamlint import cli, schema
 from streamlint.verify import command, device, evidence, far, fleet, matrix, templates
@@ -256,15 +256,6 @@ main()
 def environment(**more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("DASK", "COV", "STREAMLINT", "PYTHONWARN"))}
     return {**kept, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "STREAMLINT_SCHEDULER_SECONDS": "30", **more}
-
-
-def until(ask: Callable[[], object]) -> object:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if found := ask():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("waited in vain")
 
 
 @pytest.fixture
