@@ -2,12 +2,17 @@
 
 libcst nodes carry no positions; they come from generating the code again. `PositionProvider` needs 1.2 s a megabyte for that. Here the
 generator's state writes tokens and marks into one list, with as few Python calls as libcst allows, and one loop reads it: a third.
+
+The generator calls itself for each level of the tree, through C, which Python 3.12 allows 750 times and no setting changes. Of a tree
+that is deeper the code is generated in pieces (`_in_pieces`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -19,6 +24,7 @@ from streamlint.program import Position
 Positions = dict[cst.CSTNode, Position]
 
 _NEWLINE = re.compile(r"\r\n?|\n")
+_PIECE = 100  # levels of a tree that are generated in one go, where it has too many
 _PLAIN: frozenset[type[cst.CSTNode]] = frozenset({cst.Arg, cst.Element, cst.AssignTarget, cst.Param, cst.DictElement})
 
 
@@ -29,11 +35,15 @@ def split_lines(text: str) -> list[str]:
 
 def positions(module: cst.Module, text: str) -> Positions:
     """The position of each expression, statement and pattern of ``module``, without surrounding parentheses."""
-    marks = _Marks(module)
-    module._codegen(marks)
-    found, length = _read(marks.tokens, text)
+    try:
+        marks = _Marks(module)
+        module._codegen(marks)
+        tokens: list[Any] = marks.tokens
+    except RecursionError:
+        tokens = _in_pieces(module)
+    found, length = _read(tokens, text)
     if length != len(text):
-        return _repair(marks.tokens, text)
+        return _repair(tokens, text)
     return found
 
 
@@ -86,6 +96,97 @@ class _Marks(CodegenState):
         last = next((index for index in range(len(self.tokens) - 1, -1, -1) if type(self.tokens[index]) is str), None)
         if last is not None:
             del self.tokens[last]
+
+
+class _Later:
+    """The place of a node whose code is generated later, and how its parent asked for it."""
+
+    __slots__ = ("indents", "node", "words")
+
+    def __init__(self, node: cst.CSTNode, indents: list[str], words: dict[str, Any]) -> None:
+        self.node = node
+        self.indents = indents
+        self.words = words
+
+
+class _Above(_Marks):
+    """The marks of a piece: the newline to drop may lie in another one, so it is dropped when all are joined."""
+
+    def pop_trailing_newline(self) -> None:
+        self.add_token(_Marks.pop_trailing_newline)
+
+
+def _in_pieces(module: cst.Module) -> list[Any]:
+    """The marks of a tree of any depth: each node that is a hundred levels below another one is generated apart from what is above it."""
+    parents = list(_deep(module))
+    joined = _Marks(module)
+    try:
+        for parent, name, node in parents:
+            object.__setattr__(parent, name, _stand_in(node))
+        open_pieces = [_piece(module, _Later(module, [], {}))]
+        while open_pieces:
+            mark = next(open_pieces[-1], open_pieces)
+            if mark is open_pieces:
+                open_pieces.pop()
+            elif mark is _Marks.pop_trailing_newline:
+                joined.pop_trailing_newline()
+            elif type(mark) is _Later:
+                open_pieces.append(_piece(module, mark))
+            elif type(mark) is tuple:
+                joined.add_token((mark[0], getattr(mark[1], "stands_for", mark[1])))
+            else:
+                joined.add_token(mark)
+    finally:
+        for parent, name, node in parents:
+            object.__setattr__(parent, name, node)
+    return joined.tokens
+
+
+def _piece(module: cst.Module, later: _Later) -> Iterator[Any]:
+    marks = _Above(module)
+    marks.indent_tokens = later.indents
+    later.node._codegen(marks, **later.words)
+    return iter(marks.tokens)
+
+
+def _deep(module: cst.Module) -> Iterator[tuple[cst.CSTNode, str, cst.CSTNode]]:
+    """Nodes a hundred levels below the last such one, with the parent and its attribute that hold them."""
+    waiting: list[tuple[cst.CSTNode, int]] = [(module, 0)]
+    while waiting:
+        parent, level = waiting.pop()
+        for name in _fields(type(parent)):
+            held = getattr(parent, name)
+            if isinstance(held, list | tuple):
+                waiting.extend((node, level + 1) for node in held if isinstance(node, cst.CSTNode))
+            elif isinstance(held, cst.CSTNode):
+                if level >= _PIECE:
+                    yield parent, name, held
+                waiting.append((held, 0 if level >= _PIECE else level + 1))
+
+
+def _stand_in(node: cst.CSTNode) -> cst.CSTNode:
+    """A node like this one, which parents may ask what they like; only its code is left for later."""
+    kind = _stand_in_type(type(node))
+    made: Any = object.__new__(kind)
+    for name in _fields(type(node)):
+        object.__setattr__(made, name, getattr(node, name))
+    object.__setattr__(made, "stands_for", node)
+    return made  # type: ignore[no-any-return]
+
+
+@cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _stand_in_type(kind: type[cst.CSTNode]) -> type[cst.CSTNode]:
+    def later(self: Any, state: Any, **words: Any) -> None:
+        state.add_token(_Later(self.stands_for, list(state.indent_tokens), words))
+
+    make: Any = type(kind)
+    made: type[cst.CSTNode] = make(kind.__name__, (kind,), {"__slots__": ("stands_for",), "_codegen": later})
+    return made
 
 
 def _read(marks: list[Any], text: str) -> tuple[Positions, int]:
