@@ -290,8 +290,9 @@ class _Run:
             self._read_again()
         from streamlint.repairs import trials
 
+        told = len(self.report.problems)
         self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
-        if names and self.runs is not None:
+        if names and self.runs is not None and told == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 
     def _read_again(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlint.catalog import entries
 from streamlint.files import Found
-from streamlint.findings import Finding, Fix, Report
+from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.memory import seldom_collected
 
 if TYPE_CHECKING:
@@ -31,17 +33,23 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
             mine.setdefault(finding.span.file, []).append(number)
     made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
 
-    def propose(file: str) -> list[Fix | None]:
-        return [made[file].propose(report.findings[number]) for number in mine[file]]
+    def propose(file: str) -> tuple[list[Fix | None], str]:
+        try:
+            return [made[file].propose(report.findings[number]) for number in mine[file]], ""
+        except Exception as error:  # a fault of ours costs the fixes of a file, never the run
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            return [None] * len(mine[file]), f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
 
-    def lose(file: str, why: str) -> list[Fix | None]:
-        return [None] * len(mine[file])
+    def lose(file: str, why: str) -> tuple[list[Fix | None], str]:
+        return [None] * len(mine[file]), ""
 
     with seldom_collected():
         if not gc.get_freeze_count():
             gc.freeze()  # what is collected from now on is what the trials leave behind
         proposed = list(shared(propose, list(made), jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
-    for numbers, fixes in zip(mine.values(), proposed, strict=True):
+    for (file, numbers), (fixes, fault) in zip(mine.items(), proposed, strict=True):
+        if fault:
+            report.problems.append(Problem(file, f"its fixes are left out: internal error: {fault}"))
         for number, fix in zip(numbers, fixes, strict=True):
             report.findings[number] = replace(report.findings[number], fix=fix)
     return dict(made)

@@ -57,7 +57,7 @@ def proposals(finding: Finding, text: str, language: str) -> Iterator[Fix]:
             yield from of_cython(finding, CythonCode(finding.span.file, text)) if of_cython is not None else ()
             return
         yield from fixer(finding, _code(finding, text, language))
-    except NotThere:
+    except (NotThere, RecursionError):  # the latter where code is nested too deeply for the walks of an edit
         return
 
 

@@ -22,11 +22,13 @@ class PythonCode(Lines):
         super().__init__(file, text)
         try:
             wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+            self.module = wrapper.module
+            self._ranges = wrapper.resolve(PositionProvider)
+            self._parents = wrapper.resolve(ParentNodeProvider)
         except cst.ParserSyntaxError:
             raise NotThere from None
-        self.module = wrapper.module
-        self._ranges = wrapper.resolve(PositionProvider)
-        self._parents = wrapper.resolve(ParentNodeProvider)
+        except (RecursionError, KeyError):  # nested too deeply; then libcst also misses the place of what it did not come to
+            raise NotThere from None
         self._calls = [node for node in self._ranges if isinstance(node, cst.Call)]
         self._statements = [node for node in self._ranges if isinstance(node, (cst.SimpleStatementLine, *COMPOUND))]
         self._strings = [node for node in self._ranges if isinstance(node, cst.SimpleString) and self._is_tall(node)]

@@ -522,3 +522,26 @@ def test_every_fix_that_is_offered_holds(code):
     for language, body in blocks(code):
         count += len(mended(body, language, code)[1])
     assert count >= OFFERED[code]
+
+
+DEEP = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n\ndef f(a):\n    if a:\n        pass\n'
+DEEP += "    elif a == 1:\n        pass\n" * 900
+
+
+def test_code_too_deep_for_an_edit_has_its_findings_without_fixes():
+    report = lint(DEEP, codes=["SL001"], fixes=True)
+    assert [(finding.code, finding.fix) for finding in report.findings] == [("SL001", None)]
+    assert [problem.message for problem in report.problems] == ["f is left out: code is nested too deeply"]
+
+
+def test_a_fault_of_a_fix_costs_the_fixes_of_its_file(monkeypatch):
+    def broken(finding, code):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setitem(fixers(), "SL001", broken)
+    text = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n'
+    report = lint(text, codes=["SL001"], fixes=True)
+    assert [(finding.code, finding.fix) for finding in report.findings] == [("SL001", None)]
+    (problem,) = report.problems
+    assert problem.file == "a.py"
+    assert problem.message.startswith("its fixes are left out: internal error: ZeroDivisionError at test_fixes.py:")
