@@ -10,7 +10,8 @@ import os
 import time
 
 import pytest
-from fuzzing import campaign
+from fuzzing import campaign, rewriting
+from rename import File
 
 ASKED = os.environ.get("STREAMLINT_FUZZ_SECONDS", "")
 SECONDS = float(ASKED or 6)
@@ -71,7 +72,15 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 
 def test_each_property_is_tried() -> None:
-    assert len(PROPERTIES) == sum(name.startswith("test_") for name in globals()) - 3  # the last three are about the tests
+    assert len(PROPERTIES) == sum(name.startswith("test_") for name in globals()) - 4  # the last four are about the tests
+
+
+def test_a_directive_keeps_its_line_however_it_is_indented() -> None:
+    text = "void f() {\n  g();\n\t #pragma omp parallel for\n  for (;;) { h(); }\n}\n"
+    made = rewriting.rewritten([File("a.cu", "cuda", text)], rewriting.join_lines, rewriting.Choice((), (0,)))
+    assert made is not None
+    first, directive, _ = made["a.cu"].text.split("\n", 2)
+    assert (first.split(), directive.strip()) == (["void", "f()", "{", "g();"], "#pragma omp parallel for")
 
 
 def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
