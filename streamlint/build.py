@@ -58,7 +58,7 @@ def plain_answer(found: object) -> object:
 def forget() -> None:
     """Read build files again: for who runs more than once, or from another folder."""
     asked.clear()
-    for kept in (*_kept, _build_files, _commands, _targets, _told_languages):
+    for kept in (*_kept, _look, _around):
         kept.cache_clear()
 
 
@@ -85,27 +85,27 @@ def per_thread_default_stream(path: str) -> bool | None:
 
     False if what compiles it does not ask for them; None if nothing at hand compiles it, or if it hangs on an option.
     """
-    source = Path(os.path.abspath(path))
-    folder, is_built, maybe = source.parent, False, False
+    source = os.path.abspath(path)
+    folder, is_built, maybe = os.path.dirname(source), False, False
     for _ in range(_MOST_FOLDERS):
-        for commands in (_commands(folder), _commands(folder / "build")):
-            if (compiled := commands.get(str(source))) is not None:
+        here = _look(folder)
+        for commands in here.commands:
+            if (compiled := commands.get(source)) is not None:
                 return compiled
-        for file, text in _build_files(folder):
-            said = _said_by(file, text, source)
+        for file, text in here.speaking:
+            said = _said_by(file, text, Path(source))
             if said:
                 return True
             maybe = maybe or said is None
-            is_built = is_built or _COMPILES.search(text) is not None
-        if (folder / ".git").exists() or folder.parent == folder:
+        is_built = is_built or here.compiles
+        above = os.path.dirname(folder)
+        if here.is_root or above == folder:
             break
-        folder = folder.parent
+        folder = above
     return False if is_built and not maybe else None
 
 
 def _said_by(file: Path, text: str, source: Path) -> bool | None:
-    if "per-thread" not in text and "PER_THREAD" not in text:
-        return False
     if file.name == "CMakeLists.txt" or file.suffix == ".cmake":
         return build_cmake.said_of(text, file.parent, source)
     if file.suffix == ".py":
@@ -128,54 +128,122 @@ def _says_plainly(text: str) -> bool | None:
     return None if answer else False
 
 
+class _Folder:
+    """What is asked of one folder, for all sources at and below it; it is listed once, and only what stands there is opened."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        try:
+            self._names = frozenset(os.listdir(folder or "."))
+        except OSError:
+            self._names = frozenset()
+        self.is_root = ".git" in self._names and os.path.exists(os.path.join(folder, ".git"))
+        self.is_built = any(name in self._names and os.path.isfile(os.path.join(folder, name)) for name in _BUILD_FILES)
+
+    @functools.cached_property
+    def commands(self) -> tuple[dict[str, bool], ...]:
+        """What its compile_commands.json, and that of its ``build`` folder, say."""
+        held = [self._folder] if "compile_commands.json" in self._names else []
+        held += [os.path.join(self._folder, "build")] if "build" in self._names else []
+        return tuple(filter(None, map(_commands, held)))
+
+    @functools.cached_property
+    def _texts(self) -> tuple[tuple[Path, str], ...]:
+        """Its build files, with those of its ``cmake`` folder."""
+        more: list[str] = []
+        if "cmake" in self._names:
+            with contextlib.suppress(OSError):
+                more = [os.path.join("cmake", name) for name in sorted(os.listdir(os.path.join(self._folder, "cmake")))]
+        held = [name for name in (*_BUILD_FILES, *_ALSO_READ) if name in self._names]
+        found = []
+        for name in (*held, *(name for name in (*sorted(self._names), *more) if name.endswith(".cmake"))):
+            file = Path(self._folder, name)
+            with contextlib.suppress(Unreadable):
+                found.append((file, read_bytes(file, _MOST_BYTES).decode("utf-8", "replace")))
+        return tuple(found)
+
+    @functools.cached_property
+    def compiles(self) -> bool:
+        """Whether a build file here names CUDA."""
+        return any(_COMPILES.search(text) is not None for _, text in self._texts)
+
+    @functools.cached_property
+    def speaking(self) -> tuple[tuple[Path, str], ...]:
+        """Its build files that mention per-thread default streams."""
+        return tuple((file, text) for file, text in self._texts if "per-thread" in text or "PER_THREAD" in text)
+
+    @functools.cached_property
+    def _cmake(self) -> str:
+        """Its CMakeLists.txt without comments."""
+        if "CMakeLists.txt" not in self._names:
+            return ""
+        try:
+            return _without_comments(read_bytes(os.path.join(self._folder, "CMakeLists.txt"), _MOST_BYTES)).decode("latin-1")
+        except Unreadable:
+            return ""
+
+    @functools.cached_property
+    def targets(self) -> tuple[frozenset[str], ...]:
+        """The sources of each CMake target."""
+        return _targets(Path(self._folder), self._cmake) if self._cmake else ()
+
+    @functools.cached_property
+    def told_languages(self) -> tuple[tuple[frozenset[str], str], ...]:
+        """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)``: names and language."""
+        return tuple((frozenset(re.split(r"[\s/\"]+", match[1])), match[2]) for match in _LANGUAGE.finditer(self._cmake))
+
+
+_look = functools.lru_cache(maxsize=4096)(_Folder)
+
+
 @functools.lru_cache(maxsize=4096)
-def _build_files(folder: Path) -> tuple[tuple[Path, str], ...]:
-    """The build files of a folder, with those of its ``cmake`` folder."""
-    try:
-        names = set(os.listdir(folder))
-        more = [Path("cmake", name) for name in sorted(os.listdir(folder / "cmake"))] if "cmake" in names else []
-    except OSError:
-        return ()
-    held = [Path(name) for name in (*_BUILD_FILES, *_ALSO_READ, *sorted(n for n in names if n.endswith(".cmake"))) if name in names]
-    found = []
-    for name in (*held, *(each for each in more if each.suffix == ".cmake")):
-        with contextlib.suppress(Unreadable):
-            found.append((folder / name, read_bytes(folder / name, _MOST_BYTES).decode("utf-8", "replace")))
-    return tuple(found)
+def _around(folder: str) -> tuple[str, ...]:
+    """A folder and those above it, as far as build files are looked for; of a relative one up to the current folder."""
+    own = Path(folder)
+    return tuple(map(str, (own, *list(own.parents)[:_MOST_FOLDERS])))
 
 
 @question
 def build_root(path: str) -> str:
     """The nearest folder above a file that a build file stands in; its own folder where there is none."""
-    folder = Path(path).parent
-    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
-        if any((candidate / name).is_file() for name in _BUILD_FILES):
-            return str(candidate)
-    return str(folder)
+    folders = _around(os.path.dirname(path))
+    return next((folder for folder in folders if _look(folder).is_built), folders[0])
 
 
 @question
 def language_of_source(path: str) -> str:
     """The language that CMake is told to compile a source as (``CUDA``, ``CXX``); empty where nothing is said."""
-    folder = Path(path).parent
-    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
-        for sources, language in _told_languages(candidate):
-            if Path(path).name in sources:
+    folder, name = os.path.split(path)
+    for here in map(_look, _around(folder)):
+        for sources, language in here.told_languages:
+            if name in sources:
                 return language
-        if (candidate / ".git").exists():
+        if here.is_root:
             break
     return ""
 
 
-@functools.lru_cache(maxsize=4096)
-def _commands(folder: Path) -> dict[str, bool]:
+@question
+def sources_built_with(path: str) -> frozenset[str]:
+    """The sources of the CMake targets that a source is in, where they are written out."""
+    found: set[str] = set()
+    for here in map(_look, _around(os.path.dirname(path))):
+        for sources in here.targets:
+            if path in sources:
+                found |= sources
+        if here.is_root:
+            break
+    return frozenset(found - {path})
+
+
+def _commands(folder: str) -> dict[str, bool]:
     """By source: whether the command in a folder's compile_commands.json asks for per-thread default streams."""
     found: dict[str, bool] = {}
     try:
-        entries = json.loads(read_bytes(folder / "compile_commands.json", _MOST_COMMANDS))
+        entries = json.loads(read_bytes(os.path.join(folder, "compile_commands.json"), _MOST_COMMANDS))
         for entry in entries:
             command = entry.get("command") or " ".join(entry.get("arguments", ()))
-            source = os.path.abspath(folder / entry.get("directory", "") / entry["file"])
+            source = os.path.abspath(os.path.join(folder, entry.get("directory", ""), entry["file"]))
             found[source] = build_cmake.PER_THREAD.search(command) is not None
     except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
@@ -184,28 +252,10 @@ def _commands(folder: Path) -> dict[str, bool]:
 
 _TARGET = re.compile(r"\b(?:cuda_)?add_(?:library|executable)\s*\(([^()]*)\)|\b(?:pybind11_add_module|target_sources)\s*\(([^()]*)\)")
 _VARIABLE = re.compile(r"\bset\s*\(\s*(\w+)\s([^()]*)\)")
+_LANGUAGE = re.compile(r"set_source_files_properties\s*\(([^()]*?)PROPERTIES[^()]*?\bLANGUAGE\s+\"?(CUDA|CXX)\b")
 
 
-@question
-def sources_built_with(path: str) -> frozenset[str]:
-    """The sources of the CMake targets that a source is in, where they are written out."""
-    folder = Path(path).parent
-    found: set[str] = set()
-    for candidate in (folder, *list(folder.parents)[:_MOST_FOLDERS]):
-        for sources in _targets(candidate):
-            if path in sources:
-                found |= sources
-        if (candidate / ".git").exists():
-            break
-    return frozenset(found - {path})
-
-
-@functools.lru_cache(maxsize=4096)
-def _targets(folder: Path) -> tuple[frozenset[str], ...]:
-    try:
-        text = _without_comments(read_bytes(folder / "CMakeLists.txt", _MOST_BYTES)).decode("latin-1")
-    except Unreadable:
-        return ()
+def _targets(folder: Path, text: str) -> tuple[frozenset[str], ...]:
     for name, value in _VARIABLE.findall(text):
         text = text.replace(f"${{{name}}}", value)
     targets: dict[str, set[str]] = {}
@@ -213,19 +263,6 @@ def _targets(folder: Path) -> tuple[frozenset[str], ...]:
         name, *words = (match[1] or match[2] or "").replace('"', " ").split() or [""]
         targets.setdefault(name, set()).update(str(folder / word.replace("${CMAKE_CURRENT_SOURCE_DIR}/", "")) for word in words)
     return tuple(frozenset(sources) for sources in targets.values())
-
-
-@functools.lru_cache(maxsize=4096)
-def _told_languages(folder: Path) -> tuple[tuple[frozenset[str], str], ...]:
-    """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)`` in a folder's CMakeLists.txt: names and language."""
-    try:
-        text = _without_comments(read_bytes(folder / "CMakeLists.txt", _MOST_BYTES)).decode("latin-1")
-    except Unreadable:
-        return ()
-    return tuple(
-        (frozenset(re.split(r"[\s/\"]+", match[1])), match[2])
-        for match in re.finditer(r"set_source_files_properties\s*\(([^()]*?)PROPERTIES[^()]*?\bLANGUAGE\s+\"?(CUDA|CXX)\b", text)
-    )
 
 
 def _without_comments(data: bytes) -> bytes:
