@@ -9,10 +9,14 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
-from streamlint import build_cmake
+from streamlint import TYPE_CHECKING, build_cmake
 from streamlint.reading import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
 _ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
@@ -25,7 +29,6 @@ _MOST_COMMANDS = 1 << 26
 _kept: list[Any] = []
 asked: dict[str, dict[str, Any]] = {}  # by the path of a source: the answers that its build files gave
 _questions: dict[str, Callable[..., Any]] = {}
-T = TypeVar("T")
 
 
 def question(function: Callable[[str], T]) -> Callable[[str], T]:
@@ -58,7 +61,7 @@ def plain_answer(found: object) -> object:
 def forget() -> None:
     """Read build files again: for who runs more than once, or from another folder."""
     asked.clear()
-    for kept in (*_kept, _look, _around):
+    for kept in (*_kept, _look, _up_to_root, _around):
         kept.cache_clear()
 
 
@@ -86,9 +89,8 @@ def per_thread_default_stream(path: str) -> bool | None:
     False if what compiles it does not ask for them; None if nothing at hand compiles it, or if it hangs on an option.
     """
     source = os.path.abspath(path)
-    folder, is_built, maybe = os.path.dirname(source), False, False
-    for _ in range(_MOST_FOLDERS):
-        here = _look(folder)
+    is_built, maybe = False, False
+    for here in _up_to_root(os.path.dirname(source)):
         for commands in here.commands:
             if (compiled := commands.get(source)) is not None:
                 return compiled
@@ -98,10 +100,6 @@ def per_thread_default_stream(path: str) -> bool | None:
                 return True
             maybe = maybe or said is None
         is_built = is_built or here.compiles
-        above = os.path.dirname(folder)
-        if here.is_root or above == folder:
-            break
-        folder = above
     return False if is_built and not maybe else None
 
 
@@ -194,6 +192,16 @@ class _Folder:
 
 
 _look = functools.lru_cache(maxsize=4096)(_Folder)
+
+
+@functools.lru_cache(maxsize=4096)
+def _up_to_root(folder: str) -> tuple[_Folder, ...]:
+    """An absolute folder and those above it, up to the root of the repository."""
+    found = [_look(folder)]
+    while len(found) < _MOST_FOLDERS and not found[-1].is_root and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+        found.append(_look(folder))
+    return tuple(found)
 
 
 @functools.lru_cache(maxsize=4096)

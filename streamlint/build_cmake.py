@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from streamlint.record import record
 
 PER_THREAD = re.compile(r"CUDA_API_PER_THREAD_DEFAULT_STREAM(?!\s*=\s*0)|default-stream[\"',;\s=]+per-thread")
 _COMMAND = re.compile(r"(?<![\w$])([A-Za-z_]\w*)\s*\(")
@@ -18,7 +19,7 @@ _MAKES_TARGET = ("add_library", "add_executable", "cuda_add_library", "cuda_add_
 _KEYWORDS = frozenset("PRIVATE PUBLIC INTERFACE STATIC SHARED MODULE OBJECT EXCLUDE_FROM_ALL WITH_SOABI OPTIONS".split())
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Command:
     """One command with its words; ``conditions`` are those of the ``if`` blocks around it."""
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.reading import Unreadable, read_bytes
+from streamlint.record import field, record, replace
 from streamlint.selection import Selectors, expand, is_widest, selected
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from streamlint.options import Options
 
 FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
@@ -34,7 +36,7 @@ CONFIGURATIONS = ("streamlint.toml", ".streamlint.toml", "pyproject.toml")
 KEYS = (*SELECTORS, "per-file-ignores", *GLOBS, *FLAGS, *PATHS, *WORDS, "models", "extend")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Pattern:
     """A path pattern as gitignore reads it, and the folder that it is relative to."""
 
@@ -42,7 +44,7 @@ class Pattern:
     glob: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Settings:
     """Everything that decides a run for one file. ``Settings.of`` builds one from the keys of the configuration."""
 
@@ -241,9 +243,9 @@ class Resolver:
         self._final = functools.lru_cache(maxsize=None)(self._finish)
         self._near = functools.lru_cache(maxsize=None)(self._nearest)
 
-    def of_folder(self, folder: Path) -> Settings:
+    def of_folder(self, folder: str | Path) -> Settings:
         """The settings for files of an absolute folder."""
-        return self._final(None if self._fixed else self._near(folder))
+        return self._final(None if self._fixed else self._near(os.fspath(folder)))
 
     def of_file(self, path: Path) -> Settings:
         """The settings for an absolute file."""
@@ -253,15 +255,16 @@ class Resolver:
         """The configuration files that were used so far."""
         return sorted(self._used)
 
-    def _nearest(self, folder: Path) -> Path | None:
+    def _nearest(self, folder: str) -> str | None:
         for name in CONFIGURATIONS:
-            path = folder / name
-            if path.is_file() and _table(path) is not None:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and _table(Path(path)) is not None:
                 return path
-        return self._near(folder.parent) if folder.parent != folder else None
+        above = os.path.dirname(folder)
+        return self._near(above) if above != folder else None
 
-    def _finish(self, path: Path | None) -> Settings:
-        settings = self._fixed or (load(path) if path else Settings())
+    def _finish(self, path: str | None) -> Settings:
+        settings = self._fixed or (load(Path(path)) if path else Settings())
         self._used |= {settings.source} if settings.source else set()
         for where, table in self._overrides:
             settings = apply(settings, table, Path.cwd(), where)

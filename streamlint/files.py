@@ -6,19 +6,19 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from streamlint import TYPE_CHECKING
 from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
 from streamlint.errors import PathError
 from streamlint.findings import Problem
 from streamlint.reading import Unreadable, language_of, read_bytes
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    Ignores = tuple[tuple[Path, GitIgnoreSpec], ...]  # by folder, nearest first
+    Ignores = tuple[tuple[str, GitIgnoreSpec], ...]  # by folder, nearest first
 
 # Folders of tools: nobody's source.
 TOOL_FOLDERS = frozenset(
@@ -34,7 +34,7 @@ _MOST_PATTERNS = 1 << 20  # bytes of an ignore file
 _MOST_STARS = 4  # in a part of a pattern, and of folders in between
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Found:
     """A file to lint: its path as findings show it, its language, and whether it was named itself."""
 
@@ -44,7 +44,7 @@ class Found:
     given: bool
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Discovery:
     """What a walk met."""
 
@@ -98,14 +98,14 @@ class _Walk:
         if not os.path.lexists(path):
             raise PathError(f"{path}: no such file or folder")
         is_folder = os.path.isdir(absolute)
-        folder = Path(absolute if is_folder else os.path.dirname(absolute))
+        folder = absolute if is_folder else os.path.dirname(absolute)
         settings = self._resolver.of_folder(folder)
-        if settings.force_exclude and left_out(Path(absolute), is_folder, settings):
+        if settings.force_exclude and left_out(absolute, is_folder, settings):
             return
         if is_folder:
             self._folder(absolute, settings, _gitignores(folder))
         else:
-            self._file(absolute, settings, given=True)
+            self._file(absolute, settings)
 
     def _folder(self, folder: str, settings: Settings, ignored: Ignores) -> None:
         """``settings`` and ``ignored`` are those of the folder above, and this one's where it holds no file that says more."""
@@ -117,26 +117,36 @@ class _Walk:
             return
         names = {entry.name for entry in entries}
         if not names.isdisjoint(CONFIGURATIONS):
-            settings = self._resolver.of_folder(Path(folder))
+            settings = self._resolver.of_folder(folder)
         if not names.isdisjoint((".git", ".gitignore")):
-            ignored = _gitignores(Path(folder))
+            ignored = _gitignores(folder)
+        above = folder.rstrip(os.sep) + os.sep
+        shown_above = _below(above, self._here) if above != self._here.rstrip(os.sep) + os.sep else ""
+        may_exclude = settings.exclude is not None or bool(settings.extend_exclude)
+        may_ignore = settings.respect_gitignore and bool(ignored)
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and (language_of(entry.name) is None or (entry.is_symlink() and os.path.isdir(entry.path))):
+            language = None if is_folder else language_of(entry.name)
+            if not is_folder and (language is None or (entry.is_symlink() and os.path.isdir(entry.path))):
                 continue  # links to folders are not followed: they may lead round
-            path = f"{folder.rstrip(os.sep)}{os.sep}{entry.name}"
-            if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder, ignored)):
+            path = above + entry.name
+            if (is_folder or may_exclude) and _excluded(path, is_folder, settings):
+                continue
+            if may_ignore and _ignored_by_git(path, is_folder, ignored):
                 continue
             if is_folder:
                 self._folder(path, settings, ignored)
             elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
-                self._file(path, settings, given=False)
+                self._add(path, shown_above + entry.name, language, settings, given=False)
 
-    def _file(self, path: str, settings: Settings, given: bool) -> None:
-        language = language_of(path) or ("python" if given and _is_python_script(Path(path)) else None)
+    def _file(self, path: str, settings: Settings) -> None:
+        language = language_of(path) or ("python" if _is_python_script(Path(path)) else None)
+        self._add(path, _below(path, self._here), language, settings, given=True)
+
+    def _add(self, path: str, told: str, language: str | None, settings: Settings, *, given: bool) -> None:
         if language and path not in self._seen:
             self._seen.add(path)
-            self.found.files.append(Found(_below(path, self._here), language, settings, given))
+            self.found.files.append(Found(told, language, settings, given))
 
 
 def _excluded(path: str, is_folder: bool, settings: Settings) -> bool:
@@ -151,17 +161,21 @@ def _excluded(path: str, is_folder: bool, settings: Settings) -> bool:
     return any(matches(pattern, path, is_folder) for pattern in settings.extend_exclude)
 
 
-def left_out(path: Path, is_folder: bool, settings: Settings) -> bool:
+def left_out(path: str | Path, is_folder: bool, settings: Settings) -> bool:
     """What ``--force-exclude`` asks: whether a path, or a folder between it and the configuration's folder, is excluded."""
-    if not path.is_relative_to(settings.root):
+    path, root = os.fspath(path), os.fspath(settings.root)
+    above = root.rstrip(os.sep) + os.sep
+    if not path.startswith(above):
         return False
-    below = path.relative_to(settings.root).parts
-    steps = [settings.root.joinpath(*below[: length + 1]) for length in range(len(below))]
-    return any(
-        _excluded(str(step), folder, settings)
-        or (settings.respect_gitignore and _ignored_by_git(str(step), folder, _gitignores(step.parent)))
-        for step, folder in ((step, is_folder or step != path) for step in steps)
-    )
+    step, names = root, path[len(above) :].split(os.sep)
+    for number, name in enumerate(names, 1):
+        folder, step = step, os.path.join(step, name)
+        inside = is_folder or number < len(names)
+        if _excluded(step, inside, settings):
+            return True
+        if settings.respect_gitignore and _ignored_by_git(step, inside, _gitignores(folder)):
+            return True
+    return False
 
 
 def _is_python_script(path: Path) -> bool:
@@ -178,22 +192,25 @@ def _is_python_script(path: Path) -> bool:
 def _ignored_by_git(path: str, is_folder: bool, ignored: Ignores) -> bool:
     """Whether a gitignore says so: the nearest file that knows the path decides."""
     for folder, spec in ignored:
-        verdict = spec.check_file(_below(path, str(folder)) + "/" * is_folder).include
+        verdict = spec.check_file(_below(path, folder) + "/" * is_folder).include
         if verdict is not None:
             return verdict
     return False
 
 
 @functools.cache
-def _gitignores(folder: Path) -> Ignores:
+def _gitignores(folder: str) -> Ignores:
     """The ignore files in force in a folder, nearest first, up to the root of the repository."""
-    is_root = (folder / ".git").exists()
-    own = [folder / ".gitignore", *([folder / ".git" / "info" / "exclude"] if is_root else [])]
+    is_root = os.path.exists(os.path.join(folder, ".git"))
+    own = [os.path.join(folder, ".gitignore"), *([os.path.join(folder, ".git", "info", "exclude")] if is_root else [])]
     specs = tuple((folder, spec) for spec in map(_gitignore, own) if spec)
-    return specs if is_root or folder.parent == folder else specs + _gitignores(folder.parent)
+    above = os.path.dirname(folder)
+    return specs if is_root or above == folder else specs + _gitignores(above)
 
 
-def _gitignore(path: Path) -> GitIgnoreSpec | None:
+def _gitignore(path: str) -> GitIgnoreSpec | None:
+    if not os.path.lexists(path):
+        return None
     try:
         lines = re.split(r"\r?\n", read_bytes(path, _MOST_PATTERNS).decode("utf-8", "replace"))
     except Unreadable:

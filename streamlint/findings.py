@@ -1,10 +1,11 @@
-"""What a run reports: findings with their places, trails and facts. No other module is imported here."""
+"""What a run reports: findings with their places, trails and facts. Nothing of this package but `record` is imported here."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+
+from streamlint.record import field, record
 
 
 class Category(enum.Enum):
@@ -36,7 +37,7 @@ _SEVERITY = {
 }
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, slots=True, order=True)
 class Span:
     """A place in a file. Rows and columns count from 1, columns in code points, the end is exclusive."""
 
@@ -47,7 +48,7 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Step:
     """One step of a trail: a fact and where it came from."""
 
@@ -55,7 +56,7 @@ class Step:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Edit:
     """Replace the text of ``span`` by ``content``."""
 
@@ -63,7 +64,7 @@ class Edit:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fix:
     """Edits that repair a finding. ``applicability``: ``safe`` can change no result, else ``unsafe``, or ``display`` only."""
 
@@ -72,7 +73,7 @@ class Fix:
     applicability: str = "unsafe"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Facts:
     """What is known of a finding's operation, in the words that are published; ``None`` where it is not known."""
 
@@ -99,7 +100,7 @@ class Facts:
 
 def as_facts(known: Facts) -> dict[str, object]:
     """A record as plain data, without what is not known."""
-    return {item.name: value for item in fields(known) if (value := getattr(known, item.name)) is not None}
+    return {name: value for name in known.__match_args__ if (value := getattr(known, name)) is not None}
 
 
 def _word(value: object, known: tuple[str, ...]) -> str | None:
@@ -118,7 +119,7 @@ def _api(facts: Mapping[str, object]) -> str | None:
     return "cuda" if name.startswith(("cu", "thrust")) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finding:
     """One hazard: the offending operation, and the trail that shows it."""
 
@@ -151,7 +152,7 @@ class Finding:
         return (self.span.file, self.span.row, self.span.column, self.code)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Problem:
     """A file, or a part of it, that could not be read (``SL000``)."""
 
@@ -161,7 +162,7 @@ class Problem:
     column: int = 1
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Report:
     """The outcome of a run: findings in order, problems, and what was looked at."""
 

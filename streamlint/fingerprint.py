@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.layout import Layout, layout
 from streamlint.reading import language_of
+from streamlint.record import replace
+
+if TYPE_CHECKING:
+    from streamlint.layout import Layout
 
 
 def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[str]:
@@ -20,6 +22,8 @@ def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[
 
     It is made of code, path, qualified name, the statement's text without comments and indentation, and an ordinal among equals.
     """
+    from streamlint.layout import layout
+
     layouts: dict[str, Layout] = {}
     seen: collections.Counter[tuple[str, ...]] = collections.Counter()
     result = []
@@ -38,10 +42,12 @@ def with_fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> 
     if all(finding.fingerprint for finding in findings):
         return list(findings)
     marks = fingerprints(findings, texts)
-    return [f if f.fingerprint else dataclasses.replace(f, fingerprint=mark) for f, mark in zip(findings, marks, strict=True)]
+    return [f if f.fingerprint else replace(f, fingerprint=mark) for f, mark in zip(findings, marks, strict=True)]
 
 
 def _digest(key: tuple[str, ...], ordinal: int) -> str:
+    import hashlib
+
     return hashlib.sha256("\0".join((*key, str(ordinal))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 

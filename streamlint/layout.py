@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass, field
 
 from streamlint.reading import split_lines
+from streamlint.record import field, record
 
 _BLOCK_STRINGS = r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|' + r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
 _PYTHON = re.compile(
@@ -24,7 +24,7 @@ _CPP = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comment:
     """A comment: its place, its text with the marker, and whether its line holds nothing else."""
 
@@ -34,7 +34,7 @@ class Comment:
     alone: bool
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Layout:
     """The rows of each statement (of a compound statement: its head), the comments, and the lines without comments."""
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from streamlint import baseline, guard, screening, suppress
-from streamlint.cache.runs import Runs, name_of, stat_of
-from streamlint.cache.store import Store
+from streamlint import TYPE_CHECKING, guard, screening
 from streamlint.catalog import UNUSED
 from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
@@ -23,11 +18,16 @@ from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.fingerprint import with_fingerprints
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.record import field, record, replace
 from streamlint.selection import expand
 from streamlint.triggers import seam
 from streamlint.twins import has_original
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from streamlint.cache.runs import Runs
+    from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
     from streamlint.relint import Relint
     from streamlint.seams import Seams
@@ -73,6 +73,8 @@ def run(
     work.report.problems += found.problems
     work._met = len(found.problems)
     if store is not None and share is None:
+        from streamlint.cache.runs import Runs
+
         with work.timed("cache"):
             work.runs = Runs(store, found.files, "coverage" if coverage else "")
             if unchanged := work.runs.unchanged():
@@ -120,7 +122,7 @@ def sources_of(files: Iterable[tuple[Found, bytes]]) -> dict[Options, list[Sourc
     return work._sources
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Run:
     coverage: bool = False
     jobs: int = 1
@@ -172,7 +174,7 @@ class _Run:
         if known is not None and known.flags & ~screening.PASSED_OVER == 0:
             self._screened(file, known.flags, None)
             return
-        before = stat_of(file.path) if self.runs is not None else None
+        before = self.runs.stat_of(file.path) if self.runs is not None else None
         try:
             data = self.instead[file.path] if file.path in self.instead else read_bytes(file.path)
         except Unreadable as error:
@@ -282,9 +284,9 @@ class _Run:
         if not self.report.findings:
             return
         kept = self.runs.fixes() if self.runs is not None and not self.trials else {}
-        names = [name_of(finding) for finding in self.report.findings] if self.runs is not None else []
+        names = list(map(self.runs.name_of, self.report.findings)) if self.runs is not None else []
         if names and set(names) <= kept.keys():
-            self.report.findings = [dataclasses.replace(f, fix=kept[name]) for f, name in zip(self.report.findings, names, strict=True)]
+            self.report.findings = [replace(f, fix=kept[name]) for f, name in zip(self.report.findings, names, strict=True)]
             return
         if self.report.findings and not self._relints and self.runs is not None:
             self._read_again()
@@ -363,6 +365,8 @@ class _Run:
         return kept
 
     def _after_comments(self, file: str, findings: list[Finding], ran: frozenset[str]) -> list[Finding]:
+        from streamlint import suppress
+
         found, text = self._files[file], self.report.texts[file]
         outcome = suppress.suppress(file, text, found.language, findings, require_reasons=found.settings.require_reasons)
         self.report.problems += outcome.problems
@@ -371,6 +375,10 @@ class _Run:
     def _hold_against_baselines(self) -> None:
         """Put the findings aside that a baseline knows, and tell which of its entries are stale."""
         paths = {found.settings.baseline for found in self._files.values()}
+        if not any(paths):
+            return
+        from streamlint import baseline
+
         known = {path: baseline.load(path) for path in paths if path is not None}
         fresh: list[Finding] = []
         for finding in self.report.findings:
@@ -404,7 +412,7 @@ def codes_of(file: Found) -> frozenset[str]:
     path, ignored = Path(os.path.abspath(file.path)), frozenset[str]()
     for pattern, words in settings.per_file_ignores:
         negated = pattern.glob.startswith("!")
-        plain = dataclasses.replace(pattern, glob=pattern.glob.removeprefix("!"))
+        plain = replace(pattern, glob=pattern.glob.removeprefix("!"))
         if matches(plain, path) != negated:
             ignored |= expand(words)
     return settings.codes - ignored
@@ -437,7 +445,7 @@ def _without_copies(findings: list[Finding], texts: dict[str, str]) -> list[Find
         if key in first_of and kept[first_of[key]].span.file != span.file:
             first = kept[first_of[key]]
             step = Step("the same in this file, a copy byte for byte", span)
-            kept[first_of[key]] = dataclasses.replace(first, trail=(*first.trail, step))
+            kept[first_of[key]] = replace(first, trail=(*first.trail, step))
         else:
             first_of[key] = len(kept)
             kept.append(finding)

@@ -7,9 +7,12 @@ import importlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, as_facts
+
+if TYPE_CHECKING:
+    from typing import Any
 
 VERDICTS = ("INCONCLUSIVE", "NOT OBSERVED", "CONFIRMED", "REFUTED")  # the later say more
 

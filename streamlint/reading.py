@@ -26,10 +26,10 @@ class Unreadable(Exception):
 
 def language_of(path: str) -> str | None:
     """The language of a file by its suffix; None if it is nothing that streamlint reads."""
-    ending = path.rpartition(".")[2]
+    name, _, ending = path.rpartition(".")
     if (language := LANGUAGES.get(f".{ending}".lower())) is None:
         return None
-    return language if os.path.splitext(path)[1] else None  # ``.py`` alone is a name
+    return language if name[-1:] not in ("", ".", os.sep) or os.path.splitext(path)[1] else None  # ``.py`` alone is a name
 
 
 def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from streamlint import suppress, triggers
+from streamlint import triggers
 from streamlint.files import Found
 from streamlint.reading import Unreadable, decode
 from streamlint.twins import speaks_hip
@@ -16,6 +16,7 @@ MENTIONS, JOINS, COMMENTED, ODD, HIP, HIPIFIED, CYTHONIZED, PASSES_ON = (1 << nu
 PASSED_OVER = HIP | HIPIFIED | CYTHONIZED  # with these alone there is nothing to read
 
 
+_SUPPRESSION = re.compile(rb"noqa:[^\r\n]*sl\d")
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(rb"#[ \t]*include\b")
 
@@ -24,7 +25,7 @@ def flags_of(data: bytes, file: Found) -> int:
     """What a file mentions: CUDA, calls from Python (where it does not), comments for us; ``ODD`` is what cannot be decoded."""
     flags = HIPIFIED * data.startswith(HIPIFIED_BY) | CYTHONIZED * data.startswith(CYTHONIZED_BY)
     flags |= HIP * (b"hip" in data and speaks_hip(data))
-    flags |= COMMENTED * suppress.mentioned(data)
+    flags |= COMMENTED * mentions_suppression(data)
     if triggers.relevant(file.language, file.settings.models)(data):
         return flags | MENTIONS
     flags |= JOINS * triggers.seam(file.language)(data)
@@ -32,6 +33,12 @@ def flags_of(data: bytes, file: Found) -> int:
     if not flags & (JOINS | COMMENTED) and file.language != "cuda" and not data.isascii():
         flags |= ODD * _is_odd(data, file.language)
     return flags
+
+
+def mentions_suppression(data: bytes) -> bool:
+    """Whether a file may hold a comment that hides a finding."""
+    text = data.lower()  # with this two plain searches are a hundred times faster than one that folds case
+    return b"streamlint:" in text or (b"noqa:" in text and _SUPPRESSION.search(text) is not None)
 
 
 def passes_on(data: bytes) -> bool:

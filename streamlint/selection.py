@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from streamlint.catalog import UNREADABLE, UNUSED, code_of, entries
 from streamlint.errors import ConfigError, did_you_mean
+from streamlint.record import record
 
 ALL = "ALL"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Selectors:
     """What one place (a file, the command line) says about rules. ``select`` starts afresh, the others change what is there."""
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from streamlint.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
 from streamlint.layout import Comment, Layout, layout
+from streamlint.record import field, record, replace
 
 OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)
-_MENTION = re.compile(rb"noqa:[^\r\n]*sl\d")
 UNTIL = re.compile(r"\buntil=(\S+)")
 FIRST_LINES = 10
 
 
-def mentioned(data: bytes) -> bool:
-    """Whether a file may hold a suppression comment."""
-    text = data.lower()  # with this two plain searches are a hundred times faster than one that folds case
-    return b"streamlint:" in text or (b"noqa:" in text and _MENTION.search(text) is not None)
-
-
-@dataclass(slots=True)
+@record(slots=True)
 class Suppression:
     """One comment: the codes that it hides, where, and until when."""
 
@@ -37,7 +29,7 @@ class Suppression:
     used: set[str] = field(default_factory=set)
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Outcome:
     """What is left of a file's findings, and what is wrong with its suppressions."""
 
@@ -95,7 +87,7 @@ def _void(suppression: Suppression, require_reasons: bool, today: datetime.date)
 
 
 def _with_help(finding: Finding, note: str) -> Finding:
-    return dataclasses.replace(finding, help="; ".join(filter(None, (finding.help, note)))) if note else finding
+    return replace(finding, help="; ".join(filter(None, (finding.help, note)))) if note else finding
 
 
 def _covers(suppression: Suppression, finding: Finding, places: Layout) -> bool:

@@ -6,7 +6,11 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+
+from streamlint import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Relevant = Callable[[bytes], bool]
 MODELS = Path(__file__).parent / "models"

@@ -253,7 +253,7 @@ ABOVE = {
 BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
 # Rooms that know few others; a room knows itself.
 NARROW = {
-    "findings": set[str](),
+    "findings": {"record"},
     "program": set[str](),
     "operations": {"findings", "cuda_model", "interpreter.values"},  # the last for annotations only
     "cuda_model": set[str](),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Edit, Finding, Fix, Problem, Span, Step
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def of_span(span: Span) -> list[Any]:

@@ -9,29 +9,33 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.cache import records
 from streamlint.cache.store import Store, digest
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
+from streamlint.record import field, record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _TICK = 2_000_000_000
-Stat = tuple[int, int, int, int]  # of the last change, of the last change of the inode, the size, the inode
+Stat = list[int]  # of the last change, of the last change of the inode, the size, the inode
 
 
-@dataclass(slots=True)
-class Screen:
-    """What a first look at a file's bytes said. ``stat`` is None where it proves nothing."""
+class Screen(namedtuple("Screen", ("content", "flags", "stat"), defaults=(None,))):
+    """What a first look at a file's bytes said: their hash, flags, and the facts of the file, or None where these prove nothing."""
 
+    __slots__ = ()
     content: str
     flags: int
-    stat: Stat | None = None
+    stat: Stat | None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Runs:
     """The record of the last run over these files with these settings."""
 
@@ -47,15 +51,14 @@ class Runs:
     _started: int = field(default_factory=time.time_ns)
 
     def __post_init__(self) -> None:
-        told = {id(file.settings): digest(repr(file.settings)) for file in self.found}
+        told = {number: digest(repr(settings)) for number, settings in {id(file.settings): file.settings for file in self.found}.items()}
         listed = "\0".join(f"{file.path}\0{file.language}\0{told[id(file.settings)]}\0{file.given}" for file in self.found)
         self._listed = digest(listed)
         given = sorted(file.path for file in self.found if file.given)
         roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
         self.key = digest(repr((os.getcwd(), sorted(set(told.values())), given, roots, self.asked)))
         self._old = self.store.read("runs", self.key) or {}
-        for path, (content, flags, stat) in self._old.get("files", {}).items():
-            self._known[path] = Screen(content, flags, tuple(stat) if stat else None)
+        self._known = {path: Screen(*row) for path, row in self._old.get("files", {}).items()}
 
     def glance(self, path: str) -> Screen | None:
         """What is known of a file without reading it; None if it may have changed."""
@@ -129,15 +132,20 @@ class Runs:
         if "report" in self._old:
             self._write({**self._old, "fixes": {key: records.of_fix(fix) for key, fix in fixes.items()}})
 
+    @staticmethod
+    def name_of(finding: Finding) -> str:
+        """What a fix is kept by."""
+        return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
+
+    @staticmethod
+    def stat_of(path: str) -> Stat | None:
+        """The facts by which a file is known again."""
+        return _stat(path)
+
     def _write(self, record: dict[str, Any]) -> None:
         files = {path: [screen.content, screen.flags, screen.stat] for path, screen in self.screens.items()}
         self._old = {**record, "listed": self._listed, "files": files}
         self.store.write("runs", self.key, self._old)
-
-
-def name_of(finding: Finding) -> str:
-    """What a fix is kept by."""
-    return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
 
 
 def content_of(data: bytes) -> str:
@@ -145,14 +153,9 @@ def content_of(data: bytes) -> str:
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()
 
 
-def stat_of(path: str) -> Stat | None:
-    """The facts by which a file is known again."""
-    return _stat(path)
-
-
 def _stat(path: str) -> Stat | None:
     try:
         facts = os.stat(path)
     except OSError:
         return None
-    return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino
+    return [facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino]

@@ -15,7 +15,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from streamlint import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = "1"
 PACKAGE = Path(__file__).parent.parent

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
@@ -17,7 +15,9 @@ from streamlint.reading import MOST_BYTES
 from streamlint.report.terminal import Paint, line, plain, tame, wants_color
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping
+    from typing import Any
 
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
@@ -100,7 +100,8 @@ def lint(words: list[str]) -> Report:
 
 
 def _resolver(options: argparse.Namespace) -> Resolver:
-    fixed, inline = None, dict[str, Any]()
+    fixed = None
+    inline: dict[str, Any] = {}
     for text in options.config:
         if "=" in text and not os.path.exists(text):
             inline.update(inline_settings(text))
@@ -216,6 +217,8 @@ def _say(options: argparse.Namespace, text: str) -> None:
 
 def _explain_silence(options: argparse.Namespace, resolver: Resolver, targets: list[tuple[str, str | None]]) -> int:
     """Answers why no finding stands at a line: in JSON where that is asked for, else as text."""
+    import json
+
     from streamlint.silence import explain
 
     answer = explain(options.paths, options.explain_silence, resolver, options.jobs)
@@ -280,6 +283,8 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, color: b
 
 
 def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
+    if not report.findings:
+        return {}
     from streamlint.measured import of_finding
 
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
@@ -290,6 +295,8 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     report = done.report
     paint = Paint(wants_color(options.color, sys.stderr))
     if options.coverage_file:
+        import json
+
         _write(options.coverage_file, json.dumps(report.coverage, indent=2, default=str) + "\n")
     if options.quiet:
         return

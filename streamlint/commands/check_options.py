@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.commands.parser import Parser
 from streamlint.config import FORMATS, parse_toml
 from streamlint.errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing import Any
 
 LISTS = ("select", "ignore", "extend-select", "extend-ignore", "exclude", "extend-exclude")
 

@@ -6,10 +6,10 @@ import argparse
 import collections
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from streamlint import TYPE_CHECKING
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
+from streamlint.record import field, record
 from streamlint.report.terminal import Paint, line, plain, tame
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MOST_PASSES = 10
 CARRY_FIXES = ("full", "concise", "grouped", "json", "json-lines", "sarif", "rdjson")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Fixed:
     """What was mended, and what is left."""
 

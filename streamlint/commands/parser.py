@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
+import os
+import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
+from streamlint import TYPE_CHECKING
 from streamlint.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal; argparse imports all compressors of Python to learn how wide that is."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,14 +27,16 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, name: str, description: str, examples: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(
             prog=f"streamlint {name}",
-            description=textwrap.fill(description, 78),
+            description=description if len(description) <= 78 else _filled(description),
             epilog=_listed(examples),
             allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
         )
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """The options of a command line; exits with 2 if there is a mistake."""
+        if not {"-h", "--help"}.intersection(words):
+            self.usage = "%(prog)s"  # nobody sees it, and argparse writes it out each time otherwise
         options, rest = self.parse_known_intermixed_args(words)
         if rest:
             known = [text for action in self._actions for text in action.option_strings]
@@ -32,6 +45,24 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
+
+
+def _columns() -> int:
+    try:
+        if (said := int(os.environ.get("COLUMNS", ""))) > 0:
+            return said
+    except ValueError:
+        pass
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80
+
+
+def _filled(text: str) -> str:
+    import textwrap
+
+    return textwrap.fill(text, 78)
 
 
 def _listed(examples: Sequence[tuple[str, str]]) -> str | None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.config import FORMATS
 from streamlint.findings import Finding, Report
+from streamlint.record import record
 
-__all__ = ["FORMATS", "Evidence", "View", "render"]
+if TYPE_CHECKING:
+    from typing import Any
 
-Evidence = Mapping[Any, Mapping[str, object]]  # by finding, or by code
+    Evidence = Mapping[Any, Mapping[str, object]]  # by finding, or by code
+
+__all__ = ["FORMATS", "View", "render"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class View:
     """What a format is given: a report, and how to show it."""
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.fingerprint import with_fingerprints
-from streamlint.report import Evidence, View
+from streamlint.report import View
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from streamlint.report import Evidence
 
 PAGES = "https://streamlint.readthedocs.io/rules/"
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Span
 from streamlint.reading import split_lines
+from streamlint.record import record
 from streamlint.report import View
 from streamlint.report.entries import evidence_of, page
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
+
+if TYPE_CHECKING:
+    from typing import Any
 
 TAB = "    "
 ELLIPSIS = "..."
 LABEL_WIDTH = 50  # what a label that goes over several lines may take
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Label:
     span: Span
     text: str
     primary: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Line:
     """A source line as it is shown: tabs widened, and cut on both sides where it is too long."""
 
@@ -57,6 +60,12 @@ class _Line:
         """How far right a column stands in the shown line."""
         index = min(max(column - 1, self.start), self.stop)
         return len(ELLIPSIS) * (self.start > 0) + width("".join(self.cells[self.start : index]))
+
+
+def _wrapped(text: str, room: int, **options: Any) -> list[str]:
+    import textwrap  # nothing to show, nothing to import
+
+    return textwrap.wrap(text, room, **options)
 
 
 def render(view: View) -> str:
@@ -97,7 +106,7 @@ class _Block:
         finding = self._finding
         severity = finding.severity.value
         shown = f"{severity}: {finding.name} [{finding.code}] "
-        first, *rest = textwrap.wrap(
+        first, *rest = _wrapped(
             shown.replace(" ", "\0").removesuffix("\0") + " " + plain(finding.message), self._view.width, subsequent_indent="    "
         )
         name = link(finding.name, page(finding.name)) if self._view.links else finding.name
@@ -147,7 +156,7 @@ class _Block:
             return
         yield f"{self._bar()} {' ' * before}{marks}"
         indent = min(before, max(self._room - LABEL_WIDTH, 0))
-        for part in textwrap.wrap(label.text, self._room - indent):
+        for part in _wrapped(label.text, self._room - indent):
             yield f"{self._bar()} {' ' * indent}{self._paint(part, 'label')}"
 
     def _notes(self) -> Iterator[str]:
@@ -165,7 +174,7 @@ class _Block:
     def _note(self, word: str, text: str) -> Iterator[str]:
         start = " " * self._gutter + " = "
         room = self._view.width - len(start) - len(word) - 2
-        lines = [row for part in plain(text).split("\n") for row in (textwrap.wrap(part, room) or [""])]
+        lines = [row for part in plain(text).split("\n") for row in (_wrapped(part, room) or [""])]
         for number, row in enumerate(lines):
             head = self._paint(word, "help") + ": " if number == 0 else " " * (len(word) + 2)
             lead = start if number == 0 else " " * len(start)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Mapping
-from typing import TextIO
+
+from streamlint import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 STYLES = {
     "error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "frame": "34", "strong": "1", "label": "36", "dim": "2",
@@ -57,6 +60,8 @@ def width(text: str) -> int:
     """The columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 

@@ -5,15 +5,10 @@ A platform is a GPU, a driver and a CUDA runtime; its file holds the last verdic
 
 from __future__ import annotations
 
-import datetime
 import functools
-import importlib.metadata
 import json
 import os
-import platform as python_platform
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -42,6 +37,8 @@ def user_folder() -> Path:
 
 def platform_facts(probed: Mapping[str, Any], number: int = 0) -> dict[str, Any]:
     """The ``platform`` object of verify's JSON, from what the probe child saw and what is installed."""
+    import platform as python_platform
+
     return {
         "gpu": probed.get("gpu", "unknown GPU"),
         "driver": _driver(number) or f"CUDA {probed.get('cuda_driver', '?')}",
@@ -59,6 +56,8 @@ def _streamlint_version() -> str:
 
 
 def _versions() -> dict[str, str]:
+    import importlib.metadata
+
     names = {name.lower(): name for name in _PACKAGES}
     found: dict[str, str] = {}
     for distribution in importlib.metadata.distributions():
@@ -70,6 +69,9 @@ def _versions() -> dict[str, str]:
 
 def _driver(number: int) -> str | None:
     """The driver's own version. CuPy knows only which CUDA it supports, so ask nvidia-smi, then the kernel module."""
+    import shutil
+    import subprocess
+
     nvidia_smi = shutil.which("nvidia-smi")
     if nvidia_smi:
         command = [nvidia_smi, "--query-gpu=driver_version", "--format=csv,noheader", f"--id={number}"]
@@ -99,6 +101,8 @@ def _file_name(name: str) -> str:
 
 def entries(cases: Iterable[Mapping[str, Any]], facts: Mapping[str, Any], date: str | None = None) -> list[Entry]:
     """Evidence from verify's cases. What did not run (UNSUPPORTED) is no evidence."""
+    import datetime
+
     day = date or datetime.date.today().isoformat()
     where = {"platform": platform_name(facts), "date": day}
     return [
