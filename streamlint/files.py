@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
 from streamlint.errors import PathError
 from streamlint.findings import Problem
+from streamlint.patterns import Patterns, patterns
 from streamlint.reading import Unreadable, language_of, read_bytes
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-    Ignores = tuple[tuple[str, GitIgnoreSpec], ...]  # by folder, nearest first
+    Ignores = tuple[tuple[str, Patterns], ...]  # by folder, nearest first
 
 # Folders of tools: nobody's source.
 TOOL_FOLDERS = frozenset(
@@ -31,7 +30,6 @@ DEFAULT_FOLDERS = frozenset(
     " cutlass cub cccl _cccl eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
 )
 _MOST_PATTERNS = 1 << 20  # bytes of an ignore file
-_MOST_STARS = 4  # in a part of a pattern, and of folders in between
 
 
 @record(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def matches(pattern: Pattern, path: str | Path, is_folder: bool = False) -> bool
         relative = path.relative_to(pattern.root).as_posix()
     except ValueError:
         return False
-    return bool(_spec((pattern.glob,)).match_file(relative + "/" * is_folder))
+    return bool(patterns((pattern.glob,)).verdict(relative + "/" * is_folder))
 
 
 class _Walk:
@@ -192,7 +190,7 @@ def _is_python_script(path: Path) -> bool:
 def _ignored_by_git(path: str, is_folder: bool, ignored: Ignores) -> bool:
     """Whether a gitignore says so: the nearest file that knows the path decides."""
     for folder, spec in ignored:
-        verdict = spec.check_file(_below(path, folder) + "/" * is_folder).include
+        verdict = spec.verdict(_below(path, folder) + "/" * is_folder)
         if verdict is not None:
             return verdict
     return False
@@ -208,7 +206,7 @@ def _gitignores(folder: str) -> Ignores:
     return specs if is_root or above == folder else specs + _gitignores(above)
 
 
-def _gitignore(path: str) -> GitIgnoreSpec | None:
+def _gitignore(path: str) -> Patterns | None:
     if not os.path.lexists(path):
         return None
     try:
@@ -216,28 +214,7 @@ def _gitignore(path: str) -> GitIgnoreSpec | None:
     except Unreadable:
         return None
     useful = tuple(line for line in lines if line.strip() and not line.startswith("#"))
-    return _spec(useful) if useful else None
-
-
-@functools.cache
-def _spec(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(_parsable(lines))
-
-
-def _parsable(lines: tuple[str, ...]) -> Iterator[str]:
-    """Patterns that pathspec accepts; git itself skips the others without a word."""
-    from pathspec import GitIgnoreSpec
-
-    for line in lines:
-        if any(part.count("*") > _MOST_STARS for part in line.split("/")) or line.count("**") > _MOST_STARS:
-            continue  # to match it could take years
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:
-            continue
-        yield line
+    return patterns(useful) if useful else None
 
 
 def forget() -> None:

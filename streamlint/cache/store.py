@@ -35,9 +35,17 @@ def folder_of(asked: Path | None = None) -> Path:
         return asked
     if said := os.environ.get("STREAMLINT_CACHE_DIR"):
         return Path(said).expanduser() / "check"
+    return Path(_platforms_folder()) / "check"
+
+
+def _platforms_folder() -> str:
+    """Where `platformdirs` says; where that is plain, without it: its import takes tens of milliseconds."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
+    if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ and home[0] == "/" and home == home.strip():
+        return os.path.join(home, "streamlint")
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("streamlint", appauthor=False)) / "check"
+    return user_cache_dir("streamlint", appauthor=False)
 
 
 def open_store(asked: Path | None = None) -> Store:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cache.conftest import report
 from cache.projects import PROJECT, write
+from platformdirs import user_cache_dir
 
 from streamlint import cli
 from streamlint.cache.store import PACKAGE, Store, clean, folder_of
@@ -94,6 +95,15 @@ def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     if sys.platform == "linux":
         assert folder_of() == tmp_path / "home" / "streamlint" / "check"
+
+
+@pytest.mark.parametrize("home", [None, "", "/home/a", "a", "/home/a/"])
+@pytest.mark.parametrize("said", [None, "", " ", "/x", "/x/ ", "x", "~/x", "/x/"])
+def test_the_platforms_folder(said: str | None, home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAMLINT_CACHE_DIR", raising=False)
+    for name, value in (("XDG_CACHE_HOME", said), ("HOME", home)):
+        monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+    assert folder_of() == Path(user_cache_dir("streamlint", appauthor=False)) / "check"
 
 
 def test_clean(check: Check, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,101 @@
+"""Records are dataclasses, made without the module of that name."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamlint.findings import Category, Finding, Report, Span
+from streamlint.record import field, record, replace
+
+
+@record(frozen=True, slots=True, order=True)
+class Place:
+    """A place."""
+
+    row: int
+    column: int = 1
+
+    @property
+    def told(self) -> str:
+        """Both."""
+        return f"{self.row}:{self.column}"
+
+
+@record(slots=True)
+class Held:
+    """Mutable, with a list of its own."""
+
+    names: list[str] = field(default_factory=list)
+    place: Place | None = None
+
+
+def test_values() -> None:
+    assert Place(3) == Place(3, 1) == Place(column=1, row=3)
+    assert Place(3) != Place(4)
+    assert Place(3) != (3, 1)
+    assert repr(Place(3)) == "Place(row=3, column=1)"
+    assert Place(3).told == "3:1"
+    assert Place.__doc__ == "A place."
+    assert sorted([Place(2), Place(1, 5), Place(1, 4)]) == [Place(1, 4), Place(1, 5), Place(2)]
+    assert Place(1, 2) <= Place(1, 2) < Place(1, 3)
+    with pytest.raises(TypeError):
+        Place()  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        assert Place(1) < (1, 1)  # type: ignore[operator]
+
+
+def test_frozen_ones_are_keys_and_do_not_change() -> None:
+    assert {Place(3): 1}[Place(3)] == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Place(3).row = 4  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        del Place(3).row
+    with pytest.raises(TypeError):
+        hash(Held())
+
+
+def test_defaults_are_not_shared() -> None:
+    one, other = Held(), Held()
+    one.names.append("x")
+    assert other.names == []
+    with pytest.raises(AttributeError):
+        one.unknown = 1  # type: ignore[attr-defined]
+
+
+def test_a_field_can_stay_out_of_the_hash() -> None:
+    span = Span("a.py", 1, 1, 1, 2)
+    one = Finding("SL001", "name", Category.STALL, "text", span, facts={"bytes": 1})
+    assert hash(one) == hash(replace(one, facts={"bytes": 2}))
+    assert one != replace(one, facts={"bytes": 2})
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_copies(protocol: int) -> None:
+    for one in (Place(3, 4), Held(["x"], Place(1)), Span("a.py", 1, 2, 3, 4)):
+        assert pickle.loads(pickle.dumps(one, protocol)) == copy.deepcopy(one) == copy.copy(one) == one
+
+
+def test_the_functions_of_dataclasses_work() -> None:
+    assert dataclasses.is_dataclass(Place)
+    assert [(one.name, one.default) for one in dataclasses.fields(Place)] == [("row", dataclasses.MISSING), ("column", 1)]
+    assert dataclasses.replace(Place(3), column=9) == Place(3, 9)
+    assert dataclasses.asdict(Held(["x"], Place(1, 2))) == {"names": ["x"], "place": {"row": 1, "column": 2}}
+    assert {one.name for one in dataclasses.fields(Report)} >= {"findings", "problems", "files"}
+
+
+def test_a_short_run_imports_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    script = (
+        "import sys; from streamlint.cli import main\n"
+        "assert main(['check', '--no-cache', '--quiet', 'a.py']) == 0\n"
+        "heavy = {'dataclasses', 'inspect', 'typing', 'importlib.metadata', 'pathspec', 'platformdirs', 'hashlib', 'json', 'shutil'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
