@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
 _ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
+_COUNT = frozenset((*_BUILD_FILES, *_ALSO_READ, ".git", "cmake", "build", "compile_commands.json"))  # names of a folder
 _COMPILES = re.compile(r"CUDA|nvcc|\bcuda\b|\.cu\b")
 _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
@@ -61,7 +62,8 @@ def plain_answer(found: object) -> object:
 def forget() -> None:
     """Read build files again: for who runs more than once, or from another folder."""
     asked.clear()
-    for kept in (*_kept, _look, _up_to_root, _around):
+    _folders.clear()
+    for kept in (*_kept, _up_to_root, _around):
         kept.cache_clear()
 
 
@@ -131,10 +133,8 @@ class _Folder:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        try:
-            self._names = frozenset(os.listdir(folder or "."))
-        except OSError:
-            self._names = frozenset()
+        self.stat = _stat_of(folder)
+        self._names = _names_in(folder)
         self.is_root = ".git" in self._names and os.path.exists(os.path.join(folder, ".git"))
         self.is_built = any(name in self._names and os.path.isfile(os.path.join(folder, name)) for name in _BUILD_FILES)
 
@@ -190,8 +190,59 @@ class _Folder:
         """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)``: names and language."""
         return tuple((frozenset(re.split(r"[\s/\"]+", match[1])), match[2]) for match in _LANGUAGE.finditer(self._cmake))
 
+    def facts(self) -> list[Any]:
+        """All that its answers rest on: what stands here, and the dates of what is read."""
+        more = [os.path.join("build", "compile_commands.json")] if "build" in self._names else []
+        if "cmake" in self._names:
+            more += [os.path.join("cmake", name) for name in sorted(_names_in(os.path.join(self._folder, "cmake")))]
+        files = [name for name in (*sorted(self._names), *more) if name not in (".git", "build")]
+        return [self.stat, sorted(self._names), {name: _stat_of(os.path.join(self._folder, name)) for name in files}]
 
-_look = functools.lru_cache(maxsize=4096)(_Folder)
+
+def _names_in(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(name for name in os.listdir(folder) if name in _COUNT or name.endswith(".cmake"))
+    except OSError:
+        return frozenset()
+
+
+def _stat_of(path: str) -> list[int] | None:
+    try:
+        said = os.stat(path)
+    except OSError:
+        return None
+    return [said.st_mtime_ns, said.st_ctime_ns, said.st_size, said.st_ino]
+
+
+_folders: dict[str, _Folder] = {}
+
+
+def _look(folder: str) -> _Folder:
+    if folder not in _folders:
+        _folders[folder] = _Folder(folder)
+    return _folders[folder]
+
+
+def looked_at(before: int) -> dict[str, list[Any]] | None:
+    """By folder: all that the answers so far rest on, but for those of `lies_beside`. None if a file changed since a time.
+
+    A folder that changed since then will be listed again in any case: a second change in the same tick of the clock leaves no trace.
+    """
+    found = {folder: here.facts() for folder, here in _folders.items()}
+    for facts in found.values():
+        if any(said and max(said[:2]) >= before for said in facts[2].values()):
+            return None
+        if facts[0] and max(facts[0][:2]) >= before:
+            facts[0] = None
+    return found
+
+
+def looks_the_same(folder: str, facts: list[Any]) -> bool:
+    """Whether what was looked at in a folder is as it was."""
+    stat, names, files = facts
+    if stat != _stat_of(folder) and names != sorted(_names_in(folder)):
+        return False
+    return all(said == _stat_of(os.path.join(folder, name)) for name, said in files.items())
 
 
 @functools.lru_cache(maxsize=4096)

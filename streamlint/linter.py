@@ -16,6 +16,7 @@ from streamlint.config import Resolver, Settings
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.fingerprint import with_fingerprints
+from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.record import field, record, replace
@@ -67,22 +68,12 @@ def run(
     """
     _forget_build_files()
     work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster, share=share)
-    with work.timed("discover"):
-        found = discover(paths, resolver)
-    work._found = frozenset(file.path for file in found.files)
-    work.report.problems += found.problems
-    work._met = len(found.problems)
-    if store is not None and share is None:
-        from streamlint.cache.runs import Runs
-
-        with work.timed("cache"):
-            work.runs = Runs(store, found.files, "coverage" if coverage else "")
-            if unchanged := work.runs.unchanged():
-                work.recall()
-        if unchanged:
+    with seldom_collected():
+        found = work.discover(paths, resolver)
+        if store is not None and share is None and work.is_known(store, found):
             return work.finish()
     with work.timed("read"):
-        for file in found.files:
+        for file in found:
             work.read(file)
     work.analyse()
     return work.finish()
@@ -155,6 +146,26 @@ class _Run:
             for file in self._passed:
                 self._seams.skip(file)
         return self._seams
+
+    def discover(self, paths: Iterable[str | Path], resolver: Resolver) -> list[Found]:
+        """The files of the run."""
+        with self.timed("discover"):
+            found = discover(paths, resolver)
+        self._found = frozenset(file.path for file in found.files)
+        self.report.problems += found.problems
+        self._met = len(found.problems)
+        return found.files
+
+    def is_known(self, store: Store, found: list[Found]) -> bool:
+        """Whether an earlier run has found all that this one would; then it is taken over."""
+        from streamlint.cache.runs import Runs
+
+        with self.timed("cache"):
+            self.runs = Runs(store, found, "coverage" if self.coverage else "")
+            unchanged = self.runs.unchanged()
+            if unchanged:
+                self.recall()
+        return unchanged
 
     @contextlib.contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -10,12 +10,13 @@ import contextlib
 import gc
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from streamlint.record import record
 
 OFTEN = 1 << 18  # characters of source
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Parsed:
     """How much was parsed since memory was given back."""
 
