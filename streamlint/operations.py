@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from streamlint.cuda_model.memory import Direction as Direction
 from streamlint.cuda_model.memory import Memory as Memory
+from streamlint.cuda_model.strength import Strength
+from streamlint.cuda_model.waits import alloc_wait
 from streamlint.findings import Span, Step
 
 if TYPE_CHECKING:
@@ -193,6 +195,11 @@ class Alloc(Operation):
     cached: bool = False
     stream: Stream | None = None
     buffer: Buffer | None = None
+
+    @property
+    def seen_to_wait(self) -> bool:
+        """Whether a GPU was seen to make the host wait where the driver makes such memory."""
+        return not self.cached and alloc_wait(self.memory).strength >= Strength.OBSERVED
 
 
 @dataclass(eq=False, slots=True)

@@ -31,9 +31,9 @@ class GilHeldAcrossCudaCall(Check):
 
     ## What it does
     Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions, that wait for the device, or
-    for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, allocations and
-    frees that go to the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all
-    other ranks.
+    for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, frees that go to
+    the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all other ranks.
+    An allocation waits for no work on the GPUs that were measured: alone it is told with ``evidence = "possible"``.
 
     ## Why is this bad
     No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
@@ -86,7 +86,7 @@ class GilHeldAcrossCudaCall(Check):
     name = "gil-held-across-cuda-call"
     category = Category.DEADLOCK
     default = "on"
-    rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits")
+    rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits", "free-waits", "malloc-waits")
     from_python = True
     needs = (
         (
@@ -138,6 +138,7 @@ class GilHeldAcrossCudaCall(Check):
             operation,
             f"the GIL is held while {name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
             span=place,
+            shown=not isinstance(operation, Alloc) or operation.seen_to_wait,
             trail=(
                 *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),

@@ -1,4 +1,4 @@
-"""What the interpreter asks of a copy: does the host wait for it, and how surely."""
+"""What is asked of a copy and of an allocation: does the host wait in it, and how surely."""
 
 from __future__ import annotations
 
@@ -50,6 +50,15 @@ def copy_wait(direction: Direction, memory: Memory, asynchronous: bool, nbytes: 
     if not asynchronous and direction in (Direction.H2D, Direction.D2H):
         return _SYNCHRONOUS
     return HostWait(Strength.MAY, "memory of unknown kind")
+
+
+_ALLOCATIONS = {Memory.DEVICE: "malloc", Memory.PINNED: "hostAlloc", Memory.MANAGED: "mallocManaged"}
+
+
+def alloc_wait(memory: Memory) -> HostWait:
+    """Whether the host waits for the device where the driver makes memory of this kind."""
+    call = _ALLOCATIONS.get(memory)
+    return _of(EFFECTS[call].waits) if call is not None else HostWait(Strength.MAY, "memory of unknown kind")
 
 
 # Pageable uploads of more than this many bytes waited for their stream (H200: the line lies between 1 and 16 MB).
