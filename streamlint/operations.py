@@ -164,6 +164,7 @@ class Launch(Operation):
     kind: str = "kernel"  # kernel, memset, library, compute, thrust, graph
     assumed: bool = False  # its accesses are what it was given: more than it may make
     host_waits: bool = False
+    long: bool = False  # by what it does: it sorts, or exchanges data with other processes
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
@@ -31,8 +30,8 @@ def _uploads(operation: Operation) -> bool:
 
 
 def _is_long(inside: list[Operation]) -> bool:
-    """Whether a round exchanges data with other processes, or sorts with thrust, which allocates and frees scratch memory of its own."""
-    return any(isinstance(o, Collective) or (isinstance(o, Launch) and _LONG.search(o.name) is not None) for o in inside)
+    """Whether a round has work in it that takes long by what it does."""
+    return any(isinstance(o, Collective) or (isinstance(o, Launch) and o.long) for o in inside)
 
 
 def _works_deeper(inside: list[Operation], loop: LoopFrame) -> bool:
@@ -48,7 +47,6 @@ def _host_waits(operation: Operation) -> bool:
     return isinstance(operation, Synchronize) and not operation.empty
 
 
-_LONG = re.compile(r"^thrust::\w*sort|^nccl[A-Z]")
 # Guards under which an allocation is not made in every round.
 _SILENT_GUARDS = frozenset({"growth", "first", "rare", "error", "device"})
 _SILENT_LOOPS = frozenset({"devices", "layers", "levels", "retry", "tuning", "teardown"})

@@ -191,6 +191,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "writes": "selectors",
             "size_query": "selector",  # no work where this argument is null (CUB)
             "waits": "bool",  # the host waits for it (thrust)
+            "long": "bool",  # it takes long by what it does: it sorts in scratch memory of its own, or meets other processes
             "policy": "bool",  # thrust: the stream is in the policy, if the first argument is one
             "graph": "bool",  # a graph is launched
         },

@@ -184,6 +184,7 @@ def _launch(call: Call) -> Value:
         writes=writes,
         kind="graph" if call.flag("graph") else "library",
         host_waits=call.flag("waits") and (stream is None or stream.how != NO_WAIT or fields[1] == ()),
+        long=call.flag("long"),
         assumed=fields == (None, None),
     )
     run.machine.launch(operation)
