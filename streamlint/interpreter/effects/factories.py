@@ -47,6 +47,8 @@ def _made(call: Call) -> Value:
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
     if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
         peek(run, UPLOAD, data, call.span, call.name)
+    if data is not None and memory is Memory.UNKNOWN and device is None:
+        _made_of(call, result, data)
     given = data.items if isinstance(data, Series) and data.items else [data] if data is not None else []
     storage.addresses = tuple(item for item in given if isinstance(item, Buffer) and is_address(item))
     if isinstance(data, Buffer | Series) and not storage.addresses:
@@ -71,6 +73,14 @@ def _made(call: Call) -> Value:
         asked = call.arguments.keywords.get("requires_grad")
         storage.grad = asked is not None and not (isinstance(asked, Const) and asked.value is False)
     return result
+
+
+def _made_of(call: Call, result: Buffer, data: Value) -> None:
+    """``torch.tensor(x)``, and no device is named: it is where a tensor ``x`` is, and on the host if ``x`` is a number or a list."""
+    if isinstance(data, Buffer):
+        call.run.origins.computed(result, [data], call.name)
+    else:
+        call.run.origins.moved(result, data, call.name, to_host=True)
 
 
 def _factory_device(call: Call) -> Device | None:
