@@ -255,9 +255,15 @@ class ImplicitDefaultStream(Check):
         return place.file != facts.file.path
 
     def _fetches_at_rest(self, operation: Launch | Copy) -> bool:
-        """A synchronous copy to the host with nothing in flight beside it: the host wants the data now."""
+        """A synchronous copy to the host, which wants the data now, with nothing in flight beside it but what the data may come from.
+
+        That is the work of one stream that the code makes itself, as a blocking one: the copy is behind it.
+        """
         fetches = isinstance(operation, Copy) and operation.direction is Direction.D2H and not operation.asked_async
-        return fetches and not operation.beside
+        return fetches and (not operation.beside or (self._behind_own_stream(operation) and not self._holds_up_another(operation)))
+
+    def _behind_own_stream(self, operation: Launch | Copy) -> bool:
+        return len(operation.beside) == 1 and operation.beside[0].kind == "created" and operation.beside[0].blocking is True
 
     def _on_own_memory(self, operation: Launch | Copy, path: Trace) -> bool:
         """It works on memory that this path has from the driver, and no other stream touches it: a program of its own in the extension."""
