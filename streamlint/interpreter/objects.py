@@ -9,6 +9,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, bind, evaluate
 from streamlint.interpreter.bodies import call_function
 from streamlint.interpreter.classes import bases_of, find_method, lineage
 from streamlint.interpreter.index import File
+from streamlint.interpreter.overloads import chosen_constructor
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     ClassValue,
@@ -33,14 +34,14 @@ def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite
 
 def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -> None:
     """Give the fields their defaults and run the constructor."""
-    name = "__init__"
     if value.file.is_cuda:
         initialise_fields(run, value, arguments, site)
-    elif is_dataclass(value.definition):
+    if not value.file.is_cuda and is_dataclass(value.definition):
         _bind_fields(run, value, arguments)
-        name = "__post_init__"
         arguments = Arguments()
-    found = find_method(run, value.definition, value.file, name, len(arguments.positional))
+        found = find_method(run, value.definition, value.file, "__post_init__")
+    else:
+        found = chosen_constructor(run, value, arguments)
     if found is not None:
         function, owner, file = found
         call_function(run, FunctionValue(function, file, None, value, owner=owner), arguments, site)
@@ -88,7 +89,7 @@ def initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Cal
     """C++: default member initialisers, then the constructor's member initialisers."""
     from streamlint.interpreter.declarations import make_declared
 
-    found = find_method(run, value.definition, value.file, "__init__", len(arguments.positional))
+    found = chosen_constructor(run, value, arguments)
     initialised = dict(found[0].initialisers) if found else {}
     if value.definition.name in initialised:
         _delegate(run, value, found[0], found[2], arguments, site)  # type: ignore[index]
@@ -135,6 +136,6 @@ def _delegate(run: Run, value: Instance, constructor: p.Function, file: File, ar
     environment = bind(run, FunctionValue(constructor, file, None, value), arguments, site)
     with run.entered(Frame(None, file, environment, value, qualname=constructor.qualname), site.span):
         given = evaluate_arguments(run, dict(constructor.initialisers)[value.definition.name])
-    other = find_method(run, value.definition, value.file, "__init__", len(given.positional))
+    other = chosen_constructor(run, value, given)
     if other is not None and other[0] is not constructor:
         construct(run, value, given, site)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments
+from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.cpp_types import SIZES, class_of, type_row
-from streamlint.interpreter.index import accepts, is_declaration
-from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, FunctionValue, Instance, Stream, Value
+from streamlint.interpreter.index import File, accepts, is_declaration
+from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Instance, Stream, Value
 
 
 def chosen_overload(run: Run, callee: FunctionValue, arguments: Arguments) -> FunctionValue:
@@ -30,6 +31,27 @@ def chosen_overload(run: Run, callee: FunctionValue, arguments: Arguments) -> Fu
         return callee
     function = next((f for f in first if not is_declaration(f)), first[0])
     return replace(callee, function=function)
+
+
+def chosen_constructor(run: Run, value: Instance, arguments: Arguments) -> tuple[p.Function, p.Class, File] | None:
+    """The constructor of an object that these arguments mean; in Python there is one."""
+    count = len(arguments.positional)
+    found = find_method(run, value.definition, value.file, "__init__", count)
+    if found is None or not value.file.is_cuda or arguments.open:
+        return found
+    owner = found[1]
+    outside = [f for f in value.file.functions.get(f"{owner.qualname}::{owner.name}", ()) if f.class_name == owner.qualname]
+    fitting = [f for f in (*owner.methods.get("__init__", ()), *outside) if accepts(f, count)]
+    if len(fitting) < 2:
+        return found
+    with run.entered(Frame(None, value.file, Environment(), qualname=owner.qualname), None):  # where its parameters' types are named
+        scores = [_score(run, FunctionValue(f, value.file, None), f, arguments.positional) for f in fitting]
+    if len(set(scores)) == 1:
+        return found
+    best = [f for f, score in zip(fitting, scores, strict=True) if score == max(scores)]
+    function = next((f for f in best if not is_declaration(f)), best[0])
+    linked = run.program.definition(function, value.file) if is_declaration(function) else None
+    return (linked[0], owner, linked[1]) if linked is not None else (function, owner, value.file)
 
 
 def _siblings(callee: FunctionValue) -> list[p.Function]:
