@@ -275,15 +275,19 @@ class Machine:
             return
         stream = self.know(operation.stream)
         on = operation.on
+        # A stream that is handed over may be the caller's current one.
+        waiting = (stream.key, NULL) if self.ambient and stream.kind in ("parameter", "foreign") else (stream.key,)
         if isinstance(on, Stream):
             self.know(on)
-            self.clocks.wait(stream.key, self.clocks.record(on.key))
+            for key in waiting:
+                self.clocks.wait(key, self.clocks.record(on.key))
             if self.ambient and on.kind in ("parameter", "foreign"):
-                self.clocks.wait(stream.key, self.clocks.of(NULL))  # it may be the caller's current one
+                self.clocks.wait(stream.key, self.clocks.of(NULL))
         elif isinstance(on, Event) and not on.unknown:
             operation.empty = on.snapshot is None
             on.awaited = True
-            self.clocks.wait(stream.key, on.snapshot)
+            for key in waiting:
+                self.clocks.wait(key, on.snapshot)
         else:
             # It is not known what is awaited: taken as something that orders everything.
             for clock in list(self.clocks.streams.values()):
