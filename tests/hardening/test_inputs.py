@@ -8,7 +8,7 @@ import re
 import time
 
 import pytest
-from hardening.inputs import CUDA, PYTHON
+from hardening.inputs import CUDA, MISUSE, PYTHON
 from waiting import within
 
 import streamlint
@@ -57,6 +57,20 @@ def test_what_nests_without_brackets_is_refused_with_its_place(name: str) -> Non
     (problem,) = looked_at("a.py", PYTHON[name]).problems
     assert problem.message == "nested too deeply: more than 2000 operators in a row"
     assert problem.row > 2
+
+
+FIXED = ("brackets-190", "elif-900", "calls-900", "ifs-99", "functions-90", "long-function")
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_fixes_beside_it(name: str) -> None:
+    """What edits the file reads all of it once more."""
+    more = {"elif-900": "if s: pass\n" + "elif s == 1: pass\n" * 900, "calls-900": "s" + ".a()" * 900 + "\n"}
+    text = MISUSE + (more[name] if name in more else PYTHON[name])
+    with within(SECONDS):
+        report = linter.run_text(text.encode(), "a.py", Resolver(Settings.of(select=["SL005"])), fixes=True)
+    assert [finding.code for finding in report.findings] == ["SL005"]
+    assert not [problem.message for problem in report.problems if "internal error" in problem.message]
 
 
 def test_large_tables_are_no_chains() -> None:

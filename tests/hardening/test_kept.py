@@ -15,6 +15,7 @@ from fake_machine import FakeMachine
 from hardening.inputs import MISUSE
 
 from streamlint import cli
+from streamlint.baseline import VERSION
 from streamlint.cache.store import Store
 from streamlint.commands import verify
 from streamlint.verify.device import Device
@@ -37,6 +38,10 @@ def run(target):
         return cli.main(["check", "--isolated", "--cache-dir", folder, "-o", target, "--output-format", "json", "--jobs", "1", "app"])
     if kind == "report":
         return cli.main(["check", "--isolated", "--no-cache", "-o", target, "--output-format", "sarif", "--jobs", "1", "app"])
+    if kind == "baseline":
+        return cli.main(["check", "--isolated", "--no-cache", "--write-baseline", target, "--jobs", "1", "app"])
+    if kind == "suppressions":
+        return cli.main(["check", "--isolated", "--no-cache", "--add-ignore", "--jobs", "1", target])
     if kind == "page":
         return verify.main(["--rule", "SL003", "--no-save", "-q", "--output-format", "html:" + target], FakeMachine())
     words = ["--rule", "SL003", "--evidence", folder, "-q", "--output-format", "json:" + target]
@@ -81,22 +86,26 @@ sys.path.insert(0, os.getcwd())
 with contextlib.suppress(SystemExit):
     run("warm")  # what is imported by then need not be imported again
 told = []
+FILES = json.loads(os.environ["FILES"])
 for step in range(most):
     for path in [*os.scandir(folder)]:
         if kind == "cache":
             import shutil
             (shutil.rmtree if path.is_dir() else os.remove)(path.path)
-    target = os.path.join(folder if kind in ("report", "page") else ".", "out")
-    if kind in ("report", "page"):
-        open(target, "w").write("old")
+    target = os.path.join(folder if kind in FILES else ".", "out.py")
+    if kind in FILES:
+        open(target, "w").write(FILES[kind])
     code = forked(step, target)
-    after = open(target).read() if kind in ("report", "page") else None
+    after = open(target).read() if kind in FILES else None
     again = forked(None, "again") if kind in ("cache", "evidence") else None
     told.append([code, after, again, open("again").read() if again is not None else None])
     if code >= 0:
         break
 print(json.dumps(told))
 """
+
+BASELINE = json.dumps({"streamlint-baseline": VERSION, "findings": []})
+FILES = {"report": "old", "page": "old", "baseline": BASELINE, "suppressions": MISUSE}  # what stands there before
 
 
 def _environment(**more: str) -> dict[str, str]:
@@ -110,7 +119,8 @@ def killed(tmp_path: Path, kind: str, most: int = 150) -> list[list[object]]:
         (tmp_path / "app" / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}"))
     (tmp_path / "there").mkdir()
     command = [sys.executable, "-c", STEPS, str(tmp_path / "there"), kind, str(most)]
-    done = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=300, check=False)
+    environment = _environment(FILES=json.dumps(FILES))
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout, done.stderr
     told: list[list[object]] = json.loads(done.stdout.splitlines()[-1])
     assert told[-1][0] in (0, 1), "it has more steps than were tried"
@@ -118,15 +128,23 @@ def killed(tmp_path: Path, kind: str, most: int = 150) -> list[list[object]]:
     return told
 
 
-@pytest.mark.parametrize("kind", ["report", "page"])
+def test_comments_are_in_a_file_or_not_at_whatever_step_the_run_is_killed(tmp_path: Path) -> None:
+    told = killed(tmp_path, "suppressions")
+    new = str(told[-1][1])
+    assert new.count("streamlint: ignore[SL005]") == 1
+    assert {run[1] for run in told} == {MISUSE, new}
+    assert len(told) > 5
+
+
+@pytest.mark.parametrize("kind", ["report", "page", "baseline"])
 def test_a_report_is_old_or_new_at_whatever_step_the_run_is_killed(tmp_path: Path, kind: str) -> None:
     told = killed(tmp_path, kind)
     new = told[-1][1]
-    assert str(new).startswith("{" if kind == "report" else "<!")
-    assert len(str(new)) > 2_000
+    assert str(new).startswith("<!" if kind == "page" else "{")
+    assert len(str(new)) > (500 if kind == "baseline" else 2_000)
     found = {run[1] for run in told[:-1]}
-    assert found <= {"old", new}
-    assert "old" in found
+    assert found <= {FILES[kind], new}
+    assert FILES[kind] in found
     assert len(told) > 5
 
 

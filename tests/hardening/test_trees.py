@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hardening.inputs import MISUSE
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "import torch\ntorch.cuda.synchronize()\n"
@@ -49,6 +51,22 @@ def test_what_is_no_regular_file(tree: Path) -> None:
         assert f"{name}:1:1: {reason}".encode() in told
     for name in (b"loop.py", b"socket.py", b"zero.cu"):
         assert any(line.startswith(name) for line in told)
+
+
+def test_links_out_of_the_tree(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder is not entered by a link, a file is read by one; both are left as they are."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "far.py").write_text(MISUSE)
+    (tree / "folder").symlink_to(outside)
+    done = run(tree, "--isolated", "--fix", "--unsafe-fixes", ".")
+    assert (done.returncode, done.stdout) == (0, b"")
+    (tree / "near.py").symlink_to(outside / "far.py")
+    done = run(tree, "--isolated", "--output-format", "concise", ".")
+    assert b"near.py:7:" in done.stdout
+    done = run(tree, "--isolated", "--fix", "--unsafe-fixes", ".")
+    assert (done.returncode, b"out of the tree" in done.stderr) == (2, True)
+    assert (outside / "far.py").read_text() == MISUSE
+    assert (tree / "near.py").is_symlink()
 
 
 def test_files_with_holes(tree: Path) -> None:
@@ -133,15 +151,23 @@ def test_deep_folders(tree: Path) -> None:
     assert b"2 files" in done.stderr
 
 
+def _as_anyone() -> None:
+    """Let root read no more than others: without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH the modes of files hold for it too."""
+    if os.geteuid() == 0:
+        drop = 24  # PR_CAPBSET_DROP
+        library = ctypes.CDLL(None, use_errno=True)
+        for capability in (1, 2):
+            library.prctl(drop, capability, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
 def test_a_folder_that_may_not_be_read(tree: Path) -> None:
     (tree / "locked").mkdir()
     (tree / "locked" / "a.py").write_text(SOURCE)
     (tree / "secret.py").write_text(SOURCE)
     (tree / "secret.py").chmod(0)
     (tree / "locked").chmod(0)
-    if os.geteuid() == 0:
-        pytest.skip("root reads everything")
-    done = run(tree, "--isolated", ".")
+    done = run(tree, "--isolated", ".", preexec_fn=_as_anyone)
     (tree / "locked").chmod(0o755)
     assert done.returncode == 0
     assert done.stderr.count(b"Permission denied") == 2
