@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step
 from streamlint.report import FORMATS, View, render
+from streamlint.writing import write_output
 
 EVIL = (
     "a\x1b[31m\x1b]8;;http://evil\x07b",
@@ -156,3 +159,36 @@ def test_markdown_has_a_row_a_finding_and_no_markup_of_others(evil: str) -> None
         assert not re.search(r"<(?!br>)", plain)
         assert re.findall(r"(?<!\\)\]\(([^)]*)\)", plain) == re.findall(r"\]\((https://streamlint[^)]*)\)", plain)
         assert OBEYED.findall(row) == []
+
+
+class _Tags(HTMLParser):
+    """Elements with their attributes, in order; what is only told of may differ."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, list[str]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, [name for name, _ in attrs]))
+
+
+def verified(evil: str) -> str:
+    """The HTML page of `verify`, where everything that comes from programs, platforms and findings says this."""
+    pytest.importorskip("jinja2")
+    from streamlint.verify import page
+
+    lanes = [{"name": evil, "kind": "host", "spans": [{"from": 0.5, "to": 2.0, "what": evil}]}]
+    side = {"gate_ms": [20.0, 120.0], "timeline": lanes, "error": evil}
+    finding = {"file": f"src/{evil}.py", "row": 3, "message": f"copies {evil}"}
+    case = {"rule": "SL003", "case": evil, "api": evil, "prediction": evil, "reason": evil, "verdict": "CONFIRMED", "platform": evil}
+    case |= {"facts": {evil: evil}, "findings": [finding], "misuse": side, "remedy": side, "seconds": 0.8}
+    return page.render({"gpu": evil, "driver": evil, "packages": {evil: evil}}, [case], [evil])
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_the_page_of_verify_has_no_markup_of_others(evil: str, tmp_path: Path) -> None:
+    text = verified(evil)
+    assert _Tags(text).found == _Tags(verified("plain")).found
+    write_output(tmp_path / "page.html", text)
+    assert (tmp_path / "page.html").stat().st_size > 2_000
