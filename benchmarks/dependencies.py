@@ -61,6 +61,7 @@ SPELLINGS = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
+HEADS = {"Apache License Version 2.0": "Apache-2.0", "MIT License": "MIT"}  # how the texts of licences begin
 
 
 # What is needed
@@ -95,14 +96,22 @@ def _needs(name: str, extras: Iterable[str]) -> Iterator[Requirement]:
 
 
 def licence(name: str) -> str:
-    """The licence that a distribution's metadata declares, as an SPDX expression where its words are known."""
+    """The licence that a distribution's metadata declares, as an SPDX expression where its words are known; else that of its text."""
     said = metadata.metadata(name)
     if expression := said.get("License-Expression"):
         return expression
     kinds = [line.rpartition(" :: ")[2] for line in said.get_all("Classifier") or () if line.startswith("License :: OSI Approved :: ")]
     text = (said.get("License") or "").strip()
     words = [text] if text in SPELLINGS or text in COMPATIBLE else kinds or [text.splitlines()[0] if text else ""]
-    return " AND ".join(sorted({SPELLINGS.get(word, word) for word in words}))
+    return " AND ".join(sorted({SPELLINGS.get(word, word) for word in words})) or _by_text(name)
+
+
+def _by_text(name: str) -> str:
+    for file in metadata.files(name) or ():
+        if ".dist-info" in str(file) and file.name.upper().startswith("LICEN"):
+            text = " ".join(file.read_text().split())
+            return next((expression for head, expression in HEADS.items() if text.startswith(head)), "")
+    return ""
 
 
 def is_compatible(expression: str) -> bool:

@@ -80,6 +80,19 @@ def test_the_licences_are_compatible(dependencies: Any) -> None:
     assert {name: said for name in names if not dependencies.is_compatible(said := dependencies.licence(name))} == {}
 
 
+@pytest.mark.parametrize(("head", "expression"), [("  Apache License\n  Version 2.0, January", "Apache-2.0"), ("All rights reserved", "")])
+def test_a_licence_that_is_only_a_text(
+    dependencies: Any, head: str, expression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "silent-1.dist-info"
+    (folder / "licenses").mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: silent\nVersion: 1\nLicense-File: LICENSE.txt\n")
+    (folder / "licenses" / "LICENSE.txt").write_text(head)
+    (folder / "RECORD").write_text("silent-1.dist-info/METADATA,,\nsilent-1.dist-info/licenses/LICENSE.txt,,\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert dependencies.licence("silent") == expression
+
+
 @pytest.mark.parametrize(
     ("expression", "fits"),
     [("MIT", True), ("Apache-2.0 OR GPL-3.0-only", True), ("MIT AND GPL-3.0-only", False), ("GPL-3.0-only", False), ("", False)],
