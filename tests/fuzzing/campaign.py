@@ -120,9 +120,15 @@ class Outcome:
 
 
 def hold(
-    one: Property, seconds: float, examples: int, *, seed: int | None = None, known: Callable[[BaseException], bool] | None = None
+    one: Property,
+    seconds: float,
+    examples: int,
+    *,
+    least: int = 0,
+    seed: int | None = None,
+    known: Callable[[BaseException], bool] | None = None,
 ) -> Outcome:
-    """Try a property for some processor time; what is found is made small for half a minute at most.
+    """Try a property for some processor time, and with ``least`` examples; what is found is made small for half a minute at most.
 
     Without a ``seed`` the examples are always the same. Failures that are ``known`` are passed over.
     """
@@ -136,7 +142,7 @@ def hold(
         key = hashlib.sha256(repr(arguments).encode("utf-8", "surrogatepass")).hexdigest()
         if key in failing:
             raise failing[key]
-        if (spent() - begun > seconds and not failing) or (failing and spent() - first > 30):
+        if (spent() - begun > seconds and outcome.tried >= least and not failing) or (failing and spent() - first > 30):
             return
         outcome.tried += 1
         try:

@@ -21,7 +21,7 @@ PROPERTIES = campaign.all_properties()
 def holds(name: str, at_least: int) -> None:
     one = PROPERTIES[name]
     seed = int(time.time()) if ASKED else None
-    outcome = campaign.hold(one, SECONDS * one.weight, 100_000 if ASKED else 120, seed=seed)
+    outcome = campaign.hold(one, SECONDS * one.weight, 100_000 if ASKED else 120, least=at_least, seed=seed)
     if outcome.against is not None:
         raise outcome.against
     assert outcome.tried >= at_least

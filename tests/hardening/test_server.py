@@ -191,7 +191,7 @@ def test_a_message_that_never_ends_ends_with_its_client(client: Client, data: by
 def test_documents_that_are_odd(client: Client, tmp_path: Path) -> None:
     client.begin()
     odd = {
-        "large.py": MISUSE + "x = 1\n" * 400_000,
+        "large.py": MISUSE + "x = 1\n" * 100_000,
         "larger.py": MISUSE + "#" * (17 << 20),
         "line.py": MISUSE + "x = '" + "a" * 3_000_000 + "'\n",
         "surrogate.py": MISUSE + "x = '\ud800'\n",
