@@ -28,8 +28,9 @@ def start_method(run: Run, context: Value | None) -> str:
 @functools.lru_cache(maxsize=4096)
 def set_anywhere(file: File) -> str:
     """What ``set_start_method`` says in this file and in those that imports tie to it, in either direction."""
-    speaking = file.program.mentioning(file, "start_method")
-    tied = _tied(file) if speaking else []
+    speaking = file.program.mentioning(file, "set_start_method")
+    # Imports are asked for only where another file sets one: all files have to be read for that, and findings rest on all of them.
+    tied = _tied(file) if any(other is not file for other in speaking) else [file]
     methods = {method for other in speaking if other in tied for method in _settings(other)}
     if not methods:
         return "default"

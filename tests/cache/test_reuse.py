@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,27 @@ def test_an_edit_costs_what_rests_on_it(cache: Path, checked: list[str]) -> None
     write({"app/streams.py": PROJECT["app/streams.py"].replace("1 << 20", "1 << 19")})
     report(cache)
     assert checked == ["app/streams.py", "app/use.py"]
+
+
+def test_how_processes_start_costs_only_those_who_are_told(cache: Path, checked: list[str]) -> None:
+    batches = """
+        import torch
+        from torch.utils.data import DataLoader
+
+
+        def run(data):
+            for batch in DataLoader(data, num_workers=2):
+                batch.to("cuda", non_blocking=True)
+                torch.cuda.synchronize()
+        """
+    aside = "import torch\n\n# start_method: as the system likes\nSTREAM = torch.cuda.Stream()\n"
+    write(dict.fromkeys(PROJECT))
+    write({"app/batches.py": textwrap.dedent(batches), "app/aside.py": aside})
+    report(cache)
+    checked.clear()
+    write({"app/aside.py": aside.replace("()", "(priority=-1)")})
+    report(cache)
+    assert checked == ["app/aside.py"]
 
 
 def test_a_change_in_the_same_tick_of_the_clock(cache: Path) -> None:
