@@ -138,11 +138,11 @@ class File:
 
     @property
     def code(self) -> list[str]:
-        """The text, line by line, without what does not run: comments and docstrings (Python)."""
+        """The text, line by line, without what does not run: comments and docstrings."""
         if self._code is None:
             from streamlint.interpreter.prose import without_prose
 
-            self._code = self.lines if self.is_cuda else without_prose(self.module)
+            self._code = without_prose(self.module.text, self.module.language)
         return self._code
 
     @property

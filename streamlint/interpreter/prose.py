@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 
-from streamlint import program as p
+_BLANK = r"(?:[ \t]*(?:\#[^\n]*)?\n)"  # the rest of a line without code
+_STRING = r"""(?:\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|\'{3}(?:[^'\\]|\\.|'(?!''))*\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+# A string that is a statement of its own, first in its block; any other string, which is kept; or a comment.
+_PYTHON = re.compile(
+    rf"(?s)(?P<docstring>(?:\A|:{_BLANK}){_BLANK}*[ \t]*[rRuU]?{_STRING}(?=[ \t]*(?:\#[^\n]*)?(?:\n|\Z))(?!{_BLANK}*[ \t]*[,)\]}}%.+\"']))"
+    rf"|(?P<kept>{_STRING})"
+    r"|\#[^\n]*"
+)
+_CUDA = re.compile(r"""(?s)(?P<kept>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?(?:\*/|\Z)""")
 
-# A string, which is kept, or a comment, which is not.
-_COMMENTS = re.compile(r"""(?s)(\"{3}.*?\"{3}|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\#[^\n]*""")
+
+def without_prose(text: str, language: str) -> list[str]:
+    """A text line by line, with nothing where comments and docstrings stand."""
+    if language == "cuda":
+        return _CUDA.sub(lambda match: match["kept"] or " " + "\n" * match[0].count("\n"), text).splitlines()
+    return _PYTHON.sub(lambda match: match["kept"] or _ends(match), text).splitlines()
 
 
-def without_prose(module: p.Module) -> list[str]:
-    """A Python module line by line, with nothing where comments and docstrings stand."""
-    lines = _COMMENTS.sub(lambda match: match[1] or "", module.text).splitlines()
-    bodies = [module.body, *(function.body for function, _ in p.functions_of(module))]
-    bodies += [definition.body for definition in module.classes.values()]
-    for body in bodies:
-        first = body[0] if body else None
-        if isinstance(first, p.ExprStatement) and isinstance(first.value, p.Const) and isinstance(first.value.value, str):
-            row, column, end, end_column = first.at
-            if not lines[row - 1][: column - 1].strip() and not lines[end - 1][end_column - 1 :].strip():
-                lines[row - 1 : end] = [""] * (end - row + 1)
-    return lines
+def _ends(match: re.Match[str]) -> str:
+    """What is left of prose: the colon that it stands behind, and its line ends."""
+    head = ":" if match["docstring"] is not None and match[0][0] == ":" else ""
+    return head + "\n" * match[0].count("\n")
