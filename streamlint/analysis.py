@@ -17,6 +17,7 @@ from streamlint.interpreter.relevance import Needs, satisfies_text
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
+from streamlint.interpreter.stakes import Stake, Stakes
 from streamlint.interpreter.trace import Trace
 from streamlint.operations import Conflict
 from streamlint.options import Options
@@ -113,7 +114,7 @@ class Analysis:
                 yield root
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
-        explorer = Explorer(self.program, root, coverage, self.settings)
+        explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._stakes(root)))
         runs = list(explorer.paths())
         pinned, waited = explorer.pinned_places(), explorer.waited_places()
         if explorer.cut_short and _is_too_long(root):
@@ -135,6 +136,21 @@ class Analysis:
                 for finding in self._said(settled, trace) if settled is not None else ():
                     told.add(_place(finding))
                     yield finding
+
+    def _stakes(self, root: Root) -> Iterator[Stake]:
+        """What the checks begin with that ask for a root."""
+        for check in self.checks:
+            if type(check).on_operation is Check.on_operation and type(check).on_conflict is Check.on_conflict:
+                continue
+            if self._asks(check, root):
+                yield Stake(check.begins_with, check.signs)
+
+    def _asks(self, check: Check, root: Root) -> bool:
+        if check.in_training and not is_training(root, self.settings.all_loops):
+            return False
+        if check.from_python and root.binding is None and not is_called_by_python(root):
+            return False
+        return not check.needs or _wanted(root, (check.needs,))
 
     def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
         for check in self._on_conflicts:

@@ -409,3 +409,11 @@ class Conflict:
     first_writes: bool = True
     buffer: Buffer | None = None
     drop: Drop | None = None
+
+
+def on_other_stream(operation: Operation) -> bool:
+    """Whether an operation makes a stream, or stands on one that is not the default one, nor what was current when its root began."""
+    if isinstance(operation, Create):
+        return operation.what == "stream"
+    stream = getattr(operation, "stream", None)
+    return stream is not None and stream.kind not in ("null", "ambient")

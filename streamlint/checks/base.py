@@ -51,6 +51,13 @@ class Check:
     # Asks which references are left on a path, and what shows only once a method is called again.
     on_lifetimes: ClassVar[bool] = False
 
+    # The literals of which one stands where code asks for an operation that it begins with (``begins_with``). Empty: any code may.
+    signs: ClassVar[tuple[str, ...]] = ()
+
+    def begins_with(self, operation: Operation) -> bool:
+        """Whether a finding may rest on this operation. Where no path shows one, only arms that hold a sign are run for this check."""
+        return True
+
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """Called for each operation of a finished path, in order."""
         return iter(())

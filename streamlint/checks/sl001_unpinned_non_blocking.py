@@ -96,6 +96,10 @@ class UnpinnedNonBlocking(Check):
         (("True)", "true)"), (".cuda(", "copy_(", ".to(")),
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
+    signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Copy) and operation.asked_async
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._stalls(operation, path):

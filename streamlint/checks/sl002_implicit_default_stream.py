@@ -86,6 +86,37 @@ class ImplicitDefaultStream(Check):
         ),
         (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
     )
+    signs = (
+        "<<<",
+        "cudaM",
+        "cudaLaunch",
+        "thrust::",
+        "cub::",
+        "cublas",
+        "cufft",
+        "curand",
+        "cusparse",
+        "cusolver",
+        "cudnn",
+        "cuMem",
+        "cuLaunch",
+        "cudaStream_t",
+        "cutlass",
+        "hipM",
+        "nccl",
+        "Stream(",
+        "stream(",
+        "tream",
+        "cupy",
+        "cp.",
+        "numba",
+        "](",
+    )
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Record) or (
+            isinstance(operation, Launch | Copy) and operation.stream is not None and operation.stream.kind != "ambient"
+        )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if isinstance(operation, Record):

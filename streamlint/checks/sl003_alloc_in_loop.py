@@ -126,6 +126,26 @@ class AllocInLoop(Check):
         (("for", "while"), ("cp.", "cupy."), ("set_allocator",)),
         (("for", "while"), ("numba",), ("](",)),
     )
+    signs = (
+        "alloc",
+        "Alloc",
+        "ree(",
+        "empty",
+        "pinned",
+        "HostRegister",
+        "hostRegister",
+        "collect",
+        "device_",
+        "Memory(",
+        "mapped_array",
+        "cp.",
+        "cupy",
+        "](",
+        "del ",
+    )
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Free)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Free) or operation.cached or operation.context.callback is not None:

@@ -11,6 +11,7 @@ from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
     Alloc,
     Block,
+    Callback,
     Copy,
     Create,
     Destroy,
@@ -80,6 +81,10 @@ class CudaCallInHostCallback(Check):
     default = "on"
     rests_on = ("host-function-takes-the-object-lock", "host-functions-are-serialised")
     needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),),)
+    signs = ("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Callback) or operation.context.callback is not None
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         registration = operation.context.callback

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
+from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory, Operation
 
 
 class D2hReadBeforeSync(Check):
@@ -72,6 +72,10 @@ class D2hReadBeforeSync(Check):
         (("True)", "true)"), ("copy_(", ".to(")),
         (("](",), ("tream",)),
     )
+    signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Copy) and operation.asked_async
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, read = conflict.first, conflict.second

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Free, Operation, Wait, Work
+from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Free, Operation, Wait, Work, on_other_stream
 
 
 class CrossStreamUseWithoutWait(Check):
@@ -56,6 +56,10 @@ class CrossStreamUseWithoutWait(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
+    signs = ("tream", "cupy", "cp.")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return on_other_stream(operation)
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second

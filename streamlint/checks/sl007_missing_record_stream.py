@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Drop, Operation, Work
+from streamlint.operations import Conflict, Drop, Operation, Work, on_other_stream
 
 
 class MissingRecordStream(Check):
@@ -69,7 +69,11 @@ class MissingRecordStream(Check):
     default = "preview"
     rests_on = ("stream-order", "event-order")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
+    signs = ("tream", "cupy", "cp.")
     on_lifetimes = True
+
+    def begins_with(self, operation: Operation) -> bool:
+        return on_other_stream(operation)
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         use, again, drop = conflict.first, conflict.second, conflict.drop

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory
+from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory, Operation
 
 
 class HostBufferReusedInFlight(Check):
@@ -69,6 +69,23 @@ class HostBufferReusedInFlight(Check):
             ("pin", "Pin", "HostAlloc", "MallocHost", "HostRegister", "mapped"),
         ),
     )
+    signs = (
+        "non_blocking",
+        "Async",
+        "tream",
+        ".set(",
+        "asarray",
+        "pin",
+        "Pin",
+        "HostAlloc",
+        "MallocHost",
+        "HostRegister",
+        "mapped",
+        "cuda",
+    )
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Copy) and (operation.asked_async or operation.host_memory is Memory.PINNED)
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, write = conflict.first, conflict.second

@@ -7,20 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace
-from streamlint.operations import (
-    Alloc,
-    Callback,
-    Copy,
-    Destroy,
-    Direction,
-    Evidence,
-    Free,
-    Launch,
-    Memory,
-    Opaque,
-    Operation,
-    Synchronize,
-)
+from streamlint.operations import Alloc, Callback, Copy, Destroy, Direction, Evidence, Free, Launch, Memory, Opaque, Operation, Synchronize
 
 _PYTHON_LIBRARIES = ("torch", "cupy", "numba", "cuda_python", "numpy", "python")
 _OF_PYTHON = (".pyx", ".pxd", ".pxi", ".py")
@@ -115,6 +102,32 @@ class GilHeldAcrossCudaCall(Check):
             ),
         ),
     )
+    signs = (
+        "ynchronize",
+        "emcpy",
+        "alloc",
+        "Alloc",
+        "ree",
+        "item",
+        "cpu(",
+        "to(",
+        "copy",
+        "delete",
+        "reset",
+        "EventDestroy",
+        "CommInit",
+        "CommSplit",
+        "LaunchHostFunc",
+        "AddCallback",
+        "thrust",
+        "_vector",
+        "egister",
+        "new ",
+        "del ",
+    )
+
+    def begins_with(self, operation: Operation) -> bool:
+        return operation.gil is not None
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         holding = operation.gil

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Touch
+from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Spawn, Touch
 
 
 class PageableD2hStall(Check):
@@ -65,6 +65,10 @@ class PageableD2hStall(Check):
     default = "on"
     rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
     needs = ((("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create"),),)
+    signs = ("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Spawn) or operation.context.beside is not None
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._holds_all(operation):

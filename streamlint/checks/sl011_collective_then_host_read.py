@@ -56,6 +56,10 @@ class CollectiveThenHostRead(Check):
     default = "preview"
     rests_on = ("d2h-sync-waits", "event-order")
     needs = ((("async_op",),),)
+    signs = ("async_op",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Collective)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not _host_waits(operation) or operation.evidence > Evidence.DEFAULT:

@@ -7,21 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import (
-    Block,
-    Copy,
-    Create,
-    Direction,
-    Evidence,
-    Get,
-    Launch,
-    Opaque,
-    Operation,
-    Put,
-    Spawn,
-    Synchronize,
-    Touch,
-)
+from streamlint.operations import Block, Copy, Create, Direction, Evidence, Get, Launch, Opaque, Operation, Put, Spawn, Synchronize, Touch
 
 # Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
 _ANSWERS = frozenset({"wait", "acquire", "get", "recv", "recv_bytes", "join", "barrier", "poll", "result", "sleep"})
@@ -82,6 +68,10 @@ class MpCudaTensor(Check):
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
     needs = ((("ultiprocessing", "ProcessPool"),),)
+    signs = (".put", ".send(", "Process(", ".start(", "Pool(", ".submit(", "map(", ".apply", "spawn(", "xecutor(", "fork", "cuda")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Put | Spawn)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if isinstance(operation, Put) and operation.context.callback is None:

@@ -103,6 +103,10 @@ class CaptureIllegalCall(Check):
         "capture-must-be-joined",
     )
     needs = ((("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building"),),)
+    signs = ("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return operation.refused is not None or operation.context.capture is not None
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         refusal = operation.refused

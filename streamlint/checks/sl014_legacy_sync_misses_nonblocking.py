@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, HostRead, HostWrite, Launch, Operation, Record, Synchronize, Wait
+from streamlint.operations import (
+    Conflict,
+    Copy,
+    Direction,
+    HostRead,
+    HostWrite,
+    Launch,
+    Operation,
+    Record,
+    Synchronize,
+    Wait,
+    on_other_stream,
+)
 
 
 class LegacySyncMissesNonblocking(Check):
@@ -64,6 +76,10 @@ class LegacySyncMissesNonblocking(Check):
     default = "on"
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
     needs = ((("tream",),),)
+    signs = ("tream",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return on_other_stream(operation)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         """A function that works on the stream it is given fetches, on the default stream, what its caller hands it."""

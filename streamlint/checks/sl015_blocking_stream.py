@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Launch, Operation, Wait
+from streamlint.operations import Copy, Launch, Operation, Wait, on_other_stream
 
 
 class BlockingStream(Check):
@@ -66,6 +66,10 @@ class BlockingStream(Check):
     default = "off"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
     needs = ((("tream",),),)
+    signs = ("tream",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return on_other_stream(operation)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy | Launch) or operation.stream is None or operation.stream.kind != "null":

@@ -57,6 +57,14 @@ class EventWaitBeforeRecord(Check):
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
     needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
+    signs = ("vent", "record(")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return (
+            isinstance(operation, Record | Wait)
+            or (isinstance(operation, Create) and operation.what == "event")
+            or (isinstance(operation, Synchronize) and operation.of is not None)
+        )
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """An event that no other code can name, and that no code at hand records."""

@@ -73,6 +73,10 @@ class PeerCopyUnprepared(Check):
     default = "preview"
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
     needs = ((("emcpy",), ("Peer", "cudaSetDevice", "cuCtx")),)
+    signs = ("emcpy",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Copy) and operation.between_devices
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not operation.between_devices or operation.known_small or not path.facts.file.is_cuda:

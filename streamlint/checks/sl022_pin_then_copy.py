@@ -52,6 +52,10 @@ class PinThenCopy(Check):
     category = Category.STALL
     default = "off"
     needs = ((("pin_memory",),),)
+    signs = ("pin",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Copy)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or operation.direction is not Direction.H2D or operation.src is None:

@@ -51,6 +51,10 @@ class TimingEventForSync(Check):
     category = Category.STALL
     default = "off"
     needs = ((("EventCreate", "Event(", "event(", ".record(", "eventCreate"),),)
+    signs = ("EventCreate", "Event(", "event(", ".record(", "eventCreate")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Create) and operation.what == "event"
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Create) or operation.what != "event":

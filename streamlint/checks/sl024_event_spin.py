@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Operation, Spin
+from streamlint.operations import Operation, Query, Spin
 
 
 class EventSpin(Check):
@@ -52,6 +52,10 @@ class EventSpin(Check):
     default = "off"
     rests_on = ("event-synchronize-waits",)
     needs = ((("query(", "Query", ".done"),),)
+    signs = ("query(", "Query", ".done")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Spin | Query)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Spin) or operation.query is None:

@@ -8,7 +8,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Alloc, Copy, Create, Evidence, Launch, Memory, Opaque, Operation, Record, Synchronize, Touch, Wait
+from streamlint.operations import Alloc, Copy, Create, Evidence, Launch, Memory, Opaque, Operation, Record, Spawn, Synchronize, Touch, Wait
 
 
 class CudaInDataloaderWorker(Check):
@@ -61,6 +61,10 @@ class CudaInDataloaderWorker(Check):
     category = Category.ERROR
     default = "on"
     needs = ((("DataLoader",), ("num_workers",)), (("DataLoader(",),))
+    signs = ("oader",)
+
+    def begins_with(self, operation: Operation) -> bool:
+        return operation.context.beside is not None or isinstance(operation, Spawn)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         worker = operation.context.beside

@@ -66,6 +66,10 @@ class StreamContextNotInherited(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
+    signs = ("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Spawn)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Spawn) or operation.beside is None or operation.beside.kind != "thread":

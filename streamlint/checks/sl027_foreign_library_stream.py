@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Work
+from streamlint.operations import Conflict, Copy, Launch, Opaque, Operation, Work, on_other_stream
 
 _NULL = frozenset({"omitted", "literal", "handle", "policy", "default"})  # the stream is nobody's: SL002
 _NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
@@ -61,6 +61,10 @@ class ForeignLibraryStream(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<"), ("tream",)),)
+    signs = ("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<", "tream")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return on_other_stream(operation) or (isinstance(operation, Copy | Launch | Opaque) and operation.api not in ("torch", ""))
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second

@@ -56,6 +56,10 @@ class StreamChurn(Check):
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
     needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
+    signs = ("tream(", "StreamCreate", "create_stream", "streamCreate")
+
+    def begins_with(self, operation: Operation) -> bool:
+        return isinstance(operation, Create)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Create) or operation.what != "stream" or operation.value is None or not operation.context.loops:

@@ -22,16 +22,26 @@ def choice(run: Run, test: p.Expression, *arms: p.Expression) -> bool:
     """Whether a condition inside an expression holds. The arms are what it chooses from."""
     before = len(run.decisions)
     answer = holds(run, test)
-    if len(run.decisions) > before and not run.file.is_cuda and not any(_matters(run, arm) for arm in arms):
+    if len(run.decisions) > before:
+        matters = run.file.is_cuda or any(_matters(run, arm) for arm in arms)
+        made = run.file.is_cuda or any(_is_held(run, arm) for arm in arms)
         for decision in list(run.decisions.values())[before:]:
-            decision.loose = True
-            decision.worth = decision.orders
+            if made:
+                decision.arms = None  # what it chooses is met later
+            elif decision.arms is not None:
+                decision.arms += ((run.file, arms),)
+            if not matters:
+                decision.loose = True
+                decision.worth = decision.orders
     return answer
 
 
 def _matters(run: Run, arm: p.Expression) -> bool:
-    if run.file.relevance.expression_matters(arm):
-        return True
+    return run.file.relevance.expression_matters(arm) or _is_held(run, arm)
+
+
+def _is_held(run: Run, arm: p.Expression) -> bool:
+    """Whether an arm names what is no plain value: it was made elsewhere."""
     held = found(run, arm)
     return held is not None and not _is_plain(held)
 
@@ -74,4 +84,4 @@ def used(run: Run, values: Iterable[Value]) -> None:
     for value in values:
         held = run.chosen.get(id(value))
         if held is not None and held[1] in run.decisions:
-            run.decisions[held[1]].worth = True
+            run.decisions[held[1]].worth, run.decisions[held[1]].arms = True, None

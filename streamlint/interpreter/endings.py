@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.index import File, dotted_name
@@ -72,3 +72,9 @@ def own_statements(body: Iterable[object]) -> Iterator[p.Statement]:
             yield part
         if isinstance(part, p.Statement | p.Handler) and not isinstance(part, p.FunctionDef | p.ClassDef):
             yield from own_statements(p.children(part))
+
+
+def gives_back(body: Sequence[p.Statement]) -> bool:
+    """Whether a case of a ``switch`` ends what is around it, or gives a value back: what a ``break`` does not."""
+    last = body[-1] if body else None
+    return gives_back(last.body) if isinstance(last, p.Block) else isinstance(last, p.Return | p.Raise | p.Continue)

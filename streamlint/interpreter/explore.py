@@ -19,6 +19,7 @@ from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
+from streamlint.interpreter.stakes import Stakes
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation, Synchronize
 
 MOST_RUNS = 12
@@ -38,6 +39,7 @@ class Explorer:
     root: Root
     coverage: Coverage
     settings: Settings
+    stakes: Stakes | None = None  # without them any path may tell something
     steps: int = 0
     links: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
@@ -46,6 +48,7 @@ class Explorer:
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
         waiting: list[dict[str, bool]] = [{}]
+        idle: list[dict[str, bool]] = []  # they show nothing that a check begins with, as long as no path does
         seen: set[tuple[tuple[str, bool], ...]] = set()
         told: set[tuple[Shown, int]] = set()
         count = 0
@@ -59,11 +62,12 @@ class Explorer:
             run = self.run(forced, 2)
             count += 1
             yield run
+            speaks = self.stakes is None or self.stakes.look(run)
             shows = shown(run), run.ring
-            if run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
+            if speaks and run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)
             told.add(shows)
-            if not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
+            if speaks and not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
             if not forced:
                 likely = shows[0]
@@ -77,8 +81,12 @@ class Explorer:
             ]
             if worth:
                 worth.sort(key=lambda decision: (decision.setup, decision.depth))
-                further = [{**forced, decision.atom: not decision.arm} for decision in worth]
-                waiting.extend(decided for decided in further if self._guesses(decided) <= MOST_FLIPS)
+                for decision in worth:
+                    decided = {**forced, decision.atom: not decision.arm}
+                    if self._guesses(decided) <= MOST_FLIPS:
+                        (waiting if self.stakes is None or speaks or self.stakes.may_show(decision) else idle).append(decided)
+            if speaks and idle:
+                waiting, idle = idle + waiting, []
         if waiting and (count >= MOST_RUNS or self.steps >= MOST_STEPS):
             self.coverage.over_budget += 1
 

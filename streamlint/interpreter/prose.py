@@ -12,7 +12,9 @@ _PYTHON = re.compile(
     rf"|(?P<kept>{_STRING})"
     r"|\#[^\n]*"
 )
-_CUDA = re.compile(r"""(?s)(?P<kept>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?(?:\*/|\Z)""")
+_CUDA = re.compile(
+    r"""(?s)(?P<kept>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?(?:\*/|\Z)"""
+)
 
 
 def without_prose(text: str, language: str) -> list[str]:

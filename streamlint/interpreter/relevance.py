@@ -42,6 +42,7 @@ class Relevance:
     _library_names: tuple[re.Pattern[str] | None] | None = None
     _outside: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
     _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
+    _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
@@ -133,23 +134,56 @@ class Relevance:
             self._bodies[key] = self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for f in self._called_in(*body))
         return self._bodies[key]
 
-    def _expands_to_work(self, body: Sequence[p.Statement]) -> bool:
+    def _expands_to_work(self, body: Sequence[p.Node]) -> bool:
         """C++: a macro's body stands elsewhere, and the text here only names it."""
         return self.file.is_cuda and any(
             isinstance(node, p.Launch) or (isinstance(node, p.Name) and self._decisive(node.id)) for s in body for node in p.walk(s)
         )
 
+    def holds(self, nodes: Sequence[p.Node], signs: frozenset[str]) -> bool:
+        """Whether statements or expressions, or what they call, hold one of the literals, or a word of the user's own models."""
+        return any(self._holds_one(node, signs) for node in nodes)
+
+    def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
+        key = (id(node), signs)
+        if key not in self._holds:
+            text = self._exact(node) if isinstance(node, p.Expression) else self.text(node)
+            self._holds[key] = self._has_sign(text, signs) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
+        return self._holds[key]
+
+    def _has_sign(self, text: str, signs: frozenset[str]) -> bool:
+        return any(sign in text for sign in signs) or any(word in text for word in self.file.models.own_words)
+
+    def _reaches(self, functions: Iterable[p.Function], signs: frozenset[str]) -> bool:
+        """Whether one of the functions, or what they call, holds one of the literals."""
+        waiting = [(function, _DEEPEST) for function in functions]
+        seen: set[int] = set()
+        while waiting and len(seen) < _MOST_CALLEES:
+            function, depth = waiting.pop()
+            if id(function) in seen:
+                continue
+            seen.add(id(function))
+            holder = self._holder(function)
+            if holder.words_of(function, signs) or holder._has_sign(holder.text(function), frozenset()):
+                return True
+            if depth:
+                waiting.extend((inner, depth - 1) for inner in holder.callees(function))
+        return len(seen) >= _MOST_CALLEES
+
     def expression_matters(self, node: p.Expression) -> bool:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
         key = id(node)
         if key not in self._bodies:
-            rows = self.file.words[max(node.at[0] - 1, 0) : node.at[2]]
-            if rows:
-                rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
-                rows[0] = rows[0][max(node.at[1] - 1, 0) :]
-            text = _without("\n".join(rows), self._idle_names(node))
+            text = _without(self._exact(node), self._idle_names(node))
             self._bodies[key] = self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
         return self._bodies[key]
+
+    def _exact(self, node: p.Expression) -> str:
+        rows = self.file.words[max(node.at[0] - 1, 0) : node.at[2]]
+        if rows:
+            rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
+            rows[0] = rows[0][max(node.at[1] - 1, 0) :]
+        return "\n".join(rows)
 
     def _idle_names(self, node: p.Expression) -> set[str]:
         """The names in an expression, as spelled, that mean something of a library which neither is nor makes memory or an order."""

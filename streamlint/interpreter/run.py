@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,9 @@ class Place:
     call: Span | None
 
 
+Arms = tuple[tuple[File, Sequence[Node]], ...]
+
+
 @dataclass(slots=True)
 class Decision:
     """An atom that was decided without evidence: which arm was taken, and after how many operations."""
@@ -98,6 +101,7 @@ class Decision:
     setup: bool = False  # of a constructor that made what the root was given: looked at last
     depth: int = 0  # calls in progress: what a body that is called decides is looked at for its own sake where that body is a root
     way: tuple[Place, ...] = ()  # the bodies in progress, where it was made before the root's own body began
+    arms: Arms | None = ()  # what is run on its other arm only, where that is all that can be new; None where it is not
 
 
 @dataclass(eq=False, slots=True)

@@ -11,7 +11,7 @@ from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds
-from streamlint.interpreter.endings import arms_leave, ends_the_program
+from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
@@ -112,7 +112,7 @@ def _if(run: Run, node: p.If) -> None:
         if undecided:
             run.raised_in.update(list(run.decisions)[before:])
             for atom in decided:
-                run.decisions[atom].worth = True  # nothing that stands behind was seen
+                run.decisions[atom].worth, run.decisions[atom].arms = True, None  # nothing that stands behind was seen
         raise
 
 
@@ -144,11 +144,16 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
         return
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
-    worth = relevance.body_matters(other) or (not arms_leave(node, run.file)[taken] and relevance.body_matters(body))
+    ends = arms_leave(node, run.file)
+    worth = relevance.body_matters(other) or (not ends[taken] and relevance.body_matters(body))
     # What a function answers that a condition asks, and that chooses between such arms.
-    worth = worth or (run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise)))
+    answers = run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise))
     for decision in decisions:
-        decision.worth = decision.orders or ((decision.worth or decision.loose) and worth)
+        decision.worth = decision.orders or ((decision.worth or decision.loose) and (worth or answers))
+        if ends[not taken]:
+            decision.arms = None  # what stands behind was not seen
+        elif decision.arms is not None:
+            decision.arms += ((run.file, other),)
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:
@@ -196,13 +201,28 @@ def _run_handlers(run: Run, node: p.Try) -> None:
 def _switch(run: Run, node: p.Switch) -> None:
     subject = run.evaluate(node.subject)
     run.link = ""
-    for labels, body in node.cases:
+    before = len(run.decisions)
+    for number, (labels, body) in enumerate(node.cases, 1):
         if labels and not any(_matches(run, subject, label) for label in labels):
             continue
         run.link = ""
+        _weigh_cases(run, list(run.decisions.values())[before:], body, [other for _, other in node.cases[number:]])
         with contextlib.suppress(BreakSignal):
             _run_arm(run, body)
         return
+
+
+def _weigh_cases(run: Run, decisions: list[Decision], body: list[p.Statement], others: list[list[p.Statement]]) -> None:
+    """The same of a case: whether one of those behind it is worth a path of its own."""
+    if not decisions:
+        return
+    matters = any(run.file.relevance.body_matters(arm) for arm in (body, *others)) or (run.asked and any(map(gives_back, (body, *others))))
+    for decision in decisions:
+        decision.worth = decision.orders or (decision.worth and matters)
+        if gives_back(body):
+            decision.arms = None
+        elif decision.arms is not None:
+            decision.arms += tuple((run.file, other) for other in others)
 
 
 def _matches(run: Run, subject: Value, label: p.Expression) -> bool:

@@ -1,0 +1,46 @@
+"""What is at stake on a root: which of its paths can make a check speak that has found nothing to speak of on the likely one.
+
+A check names the operations that a finding of it may begin with, and the literals that stand where code asks for them. Where no path so far
+has such an operation, another arm is worth a path only if its text, with that of what it calls, holds one of the literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from streamlint.interpreter.run import Decision, Run
+from streamlint.operations import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """What one check begins with: operations, and literals. Without literals anything may bring them."""
+
+    begins_with: Callable[[Operation], bool]
+    signs: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Stakes:
+    """The stakes of one root. ``asked`` gives those of the checks that want it."""
+
+    asked: Callable[[], Iterable[Stake]]
+    shown: bool = False  # a path had such an operation
+    _open: tuple[Stake, ...] | None = None
+    _signs: frozenset[str] = field(default_factory=frozenset)
+
+    def look(self, run: Run) -> bool:
+        """Whether this path, or one before it, shows what some check begins with."""
+        if not self.shown:
+            if self._open is None:
+                self._open = tuple(self.asked())
+                self._signs = frozenset(sign for stake in self._open for sign in stake.signs)
+            self.shown = any(not stake.signs for stake in self._open) or any(
+                stake.begins_with(operation) for operation in run.machine.operations for stake in self._open
+            )
+        return self.shown
+
+    def may_show(self, decision: Decision) -> bool:
+        """Whether the other arm of a decision may hold what some check begins with."""
+        return not decision.arms or any(file.relevance.holds(body, self._signs) for file, body in decision.arms)
