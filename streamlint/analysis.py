@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from streamlint import guard
@@ -13,7 +14,7 @@ from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
-from streamlint.interpreter.relevance import Needs, satisfies_text
+from streamlint.interpreter.relevance import Needs, fulfilled, literals
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
@@ -44,6 +45,7 @@ class Analysis:
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
         lifetimes = any(check.on_lifetimes for check in self.checks)
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
+        self._words = literals(tuple(check.needs for check in self.checks))
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
@@ -92,15 +94,14 @@ class Analysis:
         needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training and not check.from_python)
         python: Needs = tuple(check.needs for check in self.checks if check.needs and check.from_python)
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
-        if file.models.own_words:
-            needs = (*needs, ((file.models.own_words,),)) if needs else needs  # a user's wrapper says none of our words
+        needs = (*needs, *_own_needs(file)) if needs else needs
         everything = len(needs) + len(training) + len(python) < len(self.checks)
         wide = self.settings.all_loops
         yield from self._bound(file)
         for root in roots_of(file):
-            by_python = python and is_called_by_python(root) and _wanted(root, python)
-            training_too = training and is_training(root, wide) and _wanted(root, training)
-            if everything or by_python or training_too or (needs and _wanted(root, needs)):
+            by_python = python and is_called_by_python(root) and self._wanted(root, python)
+            training_too = training and is_training(root, wide) and self._wanted(root, training)
+            if everything or by_python or training_too or (needs and self._wanted(root, needs)):
                 yield root
 
     def _bound(self, file: File) -> Iterator[Root]:
@@ -110,7 +111,7 @@ class Analysis:
             return
         for binding in bindings_of(file):
             root = Root(file, binding.thunk, None, binding)
-            if keeps_gil(file, binding) and (binding.is_constructor or _wanted(root, needs)):
+            if keeps_gil(file, binding) and (binding.is_constructor or self._wanted(root, needs)):
                 yield root
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
@@ -150,7 +151,12 @@ class Analysis:
             return False
         if check.from_python and root.binding is None and not is_called_by_python(root):
             return False
-        return not check.needs or _wanted(root, (check.needs,))
+        return not check.needs or self._wanted(root, (check.needs, *_own_needs(root.file)))
+
+    def _wanted(self, root: Root, needs: Needs) -> bool:
+        """Whether what a check needs stands in a root's text or in what it calls."""
+        own = root.file.models.own_words
+        return any(fulfilled(found, needs) for found in _found(root, self._words | set(own) if own else self._words))
 
     def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
         for check in self._on_conflicts:
@@ -171,12 +177,19 @@ def _place(finding: Finding) -> tuple[object, ...]:
     return finding.code, finding.span, finding.pairs
 
 
-def _wanted(root: Root, needs: Needs) -> bool:
-    """Whether what a check needs stands in a root's text or in what it calls."""
+def _own_needs(file: File) -> Needs:
+    """A user's wrapper says none of our words."""
+    return (((file.models.own_words,),),) if file.models.own_words else ()
+
+
+@functools.lru_cache(maxsize=64)
+def _found(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
+    """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:
-        return satisfies_text("\n".join(root.file.words), needs)
+        text = "\n".join(root.file.words)
+        return (frozenset(word for word in words if word in text),)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
-    return any(root.file.relevance.satisfies(function, needs) for function in functions)
+    return tuple(root.file.relevance.found(function, words) for function in functions)
 
 
 def _is_too_long(root: Root) -> bool:

@@ -269,6 +269,8 @@ def _threads(facts: FileFacts) -> None:
     """Which threads make CUDA calls, which of them wake others, and which locks are held while the device is waited for."""
     handed: set[str] = set()
     working: set[str] = set()
+    if not facts.file.is_cuda and not any(word in facts.file.module.text for word in (*_RUNS, *_WAITS, *_WAKES)):
+        return
     for node in walk_module(facts.file.module):
         if isinstance(node, p.Function):
             if facts.file.is_cuda:

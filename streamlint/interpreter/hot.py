@@ -124,6 +124,8 @@ def _optimizers(file: File) -> frozenset[str]:
     """The places whose ``zero_grad`` is called and whose ``step`` too, and those that an optimizer of PyTorch's is assigned to."""
     zeroed: set[str] = set()
     made: set[str] = set()
+    if "zero_grad" not in file.module.text and "optim" not in file.module.text:
+        return frozenset()
     for node in walk_module(file.module):
         if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name == "zero_grad":
             zeroed.add(lvalue(node.function.value) or "")

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 
 def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
+    setters = [name for name, row in file.models.calls.items() if row.effect == "setting" and row.get("what") == "allocator"]
+    if not any(name.rpartition(".")[2] in file.module.text for name in setters):
+        return
     for node in walk_module(file.module):
         if isinstance(node, Call) and (dotted := dotted_name(file, node.function)):
             row = file.models.calls.get(dotted)

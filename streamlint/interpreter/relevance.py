@@ -272,7 +272,10 @@ class Relevance:
 
     def satisfies(self, function: p.Function, needs: Needs) -> bool:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
-        words = literals(needs)
+        return fulfilled(self.found(function, literals(needs)), needs)
+
+    def found(self, function: p.Function, words: frozenset[str]) -> set[str]:
+        """The literals in a root's text, and in that of what it may call."""
         found = set(self.words_of(function, words)) | self._words_outside(words)
         seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
@@ -289,7 +292,7 @@ class Relevance:
             found |= holder.words_of(callee, words)
             if depth < _DEEPEST:
                 waiting.extend((inner, depth + 1) for inner in holder.callees(callee))
-        return fulfilled(found, needs)
+        return found
 
     def _macros_in(self, function: p.Function) -> str:
         """C++: the bodies of the macros that a function's text names."""
@@ -352,8 +355,3 @@ def literals(needs: Needs) -> frozenset[str]:
 def fulfilled(found: Collection[str], needs: Needs) -> bool:
     """Whether the literals that were found are what one of the checks needs."""
     return any(all(any(word in found for word in group) for group in alternative) for need in needs for alternative in need)
-
-
-def satisfies_text(text: str, needs: Needs) -> bool:
-    """Whether one text holds what one of the checks needs."""
-    return fulfilled([word for word in literals(needs) if word in text], needs)

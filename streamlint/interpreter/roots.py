@@ -91,6 +91,12 @@ def _loops(function: p.Function) -> tuple[p.Loop, ...]:
     return tuple(node for statement in function.body for node in p.walk(statement) if isinstance(node, p.Loop))
 
 
+@functools.lru_cache(maxsize=16)
+def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
+    return tuple(node for statement in module.body for node in p.walk(statement) if isinstance(node, p.Loop))
+
+
+@functools.lru_cache(maxsize=1024)
 def is_training(root: Root, all_loops: bool = False) -> bool:
     """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
     function, file = root.function, root.file
@@ -100,8 +106,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
         return True
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
         return True
-    body = function.body if function is not None else file.module.body
-    loops = _loops(function) if function is not None else [n for s in body for n in p.walk(s) if isinstance(n, p.Loop)]
+    loops = _loops(function) if function is not None else _outer_loops(file.module)
     if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
         return True
     launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
