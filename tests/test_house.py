@@ -18,6 +18,7 @@ from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.cuda_model import FACTS
 from streamlint.engine import analyse
 from streamlint.findings import Category, Finding
+from streamlint.interpreter import stakes
 from streamlint.options import Options, Source
 from streamlint.rules import all_rules
 from streamlint.verify import evidence, templates
@@ -220,9 +221,10 @@ def test_places_are_real() -> None:
         assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
 
 
-def test_no_finding_is_lost_for_the_words_that_a_check_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_finding_is_lost_for_the_roots_and_paths_that_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     screened = {(found.span, found.code) for found in real_findings()}
-    monkeypatch.setattr(analysis, "_wanted", lambda root, needs: True)
+    monkeypatch.setattr(analysis.Analysis, "_wanted", lambda self, root, needs: True)
+    monkeypatch.setattr(stakes.Stakes, "look", lambda self, run: True)
     options = Options(codes=frozenset(CHECKS))
     assert {(found.span, found.code) for source in snippets() for found in analyse([source], options).findings} <= screened
 
