@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
@@ -46,6 +45,8 @@ class Analysis:
         lifetimes = any(check.on_lifetimes for check in self.checks)
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
         self._words = literals(tuple(check.needs for check in self.checks))
+        self._held: dict[tuple[Root, frozenset[str]], tuple[Set[str], ...]] = {}  # of the file at hand
+        self._trains: dict[Root, bool] = {}
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
@@ -72,6 +73,8 @@ class Analysis:
     def _check(self, file: File) -> Part:
         part = Part()
         self._cut_short = part.problems
+        self._held.clear()
+        self._trains.clear()
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
@@ -96,11 +99,10 @@ class Analysis:
         training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
         needs = (*needs, *_own_needs(file)) if needs else needs
         everything = len(needs) + len(training) + len(python) < len(self.checks)
-        wide = self.settings.all_loops
         yield from self._bound(file)
         for root in roots_of(file):
             by_python = python and is_called_by_python(root) and self._wanted(root, python)
-            training_too = training and is_training(root, wide) and self._wanted(root, training)
+            training_too = training and self._is_training(root) and self._wanted(root, training)
             if everything or by_python or training_too or (needs and self._wanted(root, needs)):
                 yield root
 
@@ -147,7 +149,7 @@ class Analysis:
                 yield Stake(check.begins_with, check.signs)
 
     def _asks(self, check: Check, root: Root) -> bool:
-        if check.in_training and not is_training(root, self.settings.all_loops):
+        if check.in_training and not self._is_training(root):
             return False
         if check.from_python and root.binding is None and not is_called_by_python(root):
             return False
@@ -156,7 +158,15 @@ class Analysis:
     def _wanted(self, root: Root, needs: Needs) -> bool:
         """Whether what a check needs stands in a root's text or in what it calls."""
         own = root.file.models.own_words
-        return any(fulfilled(found, needs) for found in _found(root, self._words | set(own) if own else self._words))
+        key = root, self._words | set(own) if own else self._words
+        if key not in self._held:
+            self._held[key] = _found(*key)
+        return any(fulfilled(found, needs) for found in self._held[key])
+
+    def _is_training(self, root: Root) -> bool:
+        if root not in self._trains:
+            self._trains[root] = is_training(root, self.settings.all_loops)
+        return self._trains[root]
 
     def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
         for check in self._on_conflicts:
@@ -182,7 +192,6 @@ def _own_needs(file: File) -> Needs:
     return (((file.models.own_words,),),) if file.models.own_words else ()
 
 
-@functools.lru_cache(maxsize=64)
 def _found(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
     """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:

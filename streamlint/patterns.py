@@ -72,7 +72,7 @@ def _segment(line: str) -> str | None:
     Empty: no path matches.
     """
     line = line.rstrip() if not line.endswith("\\ ") else line
-    if not line or line.startswith("#"):
+    if not line or line.startswith("#") or _takes_years(line):
         return ""
     segments = line.removeprefix("!").strip("/").split("/")
     if "\\" in line or "" in segments:
@@ -89,13 +89,18 @@ def _shape(segment: str) -> str:
     return "".join("." if part == "?" else ".*" if part[:1] == "*" else re.escape(part) for part in parts)
 
 
+def _takes_years(line: str) -> bool:
+    """Whether to match a pattern could take years: it is passed over."""
+    return any(part.count("*") > _MOST_STARS for part in line.split("/")) or line.count("**") > _MOST_STARS
+
+
 def _parsable(lines: Iterable[str]) -> Iterator[str]:
     """Patterns that pathspec accepts; git itself skips the others without a word."""
     from pathspec import GitIgnoreSpec
 
     for line in lines:
-        if any(part.count("*") > _MOST_STARS for part in line.split("/")) or line.count("**") > _MOST_STARS:
-            continue  # to match it could take years
+        if _takes_years(line):
+            continue
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:

@@ -175,9 +175,11 @@ def _steps_its_groups(owner: p.Class, file: File) -> bool:
     if all(class_at_hand(base, file) is not None or dotted_name(file, base).startswith("torch.") for base in owner.bases):
         return False
     return any(
-        isinstance(node, p.Loop) and any(isinstance(part, p.Attr) and lvalue(part) == "self.param_groups" for part in p.walk(node.iterable))
+        isinstance(part, p.Attr) and lvalue(part) == "self.param_groups"
         for step in owner.methods.get("step", ())
         for node in p.walk(step)
+        if isinstance(node, p.Loop) and node.iterable is not None
+        for part in p.walk(node.iterable)
     )
 
 

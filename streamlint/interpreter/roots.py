@@ -91,12 +91,10 @@ def _loops(function: p.Function) -> tuple[p.Loop, ...]:
     return tuple(node for statement in function.body for node in p.walk(statement) if isinstance(node, p.Loop))
 
 
-@functools.lru_cache(maxsize=16)
 def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
     return tuple(node for statement in module.body for node in p.walk(statement) if isinstance(node, p.Loop))
 
 
-@functools.lru_cache(maxsize=1024)
 def is_training(root: Root, all_loops: bool = False) -> bool:
     """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
     function, file = root.function, root.file

@@ -47,6 +47,10 @@ STEP = "loss.backward(); opt.step(); opt.zero_grad()"
         ("def g(xs):\n  for x in xs:\n    x.backward()\ndef f(xs):\n  for e in xs:\n    g(e)", [True, False]),
         ("class A:\n  def g(self, x):\n    x.backward()\n  def f(self, xs):\n    for x in xs:\n      self.g(x)", [True]),
         ("class A:\n  def backward(self, x):\n    return x + 1\n  def f(self, xs):\n    for x in xs:\n      self.backward(x)", [False]),
+        (
+            "import base\nclass S(base.Scheduler):\n  def step(self):\n    while self.left:\n      for x in self.xs:\n        x.go()",
+            [False, False],
+        ),
         ("class O(torch.optim.Optimizer):\n  def step(self):\n    for g in self.gs:\n      for q in g:\n        q.grad", [False, True]),
         ("class O:\n  def step(self):\n    for q in self.gs:\n      q.grad", [False]),
     ],
