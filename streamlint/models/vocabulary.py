@@ -89,6 +89,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "data": "selector",  # host data or a literal that is copied in; on a device: a blocking upload unless `asynchronous`
             "alias": "bool",  # the result shares memory with `data` (torch.from_numpy, as_tensor on the same device)
             "dtype": "selector",
+            "counts": "bool",  # one whole number after the other (arange): indices, and no data
             "raw": "bool",  # no pool: each call is cudaMalloc/cudaHostAlloc, each drop a free (numba)
             "type": "text",
             "result": "word buffer|first|second",  # first, second: the buffer stands there in a tuple (samples, rate)
@@ -290,8 +291,9 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "placed": ("asks whether a buffer is on a device: the arm that is taken knows", {"of": "selector"}),
     "pinned_options": ("tensor options (C++) that ask for pinned memory where `pin` is true", {"pin": "switch"}),
     "same": (
-        "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`",
-        {"of": "selector", "into": "selector"},
+        "returns this argument (torch.nn.Parameter, ctypes casts, std::move), or stores it in `into`. `moves`: made by a constructor,"
+        " it goes wherever its owner goes",
+        {"of": "selector", "into": "selector", "moves": "bool"},
     ),
     "collect": ("the garbage collector runs: what nobody holds any more is let go", {}),
     "move": ("the argument; a smart pointer is left empty (std::move)", {"of": "selector"}),

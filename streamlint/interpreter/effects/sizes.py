@@ -32,7 +32,7 @@ def measure(call: Call, storage: Storage) -> None:
         elif len(shape) == 1 and shape[0].term.startswith("len("):
             storage.small = True  # one number for each item of a container of Python's: requests, prompts, paths
         else:
-            storage.counted = _counts(call, shape)
+            storage.counted = call.flag("counts") or _counts(call, shape)
         return
     if call.row.get("like") is not None:
         like = call.value("like")
@@ -40,19 +40,25 @@ def measure(call: Call, storage: Storage) -> None:
             storage.nbytes, storage.small, storage.counted = like.storage.nbytes, like.storage.small, like.storage.counted
             return
     if call.row.get("data") is not None:
-        storage.nbytes, storage.small = _of_data(call.value("data"))
+        data = call.value("data")
+        storage.nbytes, storage.small = _of_data(data)
+        storage.counted = not storage.small and not isinstance(data, Buffer) and _is_whole(call)
     elif call.text("type") == "torch.Tensor" and call.row.get("shape") is not None and not call.arguments.open:
         storage.nbytes, storage.small = _WORD_BYTES, True  # torch.empty(()) and friends
 
 
 def _counts(call: Call, shape: list[Value]) -> bool:
     """Whether a shape has one extent that is not known, a few numbers along the others, and whole numbers in it."""
-    dtype = call.value("dtype")
-    if dtype is None or not _WHOLE.search(dtype.term):
+    if not _is_whole(call):
         return False
     extents = [item for value in shape for item in (value.items if isinstance(value, Series) and value.items is not None else [value])]
     known = elements([value for value in extents if isinstance(value, Const)])
     return known is not None and known <= _A_FEW and sum(not isinstance(value, Const) for value in extents) == 1
+
+
+def _is_whole(call: Call) -> bool:
+    dtype = call.value("dtype")
+    return dtype is not None and _WHOLE.search(dtype.term) is not None
 
 
 def bytes_told(value: Value | None) -> int | None:
@@ -95,12 +101,17 @@ def _of_data(value: Value | None) -> tuple[int | None, bool]:
     if isinstance(value, Const) and isinstance(value.value, int | float | bool):
         return _WORD_BYTES, True
     if isinstance(value, Series):
-        if value.items is not None and not any(isinstance(v, Buffer) and v.storage.memory is not Memory.UNKNOWN for v in value.items):
+        if value.items is not None and not any(map(_is_array, value.items)):
             known = None if value.name == "open" else _elements_of_display(value)
             # A list in Python source, or one built item by item: lengths, indices, ids.
             return (known * _WORD_BYTES if known is not None else None), True
         return None, value.items is None
     return None, False
+
+
+def _is_array(value: Value) -> bool:
+    """Whether an item holds many numbers: of a tensor in a display only one is taken."""
+    return isinstance(value, Buffer) and value.storage.memory is not Memory.UNKNOWN and not value.type.startswith("torch.")
 
 
 def _elements_of_display(value: Series) -> int:

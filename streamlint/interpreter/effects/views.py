@@ -146,6 +146,8 @@ def _same(call: Call) -> Value:
         return call.opaque()
     if call.row.get("into") is not None:
         return call.store(value)
+    if call.flag("moves") and call.run.context.setup and isinstance(value, Buffer):
+        return call.run.unknown_buffer(f"{call.name}{call.run.visit_key(call.site.node)}", value.type)
     return value
 
 
