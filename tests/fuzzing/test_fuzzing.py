@@ -14,7 +14,7 @@ from fuzzing import campaign, rewriting
 from rename import File
 
 ASKED = os.environ.get("STREAMLINT_FUZZ_SECONDS", "")
-SECONDS = float(ASKED or 6)
+SECONDS = float(ASKED or 3)
 PROPERTIES = campaign.all_properties()
 
 
