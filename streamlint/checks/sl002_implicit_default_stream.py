@@ -86,32 +86,7 @@ class ImplicitDefaultStream(Check):
         ),
         (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
     )
-    signs = (
-        "<<<",
-        "cudaM",
-        "cudaLaunch",
-        "thrust::",
-        "cub::",
-        "cublas",
-        "cufft",
-        "curand",
-        "cusparse",
-        "cusolver",
-        "cudnn",
-        "cuMem",
-        "cuLaunch",
-        "cudaStream_t",
-        "cutlass",
-        "hipM",
-        "nccl",
-        "Stream(",
-        "stream(",
-        "tream",
-        "cupy",
-        "cp.",
-        "numba",
-        "](",
-    )
+    signs = (*needs[0][0], *needs[1][0], "tream", "cupy", "cp.", "numba", "](")
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Record) or (

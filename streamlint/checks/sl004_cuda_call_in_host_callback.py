@@ -81,7 +81,7 @@ class CudaCallInHostCallback(Check):
     default = "on"
     rests_on = ("host-function-takes-the-object-lock", "host-functions-are-serialised")
     needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback"),),)
-    signs = ("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func", "add_callback")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Callback) or operation.context.callback is not None

@@ -56,7 +56,7 @@ class CrossStreamUseWithoutWait(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
-    signs = ("tream", "cupy", "cp.")
+    signs = (*needs[0][0], *needs[1][0])
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

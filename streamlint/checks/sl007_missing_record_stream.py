@@ -69,7 +69,7 @@ class MissingRecordStream(Check):
     default = "preview"
     rests_on = ("stream-order", "event-order")
     needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
-    signs = ("tream", "cupy", "cp.")
+    signs = (*needs[0][0], *needs[1][0])
     on_lifetimes = True
 
     def begins_with(self, operation: Operation) -> bool:

@@ -102,29 +102,7 @@ class GilHeldAcrossCudaCall(Check):
             ),
         ),
     )
-    signs = (
-        "ynchronize",
-        "emcpy",
-        "alloc",
-        "Alloc",
-        "ree",
-        "item",
-        "cpu(",
-        "to(",
-        "copy",
-        "delete",
-        "reset",
-        "EventDestroy",
-        "CommInit",
-        "CommSplit",
-        "LaunchHostFunc",
-        "AddCallback",
-        "thrust",
-        "_vector",
-        "egister",
-        "new ",
-        "del ",
-    )
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return operation.gil is not None

@@ -65,7 +65,7 @@ class PageableD2hStall(Check):
     default = "on"
     rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
     needs = ((("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create"),),)
-    signs = ("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn) or operation.context.beside is not None

@@ -56,7 +56,7 @@ class CollectiveThenHostRead(Check):
     default = "preview"
     rests_on = ("d2h-sync-waits", "event-order")
     needs = ((("async_op",),),)
-    signs = ("async_op",)
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Collective)

@@ -76,7 +76,7 @@ class LegacySyncMissesNonblocking(Check):
     default = "on"
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
     needs = ((("tream",),),)
-    signs = ("tream",)
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

@@ -66,7 +66,7 @@ class BlockingStream(Check):
     default = "off"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
     needs = ((("tream",),),)
-    signs = ("tream",)
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

@@ -73,7 +73,7 @@ class PeerCopyUnprepared(Check):
     default = "preview"
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
     needs = ((("emcpy",), ("Peer", "cudaSetDevice", "cuCtx")),)
-    signs = ("emcpy",)
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Copy) and operation.between_devices

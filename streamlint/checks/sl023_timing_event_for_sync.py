@@ -51,7 +51,7 @@ class TimingEventForSync(Check):
     category = Category.STALL
     default = "off"
     needs = ((("EventCreate", "Event(", "event(", ".record(", "eventCreate"),),)
-    signs = ("EventCreate", "Event(", "event(", ".record(", "eventCreate")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Create) and operation.what == "event"

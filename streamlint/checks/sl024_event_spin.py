@@ -52,7 +52,7 @@ class EventSpin(Check):
     default = "off"
     rests_on = ("event-synchronize-waits",)
     needs = ((("query(", "Query", ".done"),),)
-    signs = ("query(", "Query", ".done")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spin | Query)

@@ -66,7 +66,7 @@ class StreamContextNotInherited(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
-    signs = ("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn)

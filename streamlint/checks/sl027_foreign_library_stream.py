@@ -61,7 +61,7 @@ class ForeignLibraryStream(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<"), ("tream",)),)
-    signs = ("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<", "tream")
+    signs = (*needs[0][0], "tream")
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation) or (isinstance(operation, Copy | Launch | Opaque) and operation.api not in ("torch", ""))

@@ -56,7 +56,7 @@ class StreamChurn(Check):
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
     needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
-    signs = ("tream(", "StreamCreate", "create_stream", "streamCreate")
+    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Create)

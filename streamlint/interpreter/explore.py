@@ -19,7 +19,7 @@ from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
-from streamlint.interpreter.stakes import Stakes
+from streamlint.interpreter.stakes import Stakes, everything
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation, Synchronize
 
 MOST_RUNS = 12
@@ -39,7 +39,7 @@ class Explorer:
     root: Root
     coverage: Coverage
     settings: Settings
-    stakes: Stakes | None = None  # without them any path may tell something
+    stakes: Stakes = field(default_factory=everything)
     steps: int = 0
     links: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Explorer:
             run = self.run(forced, 2)
             count += 1
             yield run
-            speaks = self.stakes is None or self.stakes.look(run)
+            speaks = self.stakes.look(run)
             shows = shown(run), run.ring
             if speaks and run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)
@@ -84,7 +84,7 @@ class Explorer:
                 for decision in worth:
                     decided = {**forced, decision.atom: not decision.arm}
                     if self._guesses(decided) <= MOST_FLIPS:
-                        (waiting if self.stakes is None or speaks or self.stakes.may_show(decision) else idle).append(decided)
+                        (waiting if speaks or self.stakes.may_show(decision) else idle).append(decided)
             if speaks and idle:
                 waiting, idle = idle + waiting, []
         if waiting and (count >= MOST_RUNS or self.steps >= MOST_STEPS):

@@ -156,19 +156,23 @@ class Relevance:
 
     def _reaches(self, functions: Iterable[p.Function], signs: frozenset[str]) -> bool:
         """Whether one of the functions, or what they call, holds one of the literals."""
-        waiting = [(function, _DEEPEST) for function in functions]
         seen: set[int] = set()
+        for function in self._below([(function, 0) for function in functions], seen):
+            holder = self._holder(function)
+            if holder.words_of(function, signs) or holder._has_sign(holder.text(function), frozenset()):
+                return True
+        return len(seen) >= _MOST_CALLEES
+
+    def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int]) -> Iterator[p.Function]:
+        """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once."""
         while waiting and len(seen) < _MOST_CALLEES:
             function, depth = waiting.pop()
             if id(function) in seen:
                 continue
             seen.add(id(function))
-            holder = self._holder(function)
-            if holder.words_of(function, signs) or holder._has_sign(holder.text(function), frozenset()):
-                return True
-            if depth:
-                waiting.extend((inner, depth - 1) for inner in holder.callees(function))
-        return len(seen) >= _MOST_CALLEES
+            yield function
+            if depth < _DEEPEST:
+                waiting.extend((inner, depth + 1) for inner in self._holder(function).callees(function))
 
     def expression_matters(self, node: p.Expression) -> bool:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
@@ -277,21 +281,13 @@ class Relevance:
     def found(self, function: p.Function, words: frozenset[str]) -> set[str]:
         """The literals in a root's text, and in that of what it may call."""
         found = set(self.words_of(function, words)) | self._words_outside(words)
-        seen = {id(function)}
         waiting = [(callee, 1) for callee in self.callees(function)]
         if function.class_name:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        while waiting and len(seen) < _MOST_CALLEES:
-            callee, depth = waiting.pop()
-            if id(callee) in seen:
-                continue
-            seen.add(id(callee))
-            holder = self._holder(callee)
-            found |= holder.words_of(callee, words)
-            if depth < _DEEPEST:
-                waiting.extend((inner, depth + 1) for inner in holder.callees(callee))
+        for callee in self._below(waiting, {id(function)}):
+            found |= self._holder(callee).words_of(callee, words)
         return found
 
     def _macros_in(self, function: p.Function) -> str:
