@@ -142,7 +142,7 @@ class Copy(Operation):
     asked_async: bool = False
     nbytes: int | None = None
     known_small: bool = False
-    counted: bool = False  # a whole number, or a few, for each of some things: labels, lengths, indices
+    counted: bool = False  # whole numbers, and nothing shows how many: labels, lengths, indices
     of_array: bool = False  # C++: its size is that of a tensor or of an array of NumPy's
     evidence: Evidence = Evidence.NONE
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy

@@ -62,7 +62,8 @@ class UnpinnedNonBlocking(Check):
     stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory, do not remove the flag.
 
     What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
-    loops; in Python a few whole numbers for each of some things (lengths, indices), and the second of two copies of one batch in a row.
+    loops; in Python whole numbers of which nothing shows how many there are (lengths, indices, what is asked for as ``int32`` or ``int64``
+    outside of a loop over data), and the second of two copies of one batch in a row.
 
     ## Verify
     Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.

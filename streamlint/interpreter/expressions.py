@@ -210,10 +210,10 @@ def _pointed_to(run: Run, value: Opaque) -> Buffer | None:
     return buffer_of(run, value) if value.buffer is not None or (kind is not None and kind.pointers == 1) else None
 
 
-def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value, name: str = "arithmetic") -> Value:
-    from streamlint.interpreter.effects.work import compute
+def _tensor_arithmetic(run: Run, node: p.Node, *operands: Value, name: str = "") -> Value:
+    from streamlint.interpreter.effects.work import ARITHMETIC, compute
 
-    return compute(run, operands, run.node_span(node), name)
+    return compute(run, operands, run.node_span(node), name or ARITHMETIC)
 
 
 def _compare(run: Run, node: p.Compare) -> Value:

@@ -123,7 +123,7 @@ class Storage(Numbered):
     name: str = ""
     nbytes: int | None = None
     small: bool = False
-    counted: bool = False  # a whole number, or a few, for each of some things: labels, lengths, indices
+    counted: bool = False  # whole numbers, and nothing shows how many: labels, lengths, indices
     evidence: Evidence = Evidence.NONE
     trail: tuple[Step, ...] = ()
     library: str = ""

@@ -121,6 +121,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "result": "word buffer|sequence|scalar|none|self",
             "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
             "waits_without": "selector",  # it waits only where this argument is left out (one_hot without num_classes)
+            "counts": "bool",  # indices or numbers of things, whatever is worked on (argsort, nonzero, bincount)
             "cast": "bool",  # the tensor itself where it has the type already
             "waits_on": "selector",  # … and only where this one is a tensor (repeat_interleave by a tensor of counts)
             "type": "text",

@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
-from streamlint.interpreter.effects.sizes import bytes_told, is_of_array, is_small
+from streamlint.interpreter.effects.sizes import becomes_whole, bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
@@ -169,7 +169,7 @@ def issue_copy(
         asked_async=asynchronous,
         nbytes=size,
         known_small=small or is_small(size),
-        counted=size is None and storage is not None and storage.counted,
+        counted=size is None and storage is not None and (storage.counted or becomes_whole(call)),
         of_array=is_of_array(call.value("bytes")),
         evidence=evidence,
         host_memory=effective,

@@ -7,10 +7,11 @@ import re
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.effects import Call
+from streamlint.interpreter.effects.devices import looks_like_dtype
 from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
 from streamlint.operations import Memory
 
-_WHOLE = re.compile(r"(?:^|\W)(?:u?int(?:8|16|32|64)?|long|short|bool)$")
+_WHOLE = re.compile(r"(?:^|\W)(?:u?int(?:16|32|64)?|intp|long|short|bool_?)$")  # in 8 bits stand pictures and quantized weights
 _OF_ARRAY = re.compile(r"\b(?:numel|nbytes)\(|unchecked\b.*\bsize\(")
 _A_FEW = 16
 _WORD_BYTES = 8  # the widest element that libraries make by default
@@ -59,6 +60,16 @@ def _counts(call: Call, shape: list[Value]) -> bool:
 def _is_whole(call: Call) -> bool:
     dtype = call.value("dtype")
     return dtype is not None and _WHOLE.search(dtype.term) is not None
+
+
+def becomes_whole(call: Call) -> bool:
+    """Whether what comes of a call are whole numbers: indices by its nature, or by the type asked for, outside of a loop over data."""
+    if call.flag("counts"):
+        return True
+    if any(loop.kind == "data" for loop in call.run.context.loops):
+        return False  # the labels of each pixel are whole numbers as well
+    named = call.flag("cast") and _WHOLE.search(call.name) is not None
+    return named or any(looks_like_dtype(value) and _WHOLE.search(value.term) for value in call.arguments.all())
 
 
 def bytes_told(value: Value | None) -> int | None:

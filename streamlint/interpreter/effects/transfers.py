@@ -15,7 +15,7 @@ from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
 from streamlint.interpreter.effects.devices import as_device, defaults_elsewhere, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
-from streamlint.interpreter.effects.sizes import is_small
+from streamlint.interpreter.effects.sizes import becomes_whole, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
 from streamlint.interpreter.handed import presumed
@@ -92,7 +92,10 @@ def cast(call: Call, source: Buffer) -> Value:
 
     if call.run.machine.in_flight(source) is not None:
         return source  # of the same type already, as far as is known: then nothing is read
-    return compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
+    made = compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
+    if isinstance(made, Buffer):
+        made.storage.counted = made.storage.counted or becomes_whole(call)
+    return made
 
 
 def move(call: Call, source: Buffer, target: Device) -> Value:

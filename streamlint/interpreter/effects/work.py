@@ -9,6 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, read_values
+from streamlint.interpreter.effects.sizes import becomes_whole
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
@@ -17,6 +18,8 @@ from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
 from streamlint.operations import Evidence, Memory
+
+ARITHMETIC = "arithmetic"
 
 
 def compute(
@@ -121,9 +124,9 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
         if stream is not None and stream.kind == "created":
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
+    storage.counted = _counts(operands, name)
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
-        storage.counted = all(b.storage.small or b.storage.counted for b in operands)
         storage.trail = (
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
@@ -131,6 +134,14 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     else:
         may_work(run, storage, operands, span, name, new=True)
     return Buffer(storage, type=type or (first.type if first else run.file.tensor_type))
+
+
+def _counts(operands: list[Buffer], name: str) -> bool:
+    """Whether the result is whole numbers as its operands are: in arithmetic one that counts tells what the others are."""
+    if all(b.storage.small or b.storage.counted for b in operands):
+        return bool(operands)
+    told = operands if name == ARITHMETIC else operands[:1]
+    return any(b.storage.counted for b in told)
 
 
 def _last_name(name: str) -> str:
@@ -170,8 +181,9 @@ def _compute(call: Call) -> Value:
         stream=stream,
         waits=call.flag("waits") or _fetches_size(call),
     )
-    if isinstance(result, Buffer) and not writes and call.library == "torch":
-        result.storage.fresh = True
+    if isinstance(result, Buffer) and not writes:
+        result.storage.fresh = result.storage.fresh or call.library == "torch"
+        result.storage.counted = result.storage.counted or becomes_whole(call)
     return _result(call, result, values, unknown)
 
 
