@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streamlint import guard, models
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Problem, Report
-from streamlint.memory import Parsed, seldom_collected
+from streamlint.memory import Parsed, freeze, seldom_collected
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
 
@@ -57,7 +56,7 @@ def _analyse(
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
-    gc.freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
+    freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     if work.open:
         _check(work, options, jobs, cluster)
     found = join(report, work.parts(), options)
@@ -111,7 +110,7 @@ def parts_of(
         work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
         work.narrow(only)
         work.ready()
-        gc.freeze()
+        freeze()
         if work.open:
             _check(work, options, jobs, None)
         return list(work.parts()), work.report.problems

@@ -39,15 +39,37 @@ def give_back() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
+_frozen = False  # by us: the number that gc tells of is never 0 in Python 3.12, and is counted anew each time
+
+
+def freeze() -> None:
+    """What lives now is not looked at when garbage is collected, until `thaw`."""
+    global _frozen
+    _frozen = True
+    gc.freeze()
+
+
+def thaw() -> None:
+    """All is looked at again."""
+    global _frozen
+    _frozen = False
+    gc.unfreeze()
+
+
+def is_frozen() -> bool:
+    """Whether something is not looked at."""
+    return _frozen
+
+
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
     """Garbage is collected only where it is asked for: syntax trees are many small objects that live until the end."""
-    collecting, frozen = gc.isenabled(), gc.get_freeze_count()
+    collecting, frozen = gc.isenabled(), _frozen
     gc.disable()
     try:
         yield
     finally:
         if not frozen:
-            gc.unfreeze()
+            thaw()
         if collecting:
             gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from streamlint.catalog import entries
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
-from streamlint.memory import seldom_collected
+from streamlint.memory import freeze, is_frozen, seldom_collected
 
 if TYPE_CHECKING:
     from streamlint.fix.trial import Trial
@@ -44,8 +43,8 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
         return [None] * len(mine[file]), ""
 
     with seldom_collected():
-        if not gc.get_freeze_count():
-            gc.freeze()  # what is collected from now on is what the trials leave behind
+        if not is_frozen():
+            freeze()  # what is collected from now on is what the trials leave behind
         proposed = list(shared(propose, list(made), jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
     for (file, numbers), (fixes, fault) in zip(mine.items(), proposed, strict=True):
         if fault:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -29,3 +31,28 @@ def test_a_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
 def test_it_can_be_asked_for_more_than_once() -> None:
     memory.give_back()
     memory.give_back()
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    memory.thaw()
+    yield
+    memory.thaw()
+
+
+def lint() -> None:
+    engine.analyse([Source("a.py", "import torch\ntorch.cuda.synchronize()\n", "python")], Options())
+
+
+@pytest.mark.usefixtures("thawed")
+def test_what_a_run_leaves_behind_is_collected() -> None:
+    """In a process that lints many times nothing of an earlier run is kept out of the collector's sight."""
+    lint()
+    assert not gc.get_freeze_count()
+
+
+@pytest.mark.usefixtures("thawed")
+def test_what_was_frozen_before_a_run_stays_frozen() -> None:
+    memory.freeze()
+    lint()
+    assert gc.get_freeze_count()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import pickle
 import signal
@@ -17,7 +16,7 @@ from streamlint.cache.units import Unit, Units
 from streamlint.cluster.job import Answer, Job
 from streamlint.engine import reader
 from streamlint.incremental import Incremental
-from streamlint.memory import seldom_collected
+from streamlint.memory import freeze, seldom_collected
 from streamlint.options import Source
 
 IDLE_S = 20
@@ -56,7 +55,7 @@ class Analyst:
         def answer(name: str) -> Answer | str:
             return Answer(*check(name), native)
 
-        gc.freeze()
+        freeze()
         return dict(workers.alone(answer, names, instead=lambda name, why: why))
 
 

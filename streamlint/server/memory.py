@@ -15,6 +15,7 @@ from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.roots import Root
 from streamlint.interpreter.run import Coverage
+from streamlint.memory import freeze, thaw
 from streamlint.options import Options, Source
 from streamlint.program import Module
 from streamlint.seams import INCLUDE
@@ -78,7 +79,7 @@ class Memory:
                 if (source.path == path) is own:
                     ready[source.path] = self._lowered(source, headers, included)
             if not own and self._fresh:
-                gc.freeze()
+                freeze()
                 self._fresh = False
         for source in part.sources:  # in the order of a run
             module = ready[source.path]
@@ -110,9 +111,9 @@ def tidy() -> None:
                 parameters = getattr(value, "cache_parameters", None)
                 if parameters is not None and parameters()["maxsize"] is not None:
                     value.cache_clear()
-    gc.unfreeze()
+    thaw()
     gc.collect()
-    gc.freeze()
+    freeze()
 
 
 class _Breathing(Analysis):

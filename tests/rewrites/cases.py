@@ -88,6 +88,12 @@ def _shown(labels: tuple[Place, ...]) -> str:
     return " ".join(place if isinstance(place, str) else f"{place[0]}:{place[1]}" for place in labels)
 
 
+def applying(case: Case) -> int:
+    """How many rewrites apply where nothing is found: nothing is linted."""
+    files = labelled(case.files)
+    return sum(rewrite(files, target(name, files, [], case.rows)) is not None for name, rewrite in REWRITES.items())
+
+
 def compare(case: Case, names: Iterable[str] = REWRITES) -> Iterator[tuple[str, Difference | None]]:
     """For each rewrite what it changes; None where it does not apply. Files that are no code must lie in the current folder."""
     files = labelled(case.files)

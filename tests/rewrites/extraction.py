@@ -63,9 +63,12 @@ class _Find(cst.CSTVisitor):
     visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]
     leave_ClassDef = leave_FunctionDef  # type: ignore[assignment]
 
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
-        if self.found is not None or not self.wanted.intersection(label_of(node)) or not _can_move(node):
-            return
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        if self.found is None and self.wanted.intersection(label_of(node)) and _can_move(node):
+            self._take(node)
+        return False
+
+    def _take(self, node: cst.SimpleStatementLine) -> None:
         functions = [n for n in self.around if isinstance(n, cst.FunctionDef)]
         classes = [n for n in self.around if isinstance(n, cst.ClassDef)]
         if len(classes) > 1 or (classes and self.around[0] is not classes[0]) or (classes and not functions):
@@ -136,6 +139,9 @@ class _Extract(cst.CSTTransformer):
         self.plan = _plan(spot, known)
         outermost: cst.CSTNode = spot.functions[0] if spot.functions else spot.statement
         self.before = outermost if self.plan.as_method or spot.owner is None else spot.owner
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine

@@ -15,11 +15,26 @@ def parsed(text: str) -> cst.Module:
     return cst.parse_module(text)
 
 
+@functools.cache
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(kind.__dataclass_fields__)
+
+
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What ``children`` gives, which is dear: a visitor makes each node anew."""
+    for field in _fields(type(node)):
+        value = getattr(node, field)
+        for child in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(child, cst.CSTNode):
+                yield child
+
+
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A node and all below it."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting += [*below(node)][::-1]
 
 
 def label_of(statement: cst.CSTNode) -> list[Label]:
@@ -40,7 +55,7 @@ def _names(node: cst.CSTNode) -> Iterator[str]:
     elif isinstance(node, cst.ImportFrom | cst.Import):
         return
     else:
-        for child in node.children:
+        for child in below(node):
             yield from _names(child)
 
 
