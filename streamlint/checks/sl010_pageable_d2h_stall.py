@@ -48,7 +48,7 @@ class PageableD2hStall(Check):
     ```
 
     ## When it is fine
-    Programs with one thread that uses the device; copies on a stream other than the default one; pinned destinations; ``.item()``, whose
+    Programs with one thread that uses the device; threads that make a device of their own current each; copies on a stream other than the default one; pinned destinations; ``.item()``, whose
     number PyTorch fetches through pinned memory; a thread that is joined before anything else is launched.
 
     ## Verify
@@ -98,23 +98,24 @@ class PageableD2hStall(Check):
 
 
 def _work_beside(copy: Copy, path: Trace) -> Operation | None:
-    """Work that another thread of the same process may launch while the copy is in progress."""
+    """Work that another thread of the same process may launch on the same device while the copy is in progress."""
     own = copy.context.beside
     if own is not None and (own.kind != "thread" or own.awaited):
         return None
-    earlier = _first_work(reversed(path.operations[: copy.index]), own, False)  # of threads that were started before
+    earlier = _first_work(reversed(path.operations[: copy.index]), own, path, False)  # of threads that were started before
     if own is None or earlier is not None:
         return earlier
-    return _first_work(path.after(copy), own, True) or (_own_twin(copy, path) if own.several else None)
+    return _first_work(path.after(copy), own, path, True) or (_own_twin(copy, path) if own.several else None)
 
 
-def _first_work(operations: Iterable[Operation], own: Beside | None, main: bool) -> Operation | None:
+def _first_work(operations: Iterable[Operation], own: Beside | None, path: Trace, main: bool) -> Operation | None:
     """The nearest work of a thread that is not ``own``, before threads are joined; the main thread's too where ``main`` says so."""
+    chosen = _chooses_device(own, path)
     for operation in operations:
         who = operation.context.beside
         if who is None and isinstance(operation, Block) and operation.what in ("join", "result"):
             return None
-        if not _works(operation) or _same(who, own):
+        if not _works(operation) or _same(who, own) or (chosen and _chooses_device(who, path)):
             continue
         if main if who is None else who.kind == "thread" and not who.awaited:
             return operation
@@ -129,11 +130,21 @@ def _same(one: Beside | None, two: Beside | None) -> bool:
 
 def _own_twin(copy: Copy, path: Trace) -> Operation | None:
     """The function runs several times over at once, on one device: its own work is another thread's too."""
-    assert copy.context.beside is not None
-    body = [o for o in path.operations if o.context.beside is not None and o.context.beside.key == copy.context.beside.key]
-    if any(isinstance(o, Touch) and o.name.rpartition(".")[2] in ("set_device", "device", "use") for o in body):
+    own = copy.context.beside
+    if own is None or _chooses_device(own, path):
         return None
-    return next((o for o in body if _works(o)), None)
+    return next((o for o in _body(own, path) if _works(o)), None)
+
+
+def _chooses_device(who: Beside | None, path: Trace) -> bool:
+    """Whether a thread makes a device current: of two that do, each has its own."""
+    return who is not None and any(
+        isinstance(o, Touch) and o.name.rpartition(".")[2] in ("set_device", "device", "use") for o in _body(who, path)
+    )
+
+
+def _body(who: Beside, path: Trace) -> Iterator[Operation]:
+    return (o for o in path.operations if o.context.beside is not None and o.context.beside.key == who.key)
 
 
 def _works(operation: Operation) -> bool:

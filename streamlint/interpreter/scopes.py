@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter import gradients
@@ -13,7 +14,7 @@ from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Const, GeneratorCall, Handle, Instance, LibraryName, Opaque, ScopeValue, Stream, Value
+from streamlint.interpreter.values import Const, Device, GeneratorCall, Handle, Instance, LibraryName, Opaque, ScopeValue, Stream, Value
 
 Inside = Callable[[Value], None]  # runs the body with what the manager gave
 
@@ -48,6 +49,8 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
         with run.current_stream(manager, manager.library or "cupy"):
             inside(manager)
     else:
+        if isinstance(manager, Device) and manager.library == "cupy":
+            run.machine.note(ops.Touch(run.node_span(expression), "cupy", "cupy.cuda.Device.use", evidence=ops.Evidence.LITERAL))
         if isinstance(manager, Handle) and manager.type == "threading.Lock":
             _lock(run, expression)
         with run.current_stream(_unknown_stream(run, manager), "cupy"):
@@ -64,7 +67,6 @@ def _unknown_stream(run: Run, manager: Value) -> Stream | None:
 
 
 def _lock(run: Run, expression: p.Expression) -> None:
-    from streamlint import operations as ops
     from streamlint.interpreter.guards import lvalue
 
     name = (lvalue(expression) or "").rpartition(".")[2]
@@ -106,8 +108,6 @@ def _library(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expres
         _capture(run, manager, inside, expression)
         return
     if manager.kind == "synchronizes":
-        from streamlint import operations as ops
-
         inside(manager)
         run.machine.synchronize(ops.Synchronize(run.node_span(expression), manager.library, "scope", of=manager.stream))
         return

@@ -80,7 +80,7 @@ def _device(call: Call) -> Value:
     if made.space == "unknown" and not defaults_elsewhere(value):
         made = replace(made, evidence=Evidence.ASKED)
     options = call.receiver
-    return replace(made, pinned=True) if isinstance(options, Device) and options.pinned else made
+    return replace(made, library=call.library, pinned=made.pinned or (isinstance(options, Device) and options.pinned))
 
 
 def _device_of(buffer: Buffer) -> Device:

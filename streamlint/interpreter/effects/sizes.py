@@ -43,7 +43,7 @@ def measure(call: Call, storage: Storage) -> None:
     if call.row.get("data") is not None:
         data = call.value("data")
         storage.nbytes, storage.small = _of_data(data)
-        storage.counted = not storage.small and not isinstance(data, Buffer) and _is_whole(call)
+        storage.counted = not storage.small and (becomes_whole(call) or (not isinstance(data, Buffer) and _is_whole(call)))
     elif call.text("type") == "torch.Tensor" and call.row.get("shape") is not None and not call.arguments.open:
         storage.nbytes, storage.small = _WORD_BYTES, True  # torch.empty(()) and friends
 
