@@ -8,7 +8,7 @@ from dataclasses import replace
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.interpreter.trace import Trace, call_trail
+from streamlint.interpreter.trace import Trace, call_trail, entered
 from streamlint.operations import Alloc, Conflict, Copy, Direction, Launch, Opaque, Operation, Record, Synchronize, Wait, touched_on_device
 
 _PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
@@ -148,7 +148,7 @@ class ImplicitDefaultStream(Check):
 
     def _marks_beside(self, record: Record, path: Trace) -> str:
         stream, functions = record.stream, record.context.functions
-        if stream is None or stream.how not in ("omitted", "literal") or functions[-1] not in path.facts.functions_given_streams:
+        if stream is None or stream.how not in ("omitted", "literal") or not path.facts.is_given_stream(functions[-1], record.span):
             return ""
         before = [o.stream for o in path.before(record) if isinstance(o, Launch | Copy) and o.stream is not None]
         if not before or any(stream.kind == "null" for stream in before) or self._ordered_on_purpose(path):
@@ -252,7 +252,7 @@ class ImplicitDefaultStream(Check):
 
     def _chosen_beside_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:
         """A struct's stream was left at its null default in a function that was given a stream."""
-        return any(function in facts.functions_given_streams for function in operation.context.functions)
+        return any(facts.is_given_stream(function, place) for function, place in entered(operation))
 
     def _elsewhere(self, operation: Launch | Copy, facts: FileFacts) -> bool:
         """A helper of another file that has no stream to pass on: its callers cannot choose."""
@@ -286,7 +286,7 @@ class ImplicitDefaultStream(Check):
     def _of_given_stream(self, operation: Launch | Copy, path: Trace) -> bool:
         """The function itself takes a stream, on which what it fetches is made, and nobody has waited yet."""
         function = operation.context.functions[-1] if operation.context.functions else ""
-        return function in path.facts.functions_given_streams and not any(isinstance(o, Synchronize) for o in path.before(operation))
+        return path.facts.is_given_stream(function, operation.span) and not any(isinstance(o, Synchronize) for o in path.before(operation))
 
     def _works_on_another(self, operation: Launch | Copy, path: Trace) -> bool:
         """The function puts other work on a stream that it asks somebody for."""
@@ -310,10 +310,10 @@ class ImplicitDefaultStream(Check):
         return False
 
     def _has_stream_at_hand(self, operation: Launch | Copy, facts: FileFacts) -> bool:
-        for function in operation.context.functions:
+        for function, place in entered(operation):
             if function in facts.setup_functions:
                 return False
-            if function in facts.functions_given_streams:
+            if facts.is_given_stream(function, place):
                 return True
             owner = function.rpartition("::")[0]
             if owner in facts.classes_with_streams and not function.endswith(f"::{owner.rpartition('::')[2]}"):

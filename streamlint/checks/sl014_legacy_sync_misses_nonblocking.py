@@ -104,7 +104,7 @@ class LegacySyncMissesNonblocking(Check):
         if copy.asked_async or copy.direction is not Direction.D2H or not _on_null(copy) or copy.src is None or copy.context.setup:
             return False
         function = copy.context.functions[-1] if copy.context.functions else ""
-        if copy.src.storage.owner != "caller" or function not in path.facts.functions_given_streams:
+        if copy.src.storage.owner != "caller" or not path.facts.is_given_stream(function, copy.span):
             return False
         return not any(isinstance(o, Synchronize) for o in path.before(copy))
 

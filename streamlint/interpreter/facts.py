@@ -56,6 +56,7 @@ class FileFacts:
     )  # (launch, function, has a stream argument that is not a literal null)
     functions_with_streams: set[str] = field(default_factory=set)
     functions_given_streams: set[str] = field(default_factory=set)  # those that take one as a parameter, or ask for the current one
+    without_stream: dict[str, list[p.Position]] = field(default_factory=dict)  # where functions stand that are given none
     classes_with_streams: set[str] = field(default_factory=set)
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
@@ -71,6 +72,12 @@ class FileFacts:
         last = lock.rpartition("::")[2]
         held = {name for name in self.locks_over_waits if name.rpartition("::")[2] == last}
         return lock in held or any("::" not in lock or "::" not in name for name in held)
+
+    def is_given_stream(self, function: str, place: Span) -> bool:
+        """Whether the function of this name that holds a place is given a stream: of its overloads some may not be."""
+        return function in self.functions_given_streams and not any(
+            place.file == self.file.path and at[0] <= place.row <= at[2] for at in self.without_stream.get(function, ())
+        )
 
     @property
     def if_legacy(self) -> str:
@@ -221,7 +228,8 @@ def _has_stream(facts: FileFacts, kind: p.Type) -> bool:
 def _scan(facts: FileFacts, function: p.Function) -> None:
     if is_declaration(function) or function.space != "host":
         return
-    if any(param.type is not None and (_is_stream(param.type) or _has_stream(facts, param.type)) for param in function.params):
+    given = any(param.type is not None and (_is_stream(param.type) or _has_stream(facts, param.type)) for param in function.params)
+    if given:
         facts.functions_with_streams.add(function.qualname)
         facts.functions_given_streams.add(function.qualname)
     for node in p.walk(function):
@@ -240,6 +248,9 @@ def _scan(facts: FileFacts, function: p.Function) -> None:
         elif isinstance(node, p.Name) and node.id.endswith(_CURRENT):
             facts.functions_with_streams.add(function.qualname)
             facts.functions_given_streams.add(function.qualname)
+            given = True
+    if not given:
+        facts.without_stream.setdefault(function.qualname, []).append(function.at)
 
 
 def _stream_name(node: p.Launch) -> str:

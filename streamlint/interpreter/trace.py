@@ -49,6 +49,12 @@ def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
     return operation.span
 
 
+def entered(operation: Operation) -> Iterator[tuple[str, Span]]:
+    """The functions entered, outermost first, each with its place on the way: a call, at last the operation."""
+    places = (*operation.context.calls, operation.span)
+    return zip(operation.context.functions[-len(places) :], places, strict=False)
+
+
 def is_inside(span: Span, outer: Span) -> bool:
     """Whether a place is within another."""
     return (
