@@ -48,9 +48,9 @@ class PageableD2hStall(Check):
     ```
 
     ## When it is fine
-    Programs with one thread that uses the device; threads that make a device of their own current each (measured on two H200: a launch
-    on the other GPU took 0.2 ms while the copy took 650); copies on a stream other than the default one; pinned destinations;
-    ``.item()``, whose number PyTorch fetches through pinned memory; a thread that is joined before anything else is launched.
+    Programs with one thread that uses the device; threads that make a device of their own current each, for a copy holds up launches
+    on its own GPU alone; copies on a stream other than the default one; pinned destinations; ``.item()``, whose number PyTorch fetches
+    through pinned memory; a thread that is joined before anything else is launched.
 
     ## Verify
     One thread is inside the copy, behind a gate on the null stream; another launches on a stream of its own. The launch does not return.
