@@ -42,8 +42,8 @@ _API = re.compile(r"(?:cuda|cu|nccl|cublas|cudnn|cufft|cusparse|curand)[A-Z_]\w*
 _KEYWORD = re.compile(r"__\w+__|__restrict|defined|public|private|protected|if|for|while|return|const|inline|static|virtual|final|override")
 _OTHER_VENDOR = re.compile(r"\s*(?:hip|musa|mu|sycl|maca|mc)[A-Z]?\w*\s*(?:\(|$)")
 _DISPATCHING = re.compile(r"[A-Z][A-Z0-9_]{2,}|[A-Z]\w*(?:_DISPATCH|DISPATCH_|_SWITCH|SWITCH_)\w*")
-_BLOCK = re.compile(r"\s*(?:\{|\(?\s*\[[^\]\n]*\]\s*(?:[({]|mutable\b|->|__)|using\s)")
-_LAMBDA = re.compile(r"\s*\(?\s*\[")
+_BLOCK = re.compile(r"\s*(?:\{|(?:\(\s*)?\[[^\]\n]*\]\s*(?:[({]|mutable\b|->|__)|using\s)")
+_LAMBDA = re.compile(r"\s*(?:\(\s*)?\[")
 _NESTED = re.compile(r"\s*[A-Z]\w+\s*\(")
 _NEXT = re.compile(r"\s*(\S?)")
 _OPENING = re.compile(r"\s*\(")
@@ -294,7 +294,8 @@ class _Site:
         if macro.variadic:
             rest = self.args[len(params) - 1 :]
             values[params[-1]] = Argument(rest[0].start, rest[-1].end) if rest else Argument(self.name_end, self.name_end)
-        return self.again(_Substitution(self, macro.body, values).pieces())
+        made = _Substitution(self, macro.body, values).pieces()
+        return self.again(made) if self.expander.budget > 0 else None  # what it holds was expanded meanwhile
 
 
 class _Substitution:

@@ -1,4 +1,4 @@
-"""``--fix`` and what goes with it, with the installed command."""
+"""``--fix`` and what goes with it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ DIFF = """\
      return host.numpy()
 
 """.replace("{blank}", " ")
+
+
+@pytest.fixture
+def run(forked):
+    return forked
 
 
 @pytest.fixture

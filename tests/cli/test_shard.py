@@ -22,6 +22,11 @@ BROKEN = "import torch\ntorch.cuda.synchronize(\n"
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
 
 
+@pytest.fixture
+def run(forked):
+    return forked
+
+
 @pytest.fixture(autouse=True)
 def tree(tmp_path, monkeypatch):
     """A small tree whose findings cross files, with comments and a file that does not parse."""
@@ -42,27 +47,26 @@ def shards(run, count, *words):
     return names
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 20])
-def test_joined_shards_are_the_whole_run(run, count):
+def test_joined_shards_are_the_whole_run(run):
     words = ["src", "--extend-select", "SL900"]
-    names = shards(run, count, *words)
-    for format in FORMATS if count == 2 else ("json", "sarif", "concise"):
-        whole = run("check", *words, "--output-format", format)
-        joined = run("merge", *reversed(names), "--output-format", format)
-        assert (joined.stdout, joined.returncode) == (whole.stdout, 1)
-        assert whole.stdout.count("SL001") > 1
-        assert "SL900" in whole.stdout
-        assert joined.stderr == whole.stderr
+    whole = {format: run("check", *words, "--output-format", format) for format in FORMATS}
+    for count in (1, 2, 3, 20):
+        names = shards(run, count, *words)
+        for format in FORMATS if count == 2 else ("json", "sarif", "concise"):
+            joined = run("merge", *reversed(names), "--output-format", format)
+            assert (joined.stdout, joined.returncode) == (whole[format].stdout, 1)
+            assert joined.stderr == whole[format].stderr
+    assert all(done.stdout.count("SL001") > 1 and "SL900" in done.stdout for done in whole.values())
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_examples(run, tmp_path, count):
+def test_examples(run, tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "programs")
-    names = shards(run, count, "programs")
-    for format in ("json", "sarif", "concise"):
-        whole = run("check", "programs", "--output-format", format)
-        joined = run("merge", *names, "--output-format", format)
-        assert (joined.stdout, joined.stderr, joined.returncode) == (whole.stdout, whole.stderr, 1)
+    whole = {format: run("check", "programs", "--output-format", format) for format in ("json", "sarif", "concise")}
+    for count in (1, 2, 3):
+        names = shards(run, count, "programs")
+        for format, done in whole.items():
+            joined = run("merge", *names, "--output-format", format)
+            assert (joined.stdout, joined.stderr, joined.returncode) == (done.stdout, done.stderr, 1)
 
 
 def test_a_file_for_the_joined_report(run, tmp_path):
@@ -188,9 +192,9 @@ def test_a_report_changes_no_file(run, tmp_path):
     assert "do not fit together" in refused(run, name)
 
 
-def test_the_same_split_under_any_hash_seed(run, tmp_path):
+def test_the_same_split_under_any_hash_seed(installed, tmp_path):
     texts = set()
     for seed in ("1", "2"):
-        run("check", "src", "--shard", "1/2", "-o", "a.out", env={**os.environ, "PYTHONHASHSEED": seed})
+        installed("check", "src", "--shard", "1/2", "-o", "a.out", env={**os.environ, "PYTHONHASHSEED": seed})
         texts.add((tmp_path / "a.out").read_text())
     assert len(texts) == 1

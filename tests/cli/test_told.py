@@ -1,4 +1,4 @@
-"""What of the findings is told: baselines, changed lines, written comments, runs that repeat; all with the installed command."""
+"""What of the findings is told: baselines, changed lines, written comments, runs that repeat."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ void load(float* out, size_t n, cudaStream_t stream) {
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def run(forked):
+    return forked
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ CUDA = {
     "macro-bomb": _macros(f"#define A0 {WAIT}", "#define A<N> A<M> A<M>\n", 60, "A60"),
     "macro-bombs": _macros(f"#define A0 {WAIT}", "#define A<N> A<M> A<M>\n", 60, "A60 " * 20),
     "macro-bomb-of-functions": _macros("#define A0(x) x;", "#define A<N>(x) A<M>(x x) A<M>(x x)\n", 60, "A60(cudaDeviceSynchronize())"),
-    "macro-bomb-of-arguments": _macros("#define D(x) x x", "", 0, "D(" * 18 + WAIT + ")" * 18),
+    "macro-bomb-of-arguments": _macros("#define D(x) x x", "", 0, "D(" * 40 + WAIT + ")" * 40),
     "macros-in-circles": _macros("#define A B\n#define B A", "", 0, f"A; {WAIT}"),
     "macro-of-itself": _macros("#define F(x) F(F(x))", "", 0, "F(F(F(cudaDeviceSynchronize())));"),
     "many-macros": _macros("", "#define M<N> <M>\n", 5_000, WAIT),
