@@ -63,7 +63,7 @@ class UnpinnedNonBlocking(Check):
 
     What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
     loops; in Python whole numbers of which nothing shows how many there are (lengths, indices, what is asked for as ``int32`` or ``int64``
-    outside of a loop over data), and the second of two copies of one batch in a row.
+    outside of a loop over data), the second of two copies of one batch in a row, and a copy right behind a blocking one to the host.
 
     ## Verify
     Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
@@ -138,7 +138,7 @@ class UnpinnedNonBlocking(Check):
 
     def _costs(self, copy: Copy, path: Trace) -> bool:
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
-        if copy.counted or _is_wanted(copy, path):
+        if copy.counted or _is_wanted(copy, path) or _is_idle(copy, path):
             return False
         if copy.nbytes is not None or copy.of_array or copy.api in _ARRAYS:
             return True
@@ -189,6 +189,17 @@ class UnpinnedNonBlocking(Check):
 
 def _stream(copy: Copy) -> str | None:
     return copy.stream.key if copy.stream is not None else None
+
+
+def _is_idle(copy: Copy, path: Trace) -> bool:
+    """Whether the host has waited for the stream already, and nothing may have been put there since."""
+    for earlier in reversed(path.operations[: copy.index]):
+        fetched = isinstance(earlier, Copy) and earlier.direction is Direction.D2H and not earlier.asked_async
+        if fetched and _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops:
+            return earlier.evidence <= Evidence.DERIVED
+        if isinstance(earlier, Copy | Launch | Opaque | Collective | Callback):
+            return False
+    return False
 
 
 def _is_wanted(copy: Copy, path: Trace) -> bool:
