@@ -1,4 +1,4 @@
-"""Ports of CUDA files to HIP that lie beside them: they are not read, for what is to be said is said of the original."""
+"""Files for HIP. Those that are not built for CUDA are not read, nor are ports beside their CUDA files, of which all is said already."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 _HIP = re.compile(rb"hip/hip_\w+\.h|\bhip(?:Stream_t|Malloc|Memcpy|LaunchKernelGGL|Error_t)")
+_CUDA = re.compile(rb"\bcuda[A-Z]|\bcu(?:Launch|Mem|Stream|Event|Ctx)[A-Z]|CUDAStream")
 _FOLDER = re.compile(r"(?:hip|rocm|amd)", re.IGNORECASE)
 
 
@@ -17,6 +18,11 @@ def is_port(path: str, data: bytes, others: Collection[str]) -> bool:
 def speaks_hip(data: bytes) -> bool:
     """Whether a file works with HIP."""
     return _HIP.search(data) is not None
+
+
+def speaks_hip_alone(data: bytes) -> bool:
+    """Whether a file works with HIP, and names nothing of CUDA's runtime: it is not built for CUDA."""
+    return speaks_hip(data) and _CUDA.search(data) is None
 
 
 def has_original(path: str, others: Collection[str]) -> bool:

@@ -26,6 +26,7 @@ from streamlint.operations import (
 )
 
 _FEW = 4
+_ONCE = frozenset({"first", "growth"})  # guards behind which something is made once, and kept
 # Of tensors and arrays a size that is not known is data, as a rule.
 _ARRAYS = frozenset({"torch", "cupy", "numba", "python"})
 
@@ -63,7 +64,8 @@ class UnpinnedNonBlocking(Check):
 
     What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
     loops; in Python whole numbers of which nothing shows how many there are (lengths, indices, what is asked for as ``int32`` or ``int64``
-    outside of a loop over data), the second of two copies of one batch in a row, and a copy right behind a blocking one to the host.
+    outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a blocking one to the host, and one
+    whose result is kept for the next time.
 
     ## Verify
     Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
@@ -138,7 +140,7 @@ class UnpinnedNonBlocking(Check):
 
     def _costs(self, copy: Copy, path: Trace) -> bool:
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
-        if copy.counted or _is_wanted(copy, path) or _is_idle(copy, path):
+        if copy.counted or _is_wanted(copy, path) or _is_idle(copy, path) or any(guard.kind in _ONCE for guard in copy.context.guards):
             return False
         if copy.nbytes is not None or copy.of_array or copy.api in _ARRAYS:
             return True

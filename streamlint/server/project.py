@@ -22,7 +22,7 @@ from streamlint.screening import is_generated
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map
 from streamlint.triggers import relevant, seam
-from streamlint.twins import is_port
+from streamlint.twins import is_port, speaks_hip_alone
 
 MOST_PASSES = 10  # of fixes, as on the command line
 
@@ -243,7 +243,7 @@ class Project:
             data = read_bytes(found.path)
         except Unreadable:
             return
-        if not is_generated(data, found) and not is_port(found.path, data, others):
+        if not is_generated(data, found) and not is_port(found.path, data, others) and not speaks_hip_alone(data):
             self._enter(found, data)
 
     def _enter(self, found: Found, data: bytes) -> None:

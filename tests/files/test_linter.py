@@ -156,3 +156,14 @@ def test_unused_suppressions_where_nothing_mentions_cuda():
 def test_a_missing_path_is_an_error():
     with pytest.raises(streamlint.StreamlintError, match="no such file"):
         streamlint.lint(["missing.py"])
+
+
+def test_sources_for_hip_alone_are_read_only_when_named(analysed):
+    hip = "// torch.cuda\nvoid run(float* rows, hipStream_t lane) { hipMemcpy(rows, rows, 4, hipMemcpyDeviceToDevice); }\n"
+    Path("alone.cu").write_text(hip)
+    Path("both.cu").write_text(hip + "cudaMalloc\n")
+    streamlint.lint(["."])
+    assert analysed == ["both.cu"]
+    analysed.clear()
+    streamlint.lint(["alone.cu"])
+    assert analysed == ["alone.cu"]
