@@ -101,9 +101,12 @@ class Analysis:
         everything = len(needs) + len(training) + len(python) < len(self.checks)
         yield from self._bound(file)
         for root in roots_of(file):
-            by_python = python and is_called_by_python(root) and self._wanted(root, python)
-            training_too = training and self._is_training(root) and self._wanted(root, training)
-            if everything or by_python or training_too or (needs and self._wanted(root, needs)):
+            if (
+                everything
+                or (needs and self._wanted(root, needs))
+                or (training and self._wanted(root, training) and self._is_training(root))
+                or (python and is_called_by_python(root) and self._wanted(root, python))
+            ):
                 yield root
 
     def _bound(self, file: File) -> Iterator[Root]:
@@ -149,11 +152,11 @@ class Analysis:
                 yield Stake(check.begins_with, check.signs)
 
     def _asks(self, check: Check, root: Root) -> bool:
-        if check.in_training and not self._is_training(root):
-            return False
         if check.from_python and root.binding is None and not is_called_by_python(root):
             return False
-        return not check.needs or self._wanted(root, (check.needs, *_own_needs(root.file)))
+        if check.needs and not self._wanted(root, (check.needs, *_own_needs(root.file))):
+            return False
+        return not check.in_training or self._is_training(root)
 
     def _wanted(self, root: Root, needs: Needs) -> bool:
         """Whether what a check needs stands in a root's text or in what it calls."""

@@ -108,10 +108,10 @@ class CudaCallInHostCallback(Check):
         """The callback waits for a thread that makes CUDA calls itself: neither may ever go on."""
         facts = path.facts
         waits = {
-            "join": facts.threads_work,
-            "result": facts.threads_work,
-            "condition": facts.wakers_work,
-            "queue": facts.wakers_work,
+            "join": facts.threads.work,
+            "result": facts.threads.work,
+            "condition": facts.threads.wakers_work,
+            "queue": facts.threads.wakers_work,
             "lock": facts.is_held_over_a_wait(operation.on),
         }
         if not waits.get(operation.what):

@@ -84,7 +84,7 @@ class PinThenCopy(Check):
         loop, made = there.loops[-1].span, pinned.trail[0].span
         if _holds(loop, pinned.span) and not _holds(loop, made):
             return False
-        if any(name.rpartition(".")[2] in path.facts.handed for name in here.functions):
+        if any(name.rpartition(".")[2] in path.facts.threads.handed for name in here.functions):
             return False
         storage = copy.src.storage if copy.src is not None else None
         uses = [op for op in path.operations if op is not copy and isinstance(op, Copy | HostWrite) and _touches(op, storage)]

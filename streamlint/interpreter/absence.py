@@ -6,6 +6,7 @@ does anything else that is not understood ends the question.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -34,6 +35,7 @@ class Unrecorded:
     waits: list[Span] = field(default_factory=list)
 
 
+@functools.lru_cache(maxsize=512)
 def unrecorded_events(file: File) -> list[Unrecorded]:
     """The events made in a file that are waited for, and that nothing records, hands on or renames."""
     found = []
@@ -73,10 +75,21 @@ def _knows(other: File, file: File, owner: p.Class) -> bool:
 
 def _mentions(one: p.Class, other: p.Class) -> bool:
     """Whether a class has the other among its bases, or speaks of it in a method."""
-    names = {node.id for base in one.bases for node in p.walk(base) if isinstance(node, p.Name)}
-    if other.name in names:
-        return True
-    return any(isinstance(node, p.Name | p.Attr) and _denoted(node) == other.name for node in p.walk(one))
+    return other.name in _said(one)
+
+
+@functools.lru_cache(maxsize=4096)
+def _said(node: p.Class | p.Function) -> frozenset[object]:
+    """The names that a class or a body speaks of, and the constants."""
+    found: set[object] = set()
+    for part in p.walk(node):
+        if isinstance(part, p.Name):
+            found.add(part.id)
+        elif isinstance(part, p.Attr):
+            found.add(part.name)
+        elif isinstance(part, p.Const) and isinstance(part.value, str):
+            found.add(part.value)
+    return frozenset(found)
 
 
 def _internal(file: File) -> bool:
@@ -135,7 +148,7 @@ def _denoted(node: object) -> str:
 
 def _passive(event: Unrecorded, file: File, function: p.Function, local: bool) -> bool:
     """Whether nothing in a body can record the event. Notes the waits."""
-    return all(_reads_only(event, file, function, statement, local) for statement in function.body)
+    return event.name not in _said(function) or all(_reads_only(event, file, function, statement, local) for statement in function.body)
 
 
 def _reads_only(event: Unrecorded, file: File, function: p.Function, node: object, local: bool) -> bool:

@@ -45,6 +45,16 @@ _CURRENT = (
 )
 
 
+@dataclass(slots=True)
+class Threads:
+    """Which threads of a file make CUDA calls, and which locks are held while the device is waited for."""
+
+    wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
+    work: bool = False  # some function that is run on another thread makes CUDA calls
+    handed: set[str] = field(default_factory=set)  # functions that are given to another thread
+    locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
+
+
 @dataclass
 class FileFacts:
     """What a check may ask of the file that holds a root."""
@@ -61,16 +71,17 @@ class FileFacts:
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
     stream_is_told: bool = True  # C++: whether settings or build files say which default stream it is built with
-    wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
-    threads_work: bool = False  # some function that is run on another thread makes CUDA calls
-    handed: set[str] = field(default_factory=set)  # functions that are given to another thread
     measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
-    locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
+
+    @functools.cached_property
+    def threads(self) -> Threads:
+        """What its threads do."""
+        return _threads(self.file)
 
     def is_held_over_a_wait(self, lock: str) -> bool:
         """Whether some code waits for the device under this lock. A name with its class (C++) means the lock of that class."""
         last = lock.rpartition("::")[2]
-        held = {name for name in self.locks_over_waits if name.rpartition("::")[2] == last}
+        held = {name for name in self.threads.locks_over_waits if name.rpartition("::")[2] == last}
         return lock in held or any("::" not in lock or "::" not in name for name in held)
 
     def is_given_stream(self, function: str, place: Span) -> bool:
@@ -164,7 +175,6 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     said = default_stream == "per-thread" if default_stream != "auto" else built_per_thread(file)
     facts.per_thread, facts.stream_is_told = said is True, said is not None or not file.is_cuda
     facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
-    _threads(facts)
     if not file.is_cuda:
         return facts
     facts.is_torch_extension = is_torch_extension(file)
@@ -276,27 +286,27 @@ _CUDA_CALL = re.compile(r"^(?:cuda|cu|cublas|cufft|curand)[A-Z]")
 _CUDA_PACKAGES = ("cupy", "torch.cuda", "numba.cuda", "cuda.", "cupyx")
 
 
-def _threads(facts: FileFacts) -> None:
+def _threads(file: File) -> Threads:
     """Which threads make CUDA calls, which of them wake others, and which locks are held while the device is waited for."""
-    handed: set[str] = set()
+    found = Threads()
     working: set[str] = set()
-    if not facts.file.is_cuda and not any(word in facts.file.module.text for word in (*_RUNS, *_WAITS, *_WAKES)):
-        return
-    for node in walk_module(facts.file.module):
+    if not file.is_cuda and not any(word in file.module.text for word in (*_RUNS, *_WAITS, *_WAKES)):
+        return found
+    for node in walk_module(file.module):
         if isinstance(node, p.Function):
-            if facts.file.is_cuda:
-                facts.locks_over_waits.update(held_over_waits(node))
-            if _works(facts.file, node):
+            if file.is_cuda:
+                found.locks_over_waits.update(held_over_waits(node))
+            if _works(file, node):
                 working.add(node.name)
-                facts.wakers_work = facts.wakers_work or _calls(node) & _WAKES != set()
+                found.wakers_work = found.wakers_work or _calls(node) & _WAKES != set()
         elif isinstance(node, p.Call) and called_name(node.function) in _RUNS:
-            handed.update(n for arg in node.args if (n := last_name(arg.value)))
+            found.handed.update(n for arg in node.args if (n := last_name(arg.value)))
         elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
-            handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
+            found.handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
         elif isinstance(node, p.With) and any(name.endswith(_WAITS) for statement in node.body for name in _calls(statement)):
-            facts.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
-    facts.threads_work = bool(handed & working)
-    facts.handed = handed
+            found.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
+    found.work = bool(found.handed & working)
+    return found
 
 
 def _calls(node: object) -> set[str]:

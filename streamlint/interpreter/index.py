@@ -67,12 +67,10 @@ def dotted_name(file: File, node: object) -> str:
     return ""
 
 
-def walk_module(module: Module) -> Iterator[object]:
+@functools.lru_cache(maxsize=32)
+def walk_module(module: Module) -> tuple[object, ...]:
     """Every node of a module, in functions and classes too."""
-    for statement in module.body:
-        yield from walk(statement)
-    for definition in dict.fromkeys(module.classes.values()):
-        yield from walk(definition)
+    return tuple(node for held in (*module.body, *dict.fromkeys(module.classes.values())) for node in walk(held))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
-from streamlint.interpreter.index import File, dotted_name, is_declaration
+from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
+from streamlint.interpreter.outside import Outside
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
 # Effects of what may as well be a data type (``torch.float16``), or a function that only works where its arguments are.
 _PLAIN = frozenset({"compute", "unknown"})
-# A word that changes the meaning of code anywhere in its file.
-_FILE_WIDE = frozenset({"set_allocator"})
 # Methods that run without their name being written: where an object is made, called, entered, iterated, left.
 _UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
 _MOST_CALLEES = 200
@@ -40,7 +39,9 @@ class Relevance:
     _methods: dict[str, list[p.Function]] | None = None
     _files: list[File] | None = None
     _library_names: tuple[re.Pattern[str] | None] | None = None
-    _outside: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    _outside: dict[frozenset[str], Outside] = field(default_factory=dict)
+    _found_outside: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
+    _around: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
     _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
@@ -278,16 +279,19 @@ class Relevance:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
         return fulfilled(self.found(function, literals(needs)), needs)
 
-    def found(self, function: p.Function, words: frozenset[str]) -> set[str]:
+    def found(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals in a root's text, and in that of what it may call."""
-        found = set(self.words_of(function, words)) | self._words_outside(words)
+        found = self.words_of(function, words) | self._words_outside(function, words)
         waiting = [(callee, 1) for callee in self.callees(function)]
         if function.class_name:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
         for callee in self._below(waiting, {id(function)}):
-            found |= self._holder(callee).words_of(callee, words)
+            holder = self._holder(callee)
+            found |= holder.words_of(callee, words)
+            if not holder.file.is_cuda:
+                found |= holder._words_outside(callee, words)
         return found
 
     def _macros_in(self, function: p.Function) -> str:
@@ -297,14 +301,30 @@ class Relevance:
         text = self.text(function)
         return "\n".join(body for file in self._reach() for name, body in file.module.macros.items() if name in text)
 
-    def _words_outside(self, words: frozenset[str]) -> frozenset[str]:
-        """The literals of the module's own statements: what a function finds in its globals."""
+    def _words_outside(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
+        """The literals of the module's own statements that a function is led to by the names that it says."""
         if words not in self._outside:
-            own = [s for s in self.file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef)]
-            text = "\n".join(self.text(statement) for statement in own)
-            whole = self.file.module.text
-            self._outside[words] = frozenset(word for word in words if word in (whole if word in _FILE_WIDE else text))
-        return self._outside[words]
+            self._outside[words] = Outside(self.file, words, self.text)
+        outside = self._outside[words]
+        if not outside.leads:
+            return outside.always
+        key = (id(function), words)
+        if key not in self._found_outside:
+            decorators = "\n".join(map(self._exact, function.decorators))
+            self._found_outside[key] = outside.of(f"{decorators}\n{self.text(function)}\n{self._of_object(function)}")
+        return self._found_outside[key]
+
+    def _of_object(self, function: p.Function) -> str:
+        """What a method finds in its object: its class's bases and fields, and what other methods assign."""
+        if self._around is None:
+            self._around = {}
+            for definition in dict.fromkeys(self.file.module.classes.values()):
+                methods = [method for overloads in definition.methods.values() for method in overloads]
+                given = [value for method in methods for values in assigned_attributes(method).values() for value in values]
+                given += [held.value for held in definition.fields if held.value is not None]
+                text = "\n".join([*map(self._exact, (*definition.bases, *given)), *map(self.text, definition.body)])
+                self._around.update((id(method), text) for method in methods)
+        return self._around.get(id(function), "")
 
     def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals that stand in a function's own text."""

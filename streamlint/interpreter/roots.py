@@ -22,6 +22,7 @@ from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.origins import A_MODULES_INPUT
+from streamlint.interpreter.outside import is_main_guard
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
@@ -138,15 +139,11 @@ def _run_module(run: Run, root: Root) -> None:
 
     body: list[p.Statement] = []
     for statement in root.file.module.body:
-        if isinstance(statement, p.If) and _is_main_guard(statement.test):
+        if isinstance(statement, p.If) and is_main_guard(statement):
             body.extend(statement.then)
         elif not isinstance(statement, p.Import):
             body.append(statement)
     execute(run, body)
-
-
-def _is_main_guard(test: p.Expression) -> bool:
-    return isinstance(test, p.Compare) and any(isinstance(side, p.Name) and side.id == "__name__" for side in (test.left, test.right))
 
 
 def _run_function(run: Run, root: Root, function: p.Function) -> None:

@@ -1,0 +1,90 @@
+"""What a function finds outside of itself: the module's own statements that give a value to a name which it says, or which those say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from streamlint import program as p
+from streamlint.interpreter.index import File
+
+# A word that changes the meaning of code anywhere in its file.
+FILE_WIDE = frozenset({"set_allocator"})
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+class Outside:
+    """Literals in a module's own statements, by the names that lead to them. In C++ a file's own statements hold for all of it."""
+
+    def __init__(self, file: File, words: frozenset[str], text: Callable[[p.Node], str]) -> None:
+        always = {word for word in words & FILE_WIDE if word in file.module.text}
+        words -= FILE_WIDE
+        found: dict[str, set[str]] = {}
+        said: dict[str, set[str]] = {}  # the names that stand where a name is given its value
+        for statement in file.module.body:
+            if isinstance(statement, p.FunctionDef | p.ClassDef):
+                continue
+            own = text(statement)
+            held = {word for word in words if word in own}
+            names = set() if file.is_cuda else set(_bound(statement))
+            if not names and not is_main_guard(statement):
+                always |= held
+            for name in names:
+                found.setdefault(name, set()).update(held)
+                said.setdefault(name, set()).update(_NAME.findall(own))
+        self.always = frozenset(always)
+        self.leads = _grouped(found, said)
+
+    def of(self, text: str) -> frozenset[str]:
+        """The literals that the names in a text lead to."""
+        return self.always.union(*(words for names, words in self.leads if names.search(text)))
+
+
+def _grouped(found: dict[str, set[str]], said: dict[str, set[str]]) -> list[tuple[re.Pattern[str], frozenset[str]]]:
+    """The names that lead to the same literals, as one pattern; those that lead to none are left out."""
+    changed = True
+    while changed:
+        changed = False
+        for name, others in said.items():
+            more = set[str]().union(*(found[other] for other in others & found.keys()))
+            if not more <= found[name]:
+                found[name] |= more
+                changed = True
+    groups: dict[frozenset[str], list[str]] = {}
+    for name, words in found.items():
+        if words:
+            groups.setdefault(frozenset(words), []).append(re.escape(name))
+    return [(re.compile(rf"\b(?:{'|'.join(names)})\b"), words) for words, names in groups.items()]
+
+
+def _bound(statement: p.Statement) -> Iterator[str]:
+    """The names that a statement, or one in it, gives a value to; none where that cannot be told."""
+    names = set(_bound_in(statement))
+    if "*" not in names:
+        yield from names
+
+
+def _bound_in(statement: p.Statement) -> Iterator[str]:
+    for node in p.walk(statement):
+        if isinstance(node, p.Import):
+            yield from ("*" if name == "*" else local for local, _, name in node.names)
+        elif isinstance(node, p.Assign):
+            yield from _names(node.targets)
+        elif isinstance(node, p.Loop) and node.target is not None:
+            yield from _names((node.target,))
+        elif isinstance(node, p.With):
+            yield from _names(target for _, target in node.items if target is not None)
+        elif isinstance(node, p.FunctionDef):
+            yield node.function.name
+        elif isinstance(node, p.ClassDef):
+            yield node.definition.name
+
+
+def _names(targets: Iterable[p.Expression]) -> Iterator[str]:
+    yield from (node.id for target in targets for node in p.walk(target) if isinstance(node, p.Name))
+
+
+def is_main_guard(statement: object) -> bool:
+    """``if __name__ == "__main__":``."""
+    test = statement.test if isinstance(statement, p.If) else None
+    return isinstance(test, p.Compare) and any(isinstance(side, p.Name) and side.id == "__name__" for side in (test.left, test.right))
