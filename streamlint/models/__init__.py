@@ -24,6 +24,7 @@ from streamlint.models.vocabulary import (
     nearest,
     parse_field,
 )
+from streamlint.triggers import head_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -279,6 +280,8 @@ def load_file(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path.name}: {error}") from None
 
 
+_shipped = functools.cache(load_file)
+
 # Cython calls both, and has names of its own.
 _SPOKEN = {"cython": ("python", "cuda", "cython")}
 
@@ -293,8 +296,8 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
     """The shipped rows of a language, then the user's (source, data), which win."""
     models = Models()
     for path in sorted(Path(__file__).parent.glob("*.toml")):
-        data = load_file(path)
-        if data.get("language") in _SPOKEN.get(language, (language,)):
+        if head_of(path).get("language") in _SPOKEN.get(language, (language,)):
+            data = _shipped(path)
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)
             if data.get("own_words"):
                 models.own_words += _words_of(data)
