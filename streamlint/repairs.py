@@ -23,12 +23,12 @@ FEWEST = 2  # files: even one trial reads a file anew, so that a second process 
 
 def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
     """Give each finding of a report the fix that holds, and return what can try several together, by file."""
-    from streamlint.fix import fixers
+    from streamlint.fix import fixer_of
     from streamlint.workers import shared
 
     mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):
-        if finding.code in fixers() and finding.span.file in relints:
+        if finding.span.file in relints and fixer_of(finding.code) is not None:
             mine.setdefault(finding.span.file, []).append(number)
     made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
 

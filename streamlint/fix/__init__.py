@@ -26,20 +26,27 @@ Fixer = Callable[[Finding, Code], Iterator[Fix]]
 @functools.cache
 def fixers() -> dict[str, Fixer]:
     """The rules that have a fix, by code."""
-    return {code: module.fixes for code, module in _modules().items()}
+    return {code: fixer for code in _names() if (fixer := fixer_of(code)) is not None}
+
+
+def fixer_of(code: str) -> Fixer | None:
+    """The fix of a rule, if it has one; the others are not imported for it, nor the parsers that they edit with."""
+    module = _module(code)
+    return module.fixes if module is not None else None
 
 
 @functools.cache
-def _modules() -> dict[str, ModuleType]:
-    names = [info.name for info in pkgutil.iter_modules(__path__) if info.name.startswith("sl")]
-    found = {name[:5].upper(): _module(f"{__name__}.{name}") for name in names}
-    return {code: module for code, module in found.items() if module is not None}
+def _names() -> dict[str, str]:
+    return {info.name[:5].upper(): f"{__name__}.{info.name}" for info in pkgutil.iter_modules(__path__) if info.name.startswith("sl")}
 
 
-def _module(name: str) -> ModuleType | None:
-    """A module of fixes; without the parser that it edits with, the rule has no fix."""
+@functools.cache
+def _module(code: str) -> ModuleType | None:
+    """A rule's module of fixes; without the parser that it edits with, the rule has no fix."""
+    if code not in _names():
+        return None
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(_names()[code])
     except ImportError as error:
         if (error.name or "").startswith("streamlint"):
             raise
@@ -48,12 +55,12 @@ def _module(name: str) -> ModuleType | None:
 
 def proposals(finding: Finding, text: str, language: str) -> Iterator[Fix]:
     """What might end a finding, the best first; nothing where its rule has no fix or the source is not what the fix knows."""
-    fixer = fixers().get(finding.code)
+    fixer = fixer_of(finding.code)
     if fixer is None:
         return
     try:
         if language == "cython":
-            of_cython = getattr(_modules()[finding.code], "cython_fixes", None)
+            of_cython = getattr(_module(finding.code), "cython_fixes", None)
             yield from of_cython(finding, CythonCode(finding.span.file, text)) if of_cython is not None else ()
             return
         yield from fixer(finding, _code(finding, text, language))

@@ -24,7 +24,6 @@ from streamlint.models.vocabulary import (
     nearest,
     parse_field,
 )
-from streamlint.triggers import head_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -281,6 +280,14 @@ def load_file(path: Path) -> dict[str, Any]:
 
 
 _shipped = functools.cache(load_file)
+_LANGUAGE = re.compile(r'^language = "(\w+)"$', re.MULTILINE)
+
+
+def _language_of(path: Path) -> str:
+    """The language of a shipped file, which is not parsed for it: a run of Python alone needs no rows of C++."""
+    found = _LANGUAGE.search(path.read_text(encoding="utf-8"))
+    return found[1] if found is not None else ""
+
 
 # Cython calls both, and has names of its own.
 _SPOKEN = {"cython": ("python", "cuda", "cython")}
@@ -296,7 +303,7 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
     """The shipped rows of a language, then the user's (source, data), which win."""
     models = Models()
     for path in sorted(Path(__file__).parent.glob("*.toml")):
-        if head_of(path).get("language") in _SPOKEN.get(language, (language,)):
+        if _language_of(path) in _SPOKEN.get(language, (language,)):
             data = _shipped(path)
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)
             if data.get("own_words"):

@@ -524,7 +524,7 @@ def test_every_fix_that_is_offered_holds(code):
     assert count >= OFFERED[code]
 
 
-DEEP = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n\ndef f(a):\n    if a:\n        pass\n'
+DEEP = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n\ndef f(a):\n    if a:\n        return y\n'
 DEEP += "    elif a == 1:\n        pass\n" * 900
 
 
@@ -538,7 +538,7 @@ def test_a_fault_of_a_fix_costs_the_fixes_of_its_file(monkeypatch):
     def broken(finding, code):
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setitem(fixers(), "SL001", broken)
+    monkeypatch.setattr("streamlint.fix.sl001_unpinned_non_blocking.fixes", broken)
     text = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n'
     report = lint(text, codes=["SL001"], fixes=True)
     assert [(finding.code, finding.fix) for finding in report.findings] == [("SL001", None)]
