@@ -196,10 +196,10 @@ def _stream(copy: Copy) -> str | None:
 def _is_idle(copy: Copy, path: Trace) -> bool:
     """Whether the host has waited for the stream already, and nothing may have been put there since."""
     for earlier in reversed(path.operations[: copy.index]):
-        fetched = isinstance(earlier, Copy) and earlier.direction is Direction.D2H and not earlier.asked_async
-        if fetched and _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops:
-            return earlier.evidence <= Evidence.DERIVED
-        if isinstance(earlier, Copy | Launch | Opaque | Collective | Callback):
+        if isinstance(earlier, Copy):
+            fetched = earlier.direction is Direction.D2H and not earlier.asked_async and earlier.evidence <= Evidence.DERIVED
+            return fetched and _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops
+        if isinstance(earlier, Launch | Opaque | Collective | Callback):
             return False
     return False
 

@@ -12,7 +12,6 @@ from streamlint.operations import (
     Collective,
     Copy,
     Direction,
-    Evidence,
     Free,
     HostWait,
     Launch,
@@ -41,9 +40,9 @@ def _works_deeper(inside: list[Operation], loop: LoopFrame) -> bool:
 
 
 def _host_waits(operation: Operation) -> bool:
-    """Whether the host waits in the round anyway, for a result that it fetches."""
+    """Whether the host may wait in the round anyway, for a result that it fetches."""
     if isinstance(operation, Copy):
-        return operation.direction is Direction.D2H and not operation.asked_async and operation.evidence <= Evidence.SCOPE
+        return operation.direction is Direction.D2H and not operation.asked_async
     return isinstance(operation, Synchronize) and not operation.empty
 
 

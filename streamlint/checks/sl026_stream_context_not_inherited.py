@@ -82,6 +82,8 @@ class StreamContextNotInherited(Check):
             return
         work, library = found
         stream = dict(beside.currents)[library]
+        if stream.kind == "foreign":
+            return  # a value from out of view that was entered: nothing shows that it is a stream
         yield self.finding(
             operation,
             "a thread is started under a stream, but its work goes to the default stream: a thread does not inherit the current stream",
