@@ -22,6 +22,8 @@ _GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
+    if isinstance(node.iterable, p.Collection):
+        return False  # the few cases that stand in the source
     goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
     return goes_backward and file.names_torch and _is_hot(node, file)
 
