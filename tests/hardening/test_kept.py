@@ -83,10 +83,12 @@ def forked(step, target):
 
 sys.stderr = open(os.devnull, "w")
 sys.path.insert(0, os.getcwd())
-with contextlib.suppress(SystemExit):
-    run("warm")  # what is imported by then need not be imported again
-told = []
 FILES = json.loads(os.environ["FILES"])
+if kind in FILES:
+    open("warm.py", "w").write(FILES[kind])
+with contextlib.suppress(SystemExit):
+    run("warm.py" if kind in FILES else "warm")  # what is imported by then need not be imported again
+told = []
 for step in range(most):
     for path in [*os.scandir(folder)]:
         if kind == "cache":
