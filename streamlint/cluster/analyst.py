@@ -55,8 +55,9 @@ class Analyst:
         def answer(name: str) -> Answer | str:
             return Answer(*check(name), native)
 
-        freeze()
-        return dict(workers.alone(answer, names, instead=lambda name, why: why))
+        with seldom_collected():  # what is frozen is thawed behind it
+            freeze()
+            return dict(workers.alone(answer, names, instead=lambda name, why: why))
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from streamlint.cluster import analyst, client, tasks
 from streamlint.engine import analyse, reader
 from streamlint.errors import StreamlintError
 from streamlint.incremental import Incremental
+from streamlint.memory import is_frozen
 from streamlint.options import Options, Source
 
 ROOT = Path(__file__).parents[2]
@@ -244,6 +245,7 @@ def test_other_build_files_are_noticed(tree: Path, monkeypatch: pytest.MonkeyPat
     Path("setup.py").write_text(beside)
     build.forget()
     answers = analyst.Analyst(job).answers(["kernel.cu", "m0.py"])
+    assert not is_frozen()
     Path("setup.py").write_text(SETUP)
     build.forget()
     assert [work.believes(answers[name]) for name in answers] == [beside == SETUP] * 2  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 from streamlint import linter
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Span
+from streamlint.memory import thaw
 from streamlint.program import Module
 from streamlint.reading import language_of
 from streamlint.server import hover
@@ -23,6 +24,13 @@ from streamlint.server.worker import Overtaken, Worker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HAZARD = "import torch\n\n\ndef read(x):\n    host = x.cuda().to('cpu', non_blocking=True)\n    return host.numpy()\n"
+
+
+@pytest.fixture(autouse=True)
+def thawed():
+    """A worker keeps what it has lowered out of the collector's sight; other tests want to see all."""
+    yield
+    thaw()
 
 
 @pytest.fixture
@@ -278,5 +286,5 @@ def test_former_texts_are_let_go(here):
     for number in range(4):
         opened(made, here / "let_go.py", TYPED + "\n" * number)
     tidy()
-    gc.unfreeze()
+    thaw()
     assert sum(isinstance(thing, Module) and thing.path == "let_go.py" for thing in gc.get_objects()) == 1
