@@ -80,7 +80,19 @@ class _Branch:
     opened: re.Match[str]
     middle: re.Match[str] | None = None
     in_code: bool = False  # whether a statement may stand where it is opened
-    plain: bool = True  # no #elif, and no directive in the #else branch
+    plain: bool = True  # no #elif, and nothing in the #else branch that counts beyond it
+    before: _Mark | None = None  # where the #else branch is read as if it were compiled, what was read before it
+
+
+@dataclass(slots=True)
+class _Mark:
+    """How far a file was read."""
+
+    pieces: int
+    spans: int
+    counted: int
+    braces: list[int]
+    last: str
 
 
 class _Directives:
@@ -93,7 +105,6 @@ class _Directives:
         self.stack: list[_Branch] = []
         self.values: dict[str, str] = {}
         self.found = Preprocessed("", "")
-        self.kept: list[tuple[int, int]] = []
         self.spans: list[tuple[int, int]] = []  # of live code
         self.counted = 0  # how many of them are in what follows
         self.braces: list[int] = []
@@ -104,8 +115,6 @@ class _Directives:
             self.copy(match.start())
             self.pieces.append(blank(self.code[match.start() : match.end()]))
             self.done = match.end()
-            if self.stack and self.stack[-1].middle is not None and match.group(1) != "endif":
-                self.stack[-1].plain = False
             self.handle(match)
         self.copy(len(self.code))
 
@@ -124,10 +133,18 @@ class _Directives:
         elif word in ("elif", "else", "endif"):
             self.close(word, rest, match)
         elif self.live and word in ("define", "undef", "include"):
-            self.keep(word, rest, match)
-        elif self.live and word == "error" and self.stack and self.stack[-1].taken is None:
+            if tried := self.tried():
+                for branch in tried:
+                    branch.plain = False
+            else:
+                self.keep(word, rest, match)
+        elif self.live and word == "error" and self.stack:
             # Nobody compiles a branch that stops the compiler.
-            self.stack[-1].taken, self.live = False, False
+            branch = self.stack[-1]
+            if branch.before is not None:
+                branch.plain = False
+            elif branch.taken is None:
+                branch.taken, self.live = False, False
 
     def open(self, word: str, rest: str, match: re.Match[str]) -> None:
         value: bool | None = False
@@ -150,27 +167,51 @@ class _Directives:
         branch = self.stack[-1]
         if word == "endif":
             self.stack.pop()
-            self.live = branch.outer_live
             self.choose(branch, match)
+            self.live = branch.outer_live
         elif word == "elif":
             branch.plain = False
             value = holds(rest, self.values) if branch.outer_live and branch.taken is False else False
             self.live = branch.outer_live and value is not False
             branch.taken = value if branch.taken is False else branch.taken
         else:
-            self.live = branch.outer_live and branch.taken is False
             branch.middle = match
+            if self.is_choice(branch):
+                branch.before = _Mark(len(self.pieces), len(self.spans), self.counted, [*self.braces], self.last)
+            self.live = branch.outer_live and (branch.taken is False or branch.before is not None)
+
+    def tried(self) -> list[_Branch]:
+        """The branches around this place that are read as if they were compiled."""
+        return [branch for branch in self.stack if branch.before is not None]
+
+    def is_choice(self, branch: _Branch) -> bool:
+        """Whether both branches of a condition may stand in the code: it is not known, and the first one is statements."""
+        if branch.taken is not None or branch.middle is None or not branch.plain or not branch.outer_live or not branch.in_code:
+            return False
+        return _are_statements(self.live_mask(branch.opened.end(), branch.middle.start()))
 
     def choose(self, branch: _Branch, end: re.Match[str]) -> None:
         """Both branches of an unknown condition, where both are statements, become an ``if`` that is not known."""
-        middle = branch.middle
-        if branch.taken is not None or middle is None or not branch.plain or not branch.outer_live:
+        middle, mark = branch.middle, branch.before
+        if mark is None or middle is None:
             return
-        then, other = (branch.opened.end(), middle.start()), (middle.end(), end.start())
-        if all(_are_statements(self.mask[start:stop]) for start, stop in (then, other)) and branch.in_code:
-            self.kept.append(other)
+        if branch.plain and _are_statements(self.live_mask(middle.end(), end.start())):
             for at, text in ((branch.opened.start(), f"if({CHOICE}){{"), (middle.start(), "}else{"), (end.start(), "}")):
                 self.found.insertions[at] = text
+        else:
+            self.pieces[mark.pieces :] = [blank(piece) for piece in self.pieces[mark.pieces :]]
+            self.found.insertions = {at: text for at, text in self.found.insertions.items() if at < middle.start()}
+        del self.spans[mark.spans :]
+        self.counted, self.braces, self.last = mark.counted, mark.braces, mark.last
+
+    def live_mask(self, start: int, stop: int) -> str:
+        """What is compiled of a part of the text, directives left out."""
+        parts = []
+        for begin, end in reversed(self.spans):
+            if end <= start:
+                break
+            parts.append(self.mask[max(begin, start) : min(end, stop)])
+        return " ".join(reversed(parts))
 
     def in_code(self) -> bool:
         """Whether a statement may stand here, behind what was read so far. Each part of the text is looked at once."""
@@ -208,11 +249,8 @@ class _Directives:
             self.values.pop(name, None)
 
     def result(self) -> Preprocessed:
-        text = "".join(self.pieces)
-        for start, end in self.kept:
-            text = text[:start] + self.code[start:end] + text[end:]
-        self.found.text = text
-        self.found.mask = masked(text)
+        self.found.text = "".join(self.pieces)
+        self.found.mask = masked(self.found.text)
         return self.found
 
 

@@ -232,7 +232,7 @@ class StatementReader(ExpressionReader):
 
     def choice(self, then: Body, otherwise: Body, at: Position) -> Body:
         """Both branches of an ``#if``; the first alone when they declare what comes after."""
-        if all(any(isinstance(statement, Declare | ClassDef) for statement in body) for body in (then, otherwise)):
+        if _declared(then) & _declared(otherwise):
             return then
         return [If(Unknown(at=at), then, otherwise, at=at)]
 
@@ -378,6 +378,13 @@ class StatementReader(ExpressionReader):
         "continue_statement": continue_,
         "function_definition": local_function,
     }
+
+
+def _declared(body: Body) -> set[str]:
+    """The names that the statements of a body declare for what comes behind it."""
+    variables = [statement for statement in body if isinstance(statement, Declare)]
+    classes = {statement.definition.name for statement in body if isinstance(statement, ClassDef)}
+    return classes.union(*((statement.name, *statement.names) if statement.name else statement.names for statement in variables))
 
 
 _NAMES = ("type_identifier", "qualified_identifier", "template_type")

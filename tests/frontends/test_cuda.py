@@ -566,6 +566,25 @@ def test_device_lambda_has_no_body() -> None:
         ("#ifdef WITH_X\na();\n#endif", "a();"),
         ("#ifdef WITH_X\na();\n#else\nb();\n#endif\nc();", "if ?() {\n  a();\n}\nelse {\n  b();\n}\nc();"),
         ("#ifdef WITH_X\nint n = a();\n#else\nint n = b();\n#endif\nc(n);", "int n = a();\nc(n);"),
+        (
+            "#ifdef WITH_X\nint n = a();\nb(n);\n#else\nint m = c();\nd(m);\n#endif",
+            "if ?() {\n  int n = a();\n  b(n);\n}\nelse {\n  int m = c();\n  d(m);\n}",
+        ),
+        (
+            "#ifdef WITH_X\na();\n#if 0\nb();\n#endif\n#else\nc();\n#if 0\nd();\n#endif\n#endif\ne();",
+            "if ?() {\n  a();\n}\nelse {\n  c();\n}\ne();",
+        ),
+        (
+            "#ifdef WITH_X\na();\n#else\n#pragma unroll\nfor (;;) b();\n#ifdef WITH_Y\nc();\n#else\nd();\n#endif\n#endif",
+            "if ?() {\n  a();\n}\nelse {\n  for ( ; ) {\n    b();\n  }\n  if ?() {\n    c();\n  }\n  else {\n    d();\n  }\n}",
+        ),
+        ("#ifdef WITH_X\na();\n#else\n#ifdef WITH_Y\nb();\n#else\n#error none\n#endif\n#endif", "if ?() {\n  a();\n}\nelse {\n  b();\n}"),
+        ("#ifdef WITH_X\na();\n#else\n#error none\n#endif\nb();", "a();\nb();"),
+        ("#ifdef WITH_X\na();\n#else\n#define N 1\nb(N);\n#ifdef WITH_Y\nc();\n#else\nd();\n#endif\n#endif\ne();", "a();\ne();"),
+        (
+            "#ifdef WITH_X\nif (a) {\n#else\nif (b) {\n#endif\nc();\n}\n#ifdef WITH_Y\nd();\n#else\ne();\n#endif",
+            "if a {\n  c();\n}\nif ?() {\n  d();\n}\nelse {\n  e();\n}",
+        ),
         ("x = y +\n#ifdef WITH_X\n1;\n#else\n2;\n#endif", "(x = (y + 1));"),
         ("#if ONE\na();\n#elif TWO\nb();\n#endif", "a();"),
         ("#pragma unroll\nfor (;;) a();", "for ( ; ) {\n  a();\n}"),
