@@ -6,7 +6,7 @@ from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
 from streamlint.interpreter.attributes import get_attribute
-from streamlint.interpreter.bodies import call_function, call_method
+from streamlint.interpreter.bodies import call_function, call_method, is_kernel
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
 from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.crossing import Bound, call_bound, linked
@@ -78,12 +78,19 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
     if isinstance(callee, Bound):
         return call_bound(run, callee, arguments, site)
     if isinstance(callee, KernelConfig):
-        return numba_launch(run, callee, arguments, site)
+        return _launch(run, callee, arguments, site)
     if isinstance(callee, Instance):
         return _call_instance(run, callee, arguments, site)
     if isinstance(callee, Handle):
         return _call_handle(run, callee, arguments, site)
     return opaque_call(run, callee.term, callee, arguments, site)
+
+
+def _launch(run: Run, config: KernelConfig, arguments: Arguments, site: CallSite) -> Value:
+    """A kernel of numba, or of another compiler (Triton): only what such a decorator makes of a function can be subscripted."""
+    if isinstance(config.kernel, FunctionValue) and not is_kernel(config.kernel):
+        return opaque_call(run, config.kernel.function.name, None, arguments, site)
+    return numba_launch(run, config, arguments, site)
 
 
 def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: CallSite) -> Value:

@@ -72,7 +72,8 @@ def _of_function(run: Run, value: FunctionValue | LibraryName, node: p.Index) ->
     from streamlint.interpreter.bodies import is_kernel
 
     config = tuple(_index_value(run, index) for index in node.indices)
-    if len(config) >= 2 and is_kernel(value):
+    numba = is_kernel(value)
+    if (numba and len(config) >= 2) or (not numba and isinstance(value, FunctionValue) and not run.file.is_cuda):
         return KernelConfig(value, config, run.span(node.value.at))
     return value  # a generic: List[int]
 

@@ -369,7 +369,7 @@ class Method(Value):
 
 @dataclass(eq=False, slots=True)
 class KernelConfig(Value):
-    """A numba kernel with its launch configuration: ``kernel[grid, block, stream]``."""
+    """A kernel of numba or Triton with its launch configuration: ``kernel[grid, block, stream]``, ``kernel[(n,)]``."""
 
     kernel: FunctionValue | Value
     config: tuple[Value, ...]

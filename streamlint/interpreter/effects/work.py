@@ -249,6 +249,11 @@ def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
     if target.storage.on_device:
         compute(run, (target, value), span, "indexing", writes=(target,))
         return
+    if not target.storage.on_host and any(buffer.storage.on_device for buffer in buffers_in(value)):
+        # It is written where it is: on the device, or on the host, which then waits for the values.
+        compute(run, (value,), span, "indexing", writes=(target,))
+        maybe_device_read(run)
+        return
     read_values(run, [value], span, "assignment")
     if target.storage.on_host:
         peek(run, CAST, value, span, "assignment")
