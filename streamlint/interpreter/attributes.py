@@ -102,7 +102,7 @@ def _of_library(run: Run, value: LibraryName, name: str) -> Value:
         return LibraryName(dotted)
     if row is not None:
         return modelled_attribute(run, value, row, dotted)
-    if dotted.startswith(("cuda.", "cupy.")):
+    if dotted.startswith(("cuda.", "cupy.", "torch.version.")):
         from streamlint.interpreter.names import constant
 
         found = constant(run, dotted) or constant(run, name)
@@ -166,10 +166,9 @@ def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
     if run.file.is_cuda:
         return _member_of_pointer(run, value, name, node)
     models = run.file.models
-    if name == "is_cuda":
-        if value.storage.memory is not Memory.UNKNOWN:
-            return Const(value.storage.on_device)
-        return run.opaque(f"{value.term}.is_cuda", value)
+    if name in PLACES:
+        known = _is_placed(value, name)
+        return known if known is not None else run.opaque(f"{value.term}.{name}", value)
     if name == "device":
         return _device_of(run, value)
     row = models.member(value.type, name)
@@ -180,6 +179,18 @@ def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
 
         return Method(value, name) if name in _TABLE_METHODS else leaf(value, f".{name}")
     return Method(value, name, models.method(value.type, name))
+
+
+# What tells where a tensor is: whether it says so of the device.
+PLACES = {"is_cuda": True, "is_cpu": False}
+
+
+def _is_placed(buffer: Buffer, name: str) -> Const | None:
+    """The answer to one of ``PLACES``, where it is known."""
+    storage = buffer.storage
+    if storage.on_device or storage.on_host:
+        return Const(storage.on_device is PLACES[name])
+    return Const(False) if storage.memory is not Memory.UNKNOWN and name == "is_cuda" else None
 
 
 _TABLE_METHODS = {"items", "keys", "values", "get", "pop", "update", "append", "copy"}
@@ -215,8 +226,11 @@ def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
         _read_member(run, value.buffer, node)
     if name in value.attrs:
         return value.attrs[name]
-    if value.buffer is not None and not run.file.is_cuda and value.buffer.storage.writes:
-        return _of_buffer(run, value.buffer, name, node)
+    if value.buffer is not None and not run.file.is_cuda:
+        if value.buffer.storage.writes:
+            return _of_buffer(run, value.buffer, name, node)
+        if name in PLACES and (known := _is_placed(value.buffer, name)) is not None:
+            return known
     if value.type:
         separator = "::" if run.file.is_cuda else "."
         row = run.file.models.member(value.type, name, separator)

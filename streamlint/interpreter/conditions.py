@@ -46,6 +46,13 @@ def holds(run: Run, node: p.Expression, default: bool = True, firm: bool = False
     return found if isinstance(found, bool) else _settle(run, found)
 
 
+def suppose(run: Run, node: p.Expression) -> None:
+    """An assertion is taken to hold, and teaches what a condition does that came out so. Evaluating it may wait and read."""
+    found = probe(run, node, firm=True)
+    if isinstance(found, Atom) and run.atoms.setdefault(found.key, not found.negated) != found.negated:
+        _tell(run, found, True)
+
+
 def _settle(run: Run, atom: Atom) -> bool:
     """Decide an atom and let all who depend on it know."""
     key = f"not {atom.key}" if atom.negated else atom.key
@@ -144,14 +151,20 @@ def _canonical(term: str) -> str:
 
 
 def _probe_attribute(run: Run, node: p.Attr, default: bool) -> bool | Atom:
-    from streamlint.interpreter.attributes import get_attribute, settle_method
+    from streamlint.interpreter.attributes import PLACES, get_attribute, settle_method
 
     holder = run.evaluate(node.value)
     value = settle_method(run, get_attribute(run, holder, node.name, node))
     found = _probe_value(run, node, value, default)
-    if isinstance(found, Atom) and node.name == "is_cuda":
-        found.learn.append(lambda answer: _on_device(run, holder, answer))
+    if isinstance(found, Atom) and node.name in PLACES:
+        found.learn.append(lambda answer: _placed(run, holder, node.name, answer))
     return found
+
+
+def _placed(run: Run, holder: Value, name: str, answer: bool) -> None:
+    """What is not on the CPU need not be on a CUDA device."""
+    if answer or name == "is_cuda":
+        _on_device(run, holder, answer == (name == "is_cuda"))
 
 
 def _on_device(run: Run, value: Value, answer: bool) -> None:

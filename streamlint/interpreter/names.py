@@ -177,6 +177,8 @@ def constant(run: Run, name: str) -> Value | None:
     )
     if word == "success":
         return Const(0)
+    if word == "absent":
+        return Const(None)
     if word == "null-stream":
         return Stream("null", "null", None, "cuda-runtime", how="literal")
     if word == "ptds-stream":

@@ -10,7 +10,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
-from streamlint.interpreter.conditions import holds
+from streamlint.interpreter.conditions import holds, suppose
 from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
@@ -280,11 +280,7 @@ def _deletes(run: Run, value: Value, node: p.Node) -> bool:
 
 
 def _assert(run: Run, node: p.Assert) -> None:
-    # An assertion is taken to hold; evaluating it may wait and read.
-    value = run.evaluate(node.test)
-    from streamlint.interpreter.effects.host import read_values
-
-    read_values(run, (value,), run.node_span(node), "bool()")
+    suppose(run, node.test)
 
 
 def _block(run: Run, node: p.Block) -> None:

@@ -100,10 +100,11 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "a view of the same memory",
         {
             "of": "selector",
-            # strided: transposed, keeps pinning; some: a part, maybe gapped; elements: a sequence of parts; contiguous: itself, or a new
-            # pageable copy if gapped
-            "part": "word whole|strided|some|elements|contiguous",
+            # strided: transposed, keeps pinning; some: a part, maybe gapped; repeated: gapped, unless `sizes` repeat nothing; elements: a
+            # sequence of parts; contiguous: itself, or a new pageable copy if gapped
+            "part": "word whole|strided|some|repeated|elements|contiguous",
             "axis": "selector",  # of a part: along the first axis it leaves no gaps
+            "sizes": "selector",  # of `expand`
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
             "shares": "word dlpack|interface",  # another library's memory; what is told of streams (``interpreter/neighbours.py``)
             "host_access": "bool",  # the host is about to read the memory (Tensor.numpy(), numpy.asarray(tensor))
@@ -382,6 +383,7 @@ CONSTANTS = (
     *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread", "policy"),
     *("captured", "not-captured"),  # the state of a stream capture
     *("cuda-device", "cpu-device"),  # torch::kCUDA, torch::kCPU
+    "absent",  # None in Python
     "other",
 )
 

@@ -150,10 +150,10 @@ def issue_copy(
     storage = host.storage if host is not None else None
     small = storage is not None and storage.small
     size = nbytes if nbytes is not None else (storage.nbytes if storage is not None and not (host is not None and host.part) else None)
-    gapped = host is not None and host.gapped
     memory = storage.memory if storage is not None else Memory.UNKNOWN
     # A gapped source is made contiguous in new pageable memory first (Copy.cu).
-    effective = Memory.PAGEABLE if gapped and memory is Memory.PINNED and family(call.library) == "torch" else memory
+    gapped = host is not None and host.gapped and memory is Memory.PINNED and family(call.library) == "torch"
+    effective = Memory.PAGEABLE if gapped else memory
     if memory is Memory.DEVICE or memory is Memory.MANAGED:
         effective = Memory.UNKNOWN
     if storage is not None and storage.fresh and memory is Memory.UNKNOWN and (storage.host or call.row.get("direction") == "h2d"):

@@ -14,7 +14,7 @@ from streamlint.operations import Evidence
 def as_device(run: Run, value: Value | None) -> Device | None:
     """A value used as a device; None if it does not look like one."""
     if isinstance(value, Device):
-        return value
+        return _learnt(value)
     if isinstance(value, Const):
         if isinstance(value.value, str):
             return _named_device(value.value)
@@ -31,6 +31,15 @@ def as_device(run: Run, value: Value | None) -> Device | None:
         typed = value.type == "torch.device" and not defaults_elsewhere(value)
         return Device("unknown", Evidence.ASKED if typed else Evidence.NONE, value.term)
     return None
+
+
+def _learnt(device: Device) -> Device:
+    """The device of a value, with what was learnt of the value's place since it was asked for (``assert x.is_cuda``)."""
+    buffer = device.of.buffer if isinstance(device.of, Opaque) else device.of
+    if device.space != "unknown" or not isinstance(buffer, Buffer):
+        return device
+    found = _device_of(buffer)
+    return device if found.space == "unknown" else replace(device, space=found.space, evidence=found.evidence, trail=found.trail)
 
 
 def defaults_elsewhere(value: Value | None) -> bool:

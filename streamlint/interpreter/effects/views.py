@@ -22,6 +22,12 @@ def _along_first_axis(call: Call, buffer: Buffer) -> bool:
     return isinstance(axis, Const) and axis.value == 0 and not buffer.strided
 
 
+def _repeats(call: Call) -> bool:
+    """Whether ``expand`` may give an axis a new length: 1 and -1 never do."""
+    sizes = [size for value in call.values("sizes") for size in (value.items or [value] if isinstance(value, Series) else [value])]
+    return not sizes or not all(isinstance(size, Const) and size.value in (1, -1) for size in sizes)
+
+
 def _view(call: Call) -> Value:
 
     run = call.run
@@ -47,7 +53,7 @@ def _view(call: Call) -> Value:
         buffer.storage,
         buffer.part,
         kind,
-        buffer.gapped or (part == "some" and not _along_first_axis(call, buffer)),
+        buffer.gapped or (part == "some" and not _along_first_axis(call, buffer)) or (part == "repeated" and _repeats(call)),
         buffer.strided or part == "strided",
         leaves=buffer.leaves,
         attrs={},
