@@ -131,7 +131,8 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
             return True  # a pointer that was allocated
         from streamlint.interpreter.effects.host import read_values
 
-        if value.leaves is None and not run.origins.is_uploaded(value):  # of a batch it is asked whether there is one
+        batch = value.leaves is not None or run.origins.is_uploaded(value)  # of a batch it is asked whether there is one
+        if not batch and not _is_declared_plain(run, node):
             read_values(run, (value,), run.node_span(node), "bool()")
     key = _canonical(value.term)
     negated = key.startswith("not ")
@@ -142,6 +143,36 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
     if isinstance(value, Opaque) and value.reach and value.name.startswith("placed:"):
         learn.append(lambda answer: _on_device(run, value.reach[0], answer))
     return Atom(key[4:] if negated else key, negated, default, run.node_span(node), learn, orders=orders)
+
+
+def _is_declared_plain(run: Run, node: p.Expression) -> bool:
+    """Whether a name is a parameter whose declared type is a container or a number: its truth is no element's."""
+    function = run.frames[-1].function
+    if not isinstance(node, p.Name) or function is None:
+        return False
+    declared = next((param.annotation for param in function.params if param.name == node.id), None)
+    return declared is not None and _is_plain(declared)
+
+
+def _is_plain(declared: p.Expression) -> bool:
+    if isinstance(declared, p.Binary):
+        return declared.op == "|" and _is_plain(declared.left) and _is_plain(declared.right)
+    if isinstance(declared, p.Const):
+        return declared.value is None
+    held = declared.value if isinstance(declared, p.Index) else declared
+    name = held.name if isinstance(held, p.Attr) else held.id if isinstance(held, p.Name) else ""
+    if name in ("Optional", "Union") and isinstance(declared, p.Index):
+        return all(_is_plain(part) for index in declared.indices for part in _parts(index))
+    return name in _PLAIN
+
+
+def _parts(index: p.Expression) -> tuple[p.Expression, ...]:
+    return tuple(index.items) if isinstance(index, p.Collection) else (index,)
+
+
+_PLAIN = frozenset(
+    "dict Dict list List tuple Tuple set frozenset Mapping MutableMapping Sequence Iterable str bytes int float bool".split()
+)
 
 
 def _canonical(term: str) -> str:
