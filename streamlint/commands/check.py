@@ -212,6 +212,7 @@ def _add_ignores(options: argparse.Namespace, report: Report) -> int:
 
 def _say(options: argparse.Namespace, text: str) -> None:
     if not options.quiet:
+        sys.stdout.flush()
         print(text, file=sys.stderr)
 
 
@@ -293,6 +294,7 @@ def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
 def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     """Everything that is no finding: on stderr, the summary last."""
     report = done.report
+    sys.stdout.flush()  # where both go to one place, the findings come first
     paint = Paint(wants_color(options.color, sys.stderr))
     if options.coverage_file:
         import json

@@ -72,7 +72,7 @@ def test_a_crash_is_named() -> None:
 
 
 def test_garbage_is_no_answer() -> None:
-    child = _child("print('hello'); print('[1, 2]'); say(event='a')")
+    child = _child("print('hello'); print('[1, 2]', flush=True); say(event='a')")
     try:
         assert child.read(20) == {"event": "a"}
         assert child.garbage == ["hello", "[1, 2]"]
