@@ -180,6 +180,9 @@ def issue_copy(
         trail=storage.trail if storage is not None else (),
     )
     call.run.machine.copy(operation)
+    if direction is Direction.H2D and not asynchronous and stream is not None and family(call.library) == "torch":
+        # CUDAFunctions.h, memcpy_and_sync: the stream is synchronized behind the copy, which is more than cudaMemcpy does.
+        call.run.machine.host_waits(stream)
     within = direction in (Direction.D2D, Direction.PEER)
     call.run.coverage.copies[(call.span, call.name)] = within or (storage is not None and memory is not Memory.UNKNOWN)
 
