@@ -86,7 +86,8 @@ class AllocInLoop(Check):
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
-    or fetches its result anyway), the wait is told with ``evidence = "possible"`` alone.
+    or fetches its result anyway), the wait is told with ``evidence = "possible"`` alone, and so is an emptied cache outside of trainings
+    and of the methods of modules.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
@@ -240,11 +241,15 @@ class AllocInLoop(Check):
             trim,
             "the cache of the allocator is emptied in every round: each call waits for the device and makes the next allocations slow",
             span=call_in_loop(trim, loop),
-            shown=not _is_long(inside) and not _works_deeper(inside, loop) and not any(_host_waits(o) for o in inside),
+            shown=self._comes_often(trim, path) and not (_is_long(inside) or _works_deeper(inside, loop) or any(map(_host_waits, inside))),
             trail=(Step("in every round of this loop", loop.span),),
             help="let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api},
         )
+
+    def _comes_often(self, trim: Free, path: Trace) -> bool:
+        """Whether the loop comes in each step of a training, or of a module: elsewhere the rounds may be few and long."""
+        return any(path.facts.is_stepwise(function) for function in trim.context.functions)
 
     def _makes_room(self, trim: Free, inside: list[Operation]) -> bool:
         """The garbage is collected in the same loop, and the loop brings no new data: memory is to be let go between heavy rounds."""

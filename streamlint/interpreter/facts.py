@@ -14,7 +14,7 @@ from streamlint.interpreter.absence import Unrecorded, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
-from streamlint.interpreter.hot import contains
+from streamlint.interpreter.hot import contains, stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.mixed_streams import Mix, mixes
@@ -89,6 +89,10 @@ class FileFacts:
         return function in self.functions_given_streams and not any(
             place.file == self.file.path and at[0] <= place.row <= at[2] for at in self.without_stream.get(function, ())
         )
+
+    def is_stepwise(self, function: str) -> bool:
+        """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
+        return function in stepwise_functions(self.file)
 
     @property
     def if_legacy(self) -> str:

@@ -237,6 +237,30 @@ def class_at_hand(base: p.Expression, file: File) -> tuple[p.Class, File] | None
 
 
 @functools.lru_cache(maxsize=512)
+def stepwise_functions(file: File) -> frozenset[str]:
+    """The qualified names of the functions that hold a hot loop, and of the methods of modules."""
+    if file.is_cuda or not file.names_torch:
+        return frozenset()
+    return frozenset(
+        function.qualname
+        for function, owner in p.functions_of(file.module)
+        if (owner is not None and is_module(owner, file))
+        or any(isinstance(node, p.Loop) and is_hot(node, file) for node in p.walk(function))
+    )
+
+
+def is_module(owner: p.Class, file: File, depth: int = 3) -> bool:
+    """Whether a class derives from ``torch.nn.Module``, in view or through a class of ``torch.nn``."""
+    for base in owner.bases:
+        if dotted_name(file, base).startswith("torch.nn."):
+            return True
+        held = class_at_hand(base, file)
+        if depth and held is not None and held[0] is not owner and is_module(held[0], held[1], depth - 1):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=512)
 def functions(file: File) -> dict[str, p.Function]:
     """The functions of a file by name, inner ones too; methods are not among them."""
     found: dict[str, p.Function] = {}
