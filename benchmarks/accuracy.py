@@ -59,6 +59,16 @@ def tables(packages: Sequence[ledger.Package]) -> Iterator[str]:
         yield "| " + " | ".join(map(str, cells)) + " |"
 
 
+def ever_told(packages: Sequence[ledger.Package]) -> str:
+    """The share of all that was ever told by default and judged: the linter was mended on what these packages showed."""
+    count = ledger.tally(entry for package in packages for entry in package.findings)
+    return (
+        "The linter was mended on what these packages showed, so that the table flatters it on others. Of all default findings that were ever "
+        f"told of them and judged, those that are told no longer among them, {count.real} of {count.judged} were real "
+        f"({share(count.real, count.judged)}): a package that nobody has looked at lies between the two."
+    )
+
+
 def defaults(packages: Sequence[ledger.Package]) -> Iterator[str]:
     """What the rule about defaults says of each rule that has findings."""
     entries = [entry for package in packages for entry in package.standing]
@@ -142,7 +152,7 @@ def page(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any
     sizes = f"{len(packages)} packages, {sum(p.files for p in packages):,} files, {sum(p.lines for p in packages):,} lines."
     unread = sum(not entry.judged for package in packages for entry in package.standing)
     left = f" {unread} findings have not been judged yet." if unread else ""
-    parts = [INTRODUCTION, "## Precision", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages))]
+    parts = [INTRODUCTION, "## Precision", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
     parts += ["## What may be on by default", RULE, "\n".join(defaults(packages))]
     if outcomes:
         parts += ["## Recall", "\n".join(recall(outcomes)), RECALL_NOTE]

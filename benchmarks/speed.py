@@ -213,7 +213,7 @@ def take_all(corpus: Path, names: Sequence[str], minutes: float, count: int, bud
                 row = cold(Path(place, "other"), jobs, f"1/{share}")
                 measure([row], part, Path(place, "other"), 1, budget, until)
                 curves.append({"part": share, "jobs": jobs, "files": len(files[::share]), **row.summary()})
-        measure([whole], tree, Path(place, "other"), count - 1, budget, until)
+        measure([whole], tree, cache, count - 1, budget, until)
     curves.append({"part": 1, "jobs": os.cpu_count() or 1, "files": len(files), **whole.summary()})
     return {**stamp(load), "tree": {"packages": list(names), **sizes}, "rows": [row.summary() for row in (whole, *table)], "curves": curves}
 
