@@ -63,8 +63,8 @@ def ever_told(packages: Sequence[ledger.Package]) -> str:
     """The share of all that was ever told by default and judged: the linter was mended on what these packages showed."""
     count = ledger.tally(entry for package in packages for entry in package.findings)
     return (
-        "The linter was mended on what these packages showed, so that the table flatters it on others. Of all default findings that were ever "
-        f"told of them and judged, those that are told no longer among them, {count.real} of {count.judged} were real "
+        "The linter was mended on what these packages showed, so that the table flatters it on others. Of all default findings that were "
+        f"ever told of them and judged, those that are told no longer among them, {count.real} of {count.judged} were real "
         f"({share(count.real, count.judged)}): a package that nobody has looked at lies between the two."
     )
 
