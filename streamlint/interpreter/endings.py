@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.interpreter.index import File, dotted_name
 
 _DEEPEST = 2
+_LEAVING = (p.Return, p.Break, p.Continue)
 
 
 def leaves(body: list[p.Statement], file: File) -> bool:
@@ -72,6 +73,49 @@ def own_statements(body: Iterable[object]) -> Iterator[p.Statement]:
             yield part
         if isinstance(part, p.Statement | p.Handler) and not isinstance(part, p.FunctionDef | p.ClassDef):
             yield from own_statements(p.children(part))
+
+
+def is_last_way_on(node: p.If, function: p.Function | None, file: File) -> bool:
+    """Whether an ``if`` whose arm leaves is the last one before a ``raise`` ends the body: what does not take it shows nothing."""
+    return function is not None and node in _last_ways_on(function, file)
+
+
+@functools.lru_cache(maxsize=4096)
+def _last_ways_on(function: p.Function, file: File) -> frozenset[p.If]:
+    bodies = [function.body, *(body for statement in own_statements(function.body) for body in _bodies(statement))]
+    return frozenset(node for body in bodies if body and (node := _last_way_on(body, file)) is not None)
+
+
+def _bodies(statement: p.Statement) -> Iterator[p.Body]:
+    """The bodies in a statement whose exceptions nobody catches there."""
+    match statement:
+        case p.If():
+            yield from (statement.then, statement.otherwise)
+        case p.Loop() | p.With() | p.Block():
+            yield statement.body
+        case _:
+            return
+
+
+def _last_way_on(body: p.Body, file: File) -> p.If | None:
+    *before, last = body
+    if ends_the_program(last, file):
+        return _way_out_of(before, _LEAVING)
+    if isinstance(last, p.Loop) and last.kind == "for" and last.otherwise and ends_the_program(last.otherwise[-1], file):
+        return _way_out_of(last.body, (p.Return, p.Break))
+    return None
+
+
+def _way_out_of(body: p.Body, by: tuple[type[p.Statement], ...]) -> p.If | None:
+    """The last ``if`` of a body whose arm leaves it so; None where another statement behind it may return."""
+    for statement in reversed(body):
+        if isinstance(statement, p.If) and not statement.otherwise and any(isinstance(inner, by) for inner in statement.then):
+            return statement
+        if isinstance(statement, p.Loop) and statement.kind == "for" and (found := _way_out_of(statement.body, (p.Return,))):
+            return found
+        if any(isinstance(inner, p.Return) for inner in own_statements([statement])):
+            return None
+    return None
 
 
 def gives_back(body: Sequence[p.Statement]) -> bool:
