@@ -9,6 +9,7 @@ from typing import Any
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter import narrowing
 from streamlint.interpreter.queries import asked, told
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
@@ -213,6 +214,10 @@ def _on_device(run: Run, value: Value, answer: bool) -> None:
 def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> bool | Atom:
     left, right = run.evaluate(node.left), run.evaluate(node.right)
     known = compare(node.op, left, right)
+    op, negated = (_NEGATED[node.op], True) if node.op in _NEGATED else (node.op, False)
+    key = f"{left.term} {op} {right.term}"
+    if known is None and key not in run.atoms:
+        known = narrowing.known(run, node.op, left, right)
     if known is not None:
         return known
     tensors = [v for v in (left, right) if isinstance(v, Buffer)]
@@ -220,11 +225,14 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
         from streamlint.interpreter.effects.host import read_values
 
         read_values(run, tensors, run.node_span(node), "comparison")
-    op, negated = (_NEGATED[node.op], True) if node.op in _NEGATED else (node.op, False)
     if isinstance(right, Const) and right.value is None and not firm:
         default = negated  # an unknown is not None unless shown
-    learn: list[Callable[[bool], None]] = [lambda answer: _refine(run, node, left, right, answer)]
-    return Atom(f"{left.term} {op} {right.term}", negated, default, run.node_span(node), learn)
+
+    def learned(answer: bool) -> None:
+        narrowing.learn(run, node.op, left, right, answer)
+        _refine(run, node, left, right, answer)
+
+    return Atom(key, negated, default, run.node_span(node), [learned])
 
 
 def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -> None:

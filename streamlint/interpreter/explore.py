@@ -7,7 +7,7 @@ not rest on more than one guess: its undecided conditions are flipped one by one
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
@@ -21,6 +21,7 @@ from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.interpreter.stakes import Stakes, everything
 from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation, Synchronize
+from streamlint.program import Position, Statement
 
 MOST_RUNS = 12
 MOST_RUNS_CPP = 24  # with one guess: functions that choose among many kernels are short
@@ -29,6 +30,21 @@ MOST_TO_SETTLE = 200_000  # with those that conflicts are tested by
 MOST_FLIPS = 2
 
 Place = tuple[Span, tuple[Span, ...]]
+
+
+@dataclass(slots=True)
+class _Way:
+    """A path that waits: its decisions, and the one that was turned last."""
+
+    forced: dict[str, bool]
+    turned: Decision | None = None
+
+    def is_news(self, arms: Set[tuple[str, Position]]) -> bool:
+        """Whether the decision may lead to an arm that is not among these."""
+        if self.turned is None or self.turned.arms is None:
+            return True
+        bodies = ((file.path, body[0]) for file, body in self.turned.arms if body)
+        return any(isinstance(first, Statement) and (path, first.at) not in arms for path, first in bodies)
 
 
 @dataclass(slots=True)
@@ -44,22 +60,24 @@ class Explorer:
     links: dict[str, str] = field(default_factory=dict)
     runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
     cut_short: bool = False  # the likely path did not come to its end
+    arms: set[tuple[str, Position]] = field(default_factory=set)  # that some path has run
 
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
-        waiting: list[dict[str, bool]] = [{}]
-        idle: list[dict[str, bool]] = []  # they show nothing that a check begins with, as long as no path does
+        waiting: list[_Way] = [_Way({})]
+        idle: list[_Way] = []  # they show nothing that a check begins with, as long as no path does
         seen: set[tuple[tuple[str, bool], ...]] = set()
         told: set[tuple[Shown, int]] = set()
         count = 0
         most = MOST_RUNS_CPP if self.root.file.is_cuda else MOST_RUNS
         while waiting and count < most and self.steps < MOST_STEPS:
-            forced = waiting.pop(0)
+            forced = waiting.pop(self._next(waiting)).forced
             key = tuple(sorted(forced.items()))
             if key in seen or (count >= MOST_RUNS and self._guesses(forced) > 1):
                 continue
             seen.add(key)
             run = self.run(forced, 2)
+            self.arms |= run.arms
             count += 1
             yield run
             speaks = self.stakes.look(run)
@@ -84,11 +102,17 @@ class Explorer:
                 for decision in worth:
                     decided = {**forced, decision.atom: not decision.arm}
                     if self._guesses(decided) <= MOST_FLIPS:
-                        (waiting if speaks or self.stakes.may_show(decision) else idle).append(decided)
+                        (waiting if speaks or self.stakes.may_show(decision) else idle).append(_Way(decided, decision))
             if speaks and idle:
                 waiting, idle = idle + waiting, []
         if waiting and (count >= MOST_RUNS or self.steps >= MOST_STEPS):
             self.coverage.over_budget += 1
+
+    def _next(self, waiting: Sequence[_Way]) -> int:
+        """Of paths with two guesses, one that comes to an arm which no path has run is first."""
+        if self._guesses(waiting[0].forced) > 1:
+            return next((number for number, way in enumerate(waiting) if way.is_news(self.arms)), 0)
+        return 0
 
     def _guesses(self, forced: dict[str, bool]) -> int:
         """How many choices were made: the conditions before an arm of `if … else if …` or of a `switch` are one with its own."""

@@ -31,6 +31,7 @@ from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
 
 if TYPE_CHECKING:
+    from streamlint.interpreter.narrowing import Range
     from streamlint.interpreter.peeks import Peek
 
 _AROUND = tuple(item.name for item in fields(Context))
@@ -280,8 +281,10 @@ class Run:
         self.tested: list[str] = []  # the atoms that were asked for, each time
         self.chosen: dict[int, tuple[Value, str]] = {}  # constants that a decision chose, by identity
         self.late = 0  # loops in progress that are past their first round
+        self.ranges: dict[str, Range] = {}  # by term: what an unknown value can still be
         self.asked = False  # a condition is being evaluated whose arms matter
         self.ran: set[int] = set()  # functions that were entered, by identity
+        self.arms: set[tuple[str, Position]] = set()  # arms of conditions that were run in the root's own body and what it calls
         self.handed: list[tuple[FunctionValue, str]] = []  # nested functions that were given to code out of view, and to which
         self.origins = Origins()
         self.peeks: list[Peek] = []

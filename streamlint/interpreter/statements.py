@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamlint import program as p
+from streamlint.interpreter import narrowing
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds, suppose
@@ -152,6 +153,7 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
     answers = run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise))
     for decision in decisions:
         decision.worth = decision.orders or ((decision.worth or decision.loose) and (worth or answers))
+        decision.loose = not decision.worth
         if ends[not taken]:
             decision.arms = None  # what stands behind was not seen
         elif decision.arms is not None:
@@ -159,6 +161,8 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:
+    if body and not run.context.setup:
+        run.arms.add((run.file.path, body[0].at))
     if run.file.is_cuda:
         execute_scope(run, body)
     else:
@@ -232,9 +236,13 @@ def _matches(run: Run, subject: Value, label: p.Expression) -> bool:
 
     value = run.evaluate(label)
     known = compare("==", subject, value)
+    key = f"{subject.term} == {value.term}"
+    if known is None and key not in run.atoms:
+        known = narrowing.known(run, "==", subject, value)
     if known is not None:
         return known
-    found = run.decide(f"{subject.term} == {value.term}", True, run.node_span(label))
+    found = run.decide(key, True, run.node_span(label))
+    narrowing.learn(run, "==", subject, value, found)
     run.link = run.latest
     return found
 
