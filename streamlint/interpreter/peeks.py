@@ -93,9 +93,9 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     if found.what in (READ, CAST) and not is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value)):
         return "the round needs the value: a decision, a message or a result depends on it"
     reason = origin.text if origin is not None else ""
-    if found.what == UPLOAD and not _uploads_constant(stands[-1]):
-        reason = _uploads_needlessly(found, stands[-1], settled) if run.settings.all_loops else ""
-        if not reason:
+    if found.what == UPLOAD:
+        reason = _uploads_needlessly(found, stands[-1], settled)
+        if not _uploads_constant(stands[-1]) and not (reason and run.settings.all_loops):
             return "what is uploaded differs from round to round"
     operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
     call = found.frames[loop[1] + 1].call if found.what in (DEVICE, CACHE) and len(stands) > 1 else None

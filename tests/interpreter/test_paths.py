@@ -37,6 +37,13 @@ def paths(text: str) -> list[Run]:
         ("flag = True if a else False\n    b.to('cuda', non_blocking=flag)", 2),
         # The same is asked again, where it matters.
         ("size = b if a else c\n    if a:\n        torch.cuda.synchronize()", 2),
+        # The same, where the first question chose nothing that matters.
+        ("if a:\n        b = 1\n    else:\n        b = 2\n    if a:\n        torch.cuda.synchronize()", 2),
+        # What is one thing is no other; what is among some is none of the others.
+        ("if a == 1:\n        torch.cuda.synchronize()\n    if a == 2:\n        b.cpu()", 3),
+        ("if a == 1:\n        torch.cuda.synchronize()\n    if c == 2:\n        b.cpu()", 4),
+        ("if a in (1, 2):\n        b.cpu()\n        if a == 3:\n            b.cuda()", 2),
+        ("if a not in (1, 2):\n        raise ValueError\n    if a != 1:\n        if a != 2:\n            b.cpu()\n    torch.cuda.synchronize()", 2),
         # The `get` of a dict is no copy of an array.
         ("if a:\n        b = c.get('depth')\n    torch.cuda.synchronize()", 1),
         ("if a:\n        b = c.get(DEPTH)\n    torch.cuda.synchronize()", 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamlint import operations as ops
+from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
@@ -17,6 +18,7 @@ from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
+from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Evidence, Memory
 
@@ -134,6 +136,9 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
     if not call.flag("alias"):
         return None
     data = call.value("data")
+    node = call.site.node
+    if isinstance(node, p.Call) and node.args and is_size(node.args[0].value):
+        return None
     if isinstance(data, Opaque) and memory is not Memory.DEVICE:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
         storage = call.run.storage(Memory.UNKNOWN, data.term, trail=(made_here(call, Memory.UNKNOWN),), library=call.library)
