@@ -43,7 +43,7 @@ def paths(text: str) -> list[Run]:
         ("if a == 1:\n        torch.cuda.synchronize()\n    if a == 2:\n        b.cpu()", 3),
         ("if a == 1:\n        torch.cuda.synchronize()\n    if c == 2:\n        b.cpu()", 4),
         ("if a in (1, 2):\n        b.cpu()\n        if a == 3:\n            b.cuda()", 2),
-        ("if a not in (1, 2):\n        raise ValueError\n    if a != 1:\n        if a != 2:\n            b.cpu()\n    torch.cuda.synchronize()", 2),
+        ("if a not in (1, 2):\n        raise ValueError\n    if a != 1:\n        if a != 2:\n            b.cpu()\n    b.cuda()", 2),
         # The `get` of a dict is no copy of an array.
         ("if a:\n        b = c.get('depth')\n    torch.cuda.synchronize()", 1),
         ("if a:\n        b = c.get(DEPTH)\n    torch.cuda.synchronize()", 1),
