@@ -237,15 +237,16 @@ def _measures(loop: Round, found: Peek) -> bool:
     names += [function for function in found.context.functions if function]
     if any(_MEASURING.search(name) for name in names):
         return True
-    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or _reads_clock(loop[0]))
+    called = [frame.function for frame in found.frames[loop[1] + 1 :] if frame.function is not None]
+    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or any(map(_reads_clock, (loop[0], *called))))
 
 
 _CLOCKS = ("clock::now", "EventElapsedTime", "EventRecord")
 _TIMES = frozenset({"time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"})
 
 
-def _reads_clock(loop: p.Loop) -> bool:
-    for node in p.walk(loop):
+def _reads_clock(code: p.Node) -> bool:
+    for node in p.walk(code):
         if isinstance(node, p.Call):
             called = node.function
             if (isinstance(called, p.Name) and called.id.endswith(_CLOCKS)) or (isinstance(called, p.Attr) and called.name in _TIMES):
