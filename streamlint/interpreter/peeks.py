@@ -16,7 +16,7 @@ from streamlint.interpreter.hot import contains, enclosing, is_hot, is_step
 from streamlint.interpreter.index import File
 from streamlint.interpreter.origins import A_MODULES_INPUT, Origin, Settled
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
-from streamlint.interpreter.rounds import feeds_back, is_framework_step, is_proven_step
+from streamlint.interpreter.rounds import feeds_back, is_framework_step
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant, is_size
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
@@ -148,9 +148,7 @@ def _hot_loop(run: Run, found: Peek) -> Round | None:
     for frame, node, number in _loops_around(run, found):
         if frame.key in run.heated or is_hot(node, found.frames[number].file):
             return node, number, frame
-    if found.what not in (DEVICE, CACHE) and (step := _called_each_step(found, is_step)) is not None:
-        return step
-    return _called_each_step(found, is_proven_step)
+    return _called_each_step(found, is_step) if found.what not in (DEVICE, CACHE) else None
 
 
 def _loops_around(run: Run, found: Peek) -> Iterator[tuple[ops.LoopFrame, p.Loop, int]]:
@@ -191,7 +189,7 @@ def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, F
         function = frame.function
         if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
             body = _round_of(function)
-            head = "" if asks is is_step else "called"
+            head = "called" if asks is is_framework_step else ""
             return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function), head)
     return None
 

@@ -25,7 +25,7 @@ from streamlint.interpreter.origins import A_MODULES_INPUT
 from streamlint.interpreter.outside import is_main_guard
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step, is_proven_step
+from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -101,7 +101,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     function, file = root.function, root.file
     if file.is_cuda:
         return all_loops or (function is not None and any(is_hot(loop, file) for loop in _loops(function)))
-    if function is not None and (is_step(function, root.definition, file) or is_proven_step(function, root.definition, file)):
+    if function is not None and is_step(function, root.definition, file):
         return True
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
         return True
@@ -159,8 +159,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     for param in function.params:
         if param.type is not None:
             environment.types[param.name] = param.type
-    proven = is_proven_step(function, root.definition, root.file)
-    row = framework_row(function, root.definition, root.file) if proven or run.settings.all_loops else None
+    row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
     if row is not None:
         _moved_by_framework(run, function, row, names)
     elif run.settings.all_loops and any(reads_parts(loop, root.file) for loop in _loops(function)):
@@ -188,7 +187,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         return
     if run.calls > 1:
         call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
-    if proven or (run.settings.all_loops and gives_loss(function, root.definition, root.file)):
+    if run.settings.all_loops and gives_loss(function, root.definition, root.file):
         run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
     if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):

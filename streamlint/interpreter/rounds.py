@@ -1,7 +1,4 @@
-"""Rounds that are no loop that trains in view: steps of a framework, and, on request, decoding, denoising and steps that may be one.
-
-``hidden-sync = "all-loops"`` is the request.
-"""
+"""Rounds that are looked at on request (``hidden-sync = "all-loops"``): decoding, denoising, steps whose loop is out of view."""
 
 from __future__ import annotations
 
@@ -34,13 +31,6 @@ def framework_row(function: p.Function, owner: p.Class | None, file: File) -> St
         if found is not None:
             return found
     return None
-
-
-@functools.lru_cache(maxsize=4096)
-def is_proven_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
-    """Whether a framework calls this in each step of its training loop: the class derives from one of its own, by import."""
-    row = framework_row(function, owner, file)
-    return row is not None and row.trains and owner is not None and any(row.proves(base) for base, _ in _bases(owner, file, _DEEPEST))
 
 
 def _bases(owner: p.Class, file: File, depth: int) -> Iterator[tuple[str, bool]]:

@@ -57,15 +57,12 @@ class StepRow:
     methods: tuple[str, ...]
     unproven: tuple[str, ...] = ()
     on_device: tuple[Selector, ...] = ()
-    trains: bool = True
-
-    def proves(self, base: str) -> bool:
-        """Whether a base class, by its dotted name, is the framework's."""
-        return any(fnmatch.fnmatchcase(base, pattern) for pattern in self.names)
 
     def covers(self, base: str, at_hand: bool) -> bool:
-        """The same; one out of view may be by the end of its name."""
-        return self.proves(base) or (not at_hand and base.rpartition(".")[2].endswith(self.unproven))
+        """Whether a base class, by its dotted name, is the framework's. One out of view may be by the end of its name."""
+        if any(fnmatch.fnmatchcase(base, pattern) for pattern in self.names):
+            return True
+        return not at_hand and base.rpartition(".")[2].endswith(self.unproven)
 
 
 @dataclass(slots=True)

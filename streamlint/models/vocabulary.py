@@ -376,7 +376,6 @@ STEP_FIELDS = {
     "methods": "texts",
     "unproven": "texts",  # how the name of a base that is out of view ends
     "on_device": "selectors",
-    "trains": "bool",  # false: the steps belong to something else, and are looked at on request
 }
 
 # [[constant]]: names, value
