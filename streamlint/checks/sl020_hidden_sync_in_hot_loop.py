@@ -19,8 +19,8 @@ class HiddenSyncInHotLoop(Check):
     Reports what makes the host wait without saying so (``item()``, ``float()``, ``cpu()``, ``tolist()``, ``print``, ``nonzero``, a constant
     that is uploaded again) in each round of a loop that trains, where the value comes from the loss, the model's output, parameters,
     gradients or a batch that was moved, and where it only goes into logs, sums, text or containers. A loop trains if its body, through
-    calls in view, runs a backward pass or steps an optimizer. The step of a class that derives from a framework's (``training_step`` of a
-    LightningModule, ``compute_loss`` of a Trainer) is a round of the loop that the framework owns.
+    calls in view, runs a backward pass or steps an optimizer. Steps that a framework calls (``training_step`` of a LightningModule,
+    ``compute_loss`` of a Trainer) are looked at with ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host stands still until the GPU has done all the work of the step, and the GPU then stands still until the host has issued the next.
