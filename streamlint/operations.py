@@ -283,6 +283,11 @@ class Query(Operation):
 
 
 @dataclass(eq=False, slots=True)
+class Clock(Operation):
+    """The host looks at a clock."""
+
+
+@dataclass(eq=False, slots=True)
 class Collective(Operation):
     """A collective of several processes: it writes behind the current stream. An asynchronous one gives a handle to wait on."""
 
@@ -381,6 +386,8 @@ class Opaque(Operation):
     channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
     may_wait: bool = False  # its name says that it may wait for the device
     awaits: str = ""  # whom the host waits for in it, beside the device
+    of_status: bool = False  # C++: it looks at what another call of CUDA's has returned
+    on_host: tuple[Buffer, ...] = ()  # the memory of the host that it was given, if none of what it was given is known to be on a device
 
 
 @dataclass(eq=False, slots=True)

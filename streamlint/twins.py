@@ -6,7 +6,10 @@ import re
 from collections.abc import Collection, Iterator
 
 _HIP = re.compile(rb"hip/hip_\w+\.h|\bhip(?:Stream_t|Malloc|Memcpy|LaunchKernelGGL|Error_t)")
-_CUDA = re.compile(rb"\bcuda[A-Z]|\bcu(?:Launch|Mem|Stream|Event|Ctx)[A-Z]|CUDAStream")
+_CUDA = re.compile(rb"\bcuda[A-Z]|\bcu(?:Launch|Mem|Stream|Event|Ctx)[A-Z]")
+_TORCH_STREAM = re.compile(rb"CUDAStream")  # of PyTorch's, which is called so in a build for HIP as well
+_HIP_CALL = re.compile(rb"\bhip(?:LaunchKernelGGL|Malloc\w*|Memcpy\w*|Memset\w*|Stream[A-Z]\w*)\s*\(")
+_BRANCH = re.compile(rb"[ \t]*#[ \t]*(if|endif)")
 _FOLDER = re.compile(r"(?:hip|rocm|amd)", re.IGNORECASE)
 
 
@@ -21,8 +24,25 @@ def speaks_hip(data: bytes) -> bool:
 
 
 def speaks_hip_alone(data: bytes) -> bool:
-    """Whether a file works with HIP, and names nothing of CUDA's runtime: it is not built for CUDA."""
-    return speaks_hip(data) and _CUDA.search(data) is None
+    """Whether a file works with HIP, and names nothing of CUDA's runtime: it is not built for CUDA.
+
+    PyTorch's streams have the same name in both builds; beside them a call of HIP's counts that no condition leaves out.
+    """
+    if not speaks_hip(data) or _CUDA.search(data) is not None:
+        return False
+    return _TORCH_STREAM.search(data) is None or _calls_hip_always(data)
+
+
+def _calls_hip_always(data: bytes) -> bool:
+    """Whether a call of HIP's stands outside of every ``#if``."""
+    depth = 0
+    for line in data.splitlines():
+        branch = _BRANCH.match(line)
+        if branch is not None:
+            depth += 1 if branch[1] == b"if" else -1
+        elif depth == 0 and _HIP_CALL.search(line) is not None and not line.lstrip().startswith((b"//", b"#", b"*")):
+            return True
+    return False
 
 
 def has_original(path: str, others: Collection[str]) -> bool:

@@ -64,8 +64,8 @@ class UnpinnedNonBlocking(Check):
 
     What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
     loops; in Python whole numbers of which nothing shows how many there are (lengths, indices, what is asked for as ``int32`` or ``int64``
-    outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a blocking one to the host, and one
-    whose result is kept for the next time.
+    outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a blocking one to the host or of what
+    code out of view has made of it, and one whose result is kept for the next time.
 
     ## Verify
     Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
@@ -194,12 +194,20 @@ def _stream(copy: Copy) -> str | None:
 
 
 def _is_idle(copy: Copy, path: Trace) -> bool:
-    """Whether the host has waited for the stream already, and nothing may have been put there since."""
+    """Whether the host has waited for the stream already, and nothing may have been put there since.
+
+    A call out of view may put work there, but not where it fills what is copied now: then the host has computed it from what it fetched.
+    """
+    called = filled = False
     for earlier in reversed(path.operations[: copy.index]):
         if isinstance(earlier, Copy):
             fetched = earlier.direction is Direction.D2H and not earlier.asked_async and earlier.evidence <= Evidence.DERIVED
-            return fetched and _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops
-        if isinstance(earlier, Launch | Opaque | Collective | Callback):
+            same = _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops
+            return fetched and same and (filled or not called)
+        if isinstance(earlier, Opaque) and earlier.works is Evidence.NONE and earlier.context.callback is None:
+            called = True
+            filled = filled or any(copy.src is not None and buffer.storage is copy.src.storage for buffer in earlier.on_host)
+        elif isinstance(earlier, Launch | Opaque | Collective | Callback):
             return False
     return False
 

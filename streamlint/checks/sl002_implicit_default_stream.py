@@ -46,7 +46,7 @@ class ImplicitDefaultStream(Check):
 
     ## When it is fine
     Programs that use one stream only, set-up and teardown, builds with the per-thread default stream, and torch's own operations, whose
-    current stream is the default stream.
+    current stream is the default stream. Of functions of an extension that are neither bound nor called ``evidence = "possible"`` tells.
 
     ## Verify
     With a kernel behind a gate on one blocking stream, null-stream work in between keeps a second stream's kernel from starting. In a torch
@@ -117,6 +117,7 @@ class ImplicitDefaultStream(Check):
             trail=self._trail(operation, reason) or self._beside(path.facts),
             help=self._help(operation, path),
             facts={"stream": "null", "api": operation.api, "direction": operation.direction.value if isinstance(operation, Copy) else None},
+            shown=not path.facts.is_uncalled(operation),
         )
 
     def _mark(self, record: Record, path: Trace) -> Iterator[Finding]:

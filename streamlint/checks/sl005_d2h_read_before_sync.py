@@ -39,7 +39,8 @@ class D2hReadBeforeSync(Check):
     ## When it is fine
     Handing the buffer back to the device on the same stream, returning or storing it, and reading it behind ``synchronize()`` of the copy's
     stream, of the device, or of an event recorded after the copy. A later blocking copy or ``.item()`` of a device value on the same stream
-    waits as well. Of pageable memory, for which today's drivers wait though nothing guarantees it, ``evidence = "possible"`` tells.
+    waits as well. Of pageable memory, for which today's drivers wait though nothing guarantees it, ``evidence = "possible"`` tells, and of
+    methods of a private class that nothing calls.
 
     ## Verify
     The buffer is poisoned, the copy's stream is held shut by a gate, and the read takes place: the poison is read. With pageable memory
@@ -86,7 +87,7 @@ class D2hReadBeforeSync(Check):
         yield self.finding(
             read,
             self._message(copy),
-            shown=copy.host_memory is not Memory.PAGEABLE,
+            shown=copy.host_memory is not Memory.PAGEABLE and not path.facts.is_uncalled(read),
             trail=self._trail(copy, read),
             help=self._help(copy),
             conflict=conflict,

@@ -20,7 +20,8 @@ class GilHeldAcrossCudaCall(Check):
     Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions, that wait for the device, or
     for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, frees that go to
     the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all other ranks.
-    An allocation waits for no work on the GPUs that were measured: alone it is told with ``evidence = "possible"``.
+    An allocation waits for no work on the GPUs that were measured: alone it is told with ``evidence = "possible"``. So is a function that
+    measures, which puts the same work in the queue again and again between two looks at a clock: it is there to wait.
 
     ## Why is this bad
     No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
@@ -129,7 +130,7 @@ class GilHeldAcrossCudaCall(Check):
             operation,
             f"the GIL is held while {name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
             span=place,
-            shown=not isinstance(operation, Alloc) or operation.seen_to_wait,
+            shown=(not isinstance(operation, Alloc) or operation.seen_to_wait) and not path.times_repeated_work(),
             trail=(
                 *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),

@@ -52,7 +52,8 @@ class HiddenSyncInHotLoop(Check):
 
     ## When it is fine
     Values that the step needs (a check for NaN, an early stop, a learning rate that adapts, a size), reads behind a condition that is
-    rarely true, values on the CPU, loops that evaluate, and code that measures or tests.
+    rarely true, values on the CPU, loops that evaluate, and code that measures or tests. A loop over the cases that stand in the source, or
+    over what makes the leaves whose gradients it reads, only tries something out; one over pieces that are one by default is no round.
 
     ## Verify
     A gate holds the stream shut: the step with the read returns only when the gate opens, the step without it at once.

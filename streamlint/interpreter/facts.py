@@ -21,6 +21,8 @@ from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
 from streamlint.interpreter.stale import Kept, kept_streams
+from streamlint.interpreter.uncalled import is_uncalled
+from streamlint.operations import Operation
 
 _STREAM_TYPES = frozenset(
     {
@@ -89,6 +91,11 @@ class FileFacts:
         return function in self.functions_given_streams and not any(
             place.file == self.file.path and at[0] <= place.row <= at[2] for at in self.without_stream.get(function, ())
         )
+
+    def is_uncalled(self, operation: Operation) -> bool:
+        """Whether an operation stands on a path through a function that nothing at hand calls, and nobody else can."""
+        entered = next((function for function in operation.context.functions if function != "<module>"), "")
+        return bool(entered) and is_uncalled(self.file, entered)
 
     def is_stepwise(self, function: str) -> bool:
         """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""

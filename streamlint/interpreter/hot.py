@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.index import File, dotted_name, walk_module
 
 # PyTorch, and Lightning's, where a step is not automatic.
@@ -22,16 +22,93 @@ _GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    if isinstance(node.iterable, p.Collection):
-        return False  # the few cases that stand in the source
+    if is_over_cases(node) or is_one_round(node, file):
+        return False
     goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
     return goes_backward and file.names_torch and _is_hot(node, file)
+
+
+def is_over_cases(node: p.Loop) -> bool:
+    """Whether a loop goes over the few cases that stand in the source: each is looked at once."""
+    return isinstance(node.iterable, p.Collection)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_one_round(node: p.Loop, file: File) -> bool:
+    """``for _ in range(pieces)`` where that is a parameter, and 1 unless somebody out of view says otherwise: the round is around it."""
+    call = node.iterable
+    if not isinstance(call, p.Call) or not isinstance(call.function, p.Name) or call.function.id != "range" or len(call.args) != 1:
+        return False
+    holder, owner = enclosing(file, node)
+    name = call.args[0].value
+    if holder is None or not isinstance(name, p.Name):
+        return False
+    params = holder.params[1:] if owner is not None else holder.params
+    found = next((index for index, param in enumerate(params) if param.name == name.id), None)
+    if found is None:
+        return False
+    if params[found].default is not None:
+        return _is_one(params[found].default)
+    calls = [c for c in walk_module(file.module) if isinstance(c, p.Call) and called_name(c.function) == holder.name]
+    return bool(calls) and all(_is_one(_handed_on(_given(c, found, name.id), c, file)) for c in calls)
+
+
+def _given(call: p.Call, position: int, name: str) -> p.Expression | None:
+    """What a call gives to a parameter."""
+    plain = [arg for arg in call.args if arg.keyword is None]
+    named = next((arg.value for arg in call.args if arg.keyword == name), None)
+    return named or (plain[position].value if position < len(plain) and not any(arg.stars for arg in plain) else None)
+
+
+def _handed_on(value: p.Expression | None, call: p.Call, file: File) -> p.Expression | None:
+    """The default of the parameter that is handed on."""
+    holder, _ = enclosing(file, call)
+    if not isinstance(value, p.Name) or holder is None:
+        return value
+    return next((param.default for param in holder.params if param.name == value.id), None)
+
+
+def _is_one(value: p.Expression | None) -> bool:
+    return isinstance(value, p.Const) and value.value == 1 and value.value is not True
+
+
+@functools.lru_cache(maxsize=1024)
+def is_trial(holder: p.Function | p.Loop, file: File) -> bool:
+    """Whether a body makes the leaves whose gradients it reads, of no data, and steps nothing: it tries a function out."""
+    made: set[str] = set()
+    read: set[str] = set()
+    for node in (inner for part in holder.body for inner in p.walk(part)):
+        if isinstance(node, p.Assign) and _makes_leaf(node.value, file):
+            made.update(target.id for target in node.targets if isinstance(target, p.Name))
+        elif isinstance(node, p.Attr) and node.name == "grad" and isinstance(node.value, p.Name):
+            read.add(node.value.id)
+        elif isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in ("step", "zero_grad"):
+            return False
+    return bool(made & read)
+
+
+_FACTORIES = frozenset({"torch.rand", "torch.randn", "torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.randint"})
+
+
+def _makes_leaf(node: p.Expression | None, file: File) -> bool:
+    """``torch.randn(n, requires_grad=True)``, ``torch.randn(n).requires_grad_()``, ``made_here(n).requires_grad_()``."""
+    if not isinstance(node, p.Call):
+        return False
+    if isinstance(node.function, p.Attr) and node.function.name == "requires_grad_":
+        inner = node.function.value
+        return isinstance(inner, p.Call) and (_is_factory(inner, file) or isinstance(inner.function, p.Name))
+    asked = (arg.value for arg in node.args if arg.keyword == "requires_grad")
+    return _is_factory(node, file) and any(isinstance(value, p.Const) and value.value is True for value in asked)
+
+
+def _is_factory(call: p.Call, file: File) -> bool:
+    return dotted_name(file, call.function) in _FACTORIES
 
 
 @functools.lru_cache(maxsize=4096)
 def _is_hot(node: p.Loop, file: File) -> bool:
     holder, owner = enclosing(file, node)
-    if trains(node.body, file, owner) or _accumulates(node, file):
+    if (trains(node.body, file, owner) and not is_trial(node, file)) or _accumulates(node, file):
         return True
     return holder is not None and _steps_parameters(node, holder, owner, file)
 
@@ -58,15 +135,17 @@ def _range_argument(node: p.Loop, position: int) -> p.Expression | None:
 
 def trains(body: Iterable[object], file: File, owner: p.Class | None, seen: frozenset[int] = frozenset()) -> bool:
     """Whether statements reach a backward pass or a step of an optimizer without going through a loop of their own."""
-    return any(_trains(call, file, owner, seen) for call in own_calls(body))
+    return any(_trains(call, file, owner, seen) for call in own_calls(body, file))
 
 
-def own_calls(body: Iterable[object]) -> Iterator[p.Call]:
-    """The calls of statements, but not those in inner loops; a loop over optimizers, or one that only tries again, is none."""
+def own_calls(body: Iterable[object], file: File | None = None) -> Iterator[p.Call]:
+    """The calls of statements, but not those in inner loops; a loop over optimizers, one that tries again, or one of one round is none."""
     stack = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, p.ClassDef) or (isinstance(node, p.Loop) and not (_steps_each(node) or _tries_again(node))):
+        if isinstance(node, p.ClassDef):
+            continue
+        if isinstance(node, p.Loop) and not (_steps_each(node) or _tries_again(node) or (file is not None and is_one_round(node, file))):
             continue
         if isinstance(node, p.Call):
             yield node
@@ -104,7 +183,7 @@ def _trains(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int
     found = _callee(call, file, owner)
     if found is not None:
         function, home, cls = found
-        if id(function) in seen or len(seen) >= _DEEPEST:
+        if id(function) in seen or len(seen) >= _DEEPEST or is_trial(function, home):
             return False
         return trains(function.body, home, cls, seen | {id(function)})
     if isinstance(call.function, p.Attr) and call.function.name in BACKWARD:

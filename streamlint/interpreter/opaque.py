@@ -46,6 +46,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     channels = channels_among(run, near)
     operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
     operation.awaits = awaits
+    operation.on_host = () if on_device is not None else tuple(v for v in memory if v.storage.on_host)
     run.machine.opaque_among(operation, reached)
     for value in arguments.positional:
         written_through(run, value, site)
@@ -53,7 +54,11 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         if _SAYS_SYNC.search(name):
             operation.may_wait = True
             run.machine.forget_everything()
-        return run.opaque(f"result{run.visit_key(site.node)}", *values)
+        if isinstance(receiver, Opaque) and receiver.name.startswith(_STATUS) and len(values) == 1:
+            operation.of_status = True
+            return run.opaque(f"{receiver.name}.{site.name}()", receiver)  # asked twice it gives the same answer
+        operation.of_status = _wraps_status(run, site.node)
+        return run.opaque(f"{_STATUS if operation.of_status else 'result'}{run.visit_key(site.node)}", *values)
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
@@ -79,6 +84,24 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
 
 # C++: a project's function out of view that says so may wait for the whole device.
 _SAYS_SYNC = re.compile(r"(?<![Aa])[Ss]ync|(?<!A)SYNC")
+
+
+_STATUS = "status"
+"""What an unknown value is called that a function out of view has made of the status of a CUDA call."""
+
+
+_STATUS_TYPES = ("cudaError_t", "cudaError", "CUresult")
+
+
+def _wraps_status(run: Run, node: p.Node) -> bool:
+    """C++: ``checked(cudaMemcpyAsync(…))``, and calls in a body at hand that is given a status."""
+    function = run.frames[-1].function
+    if function is not None and any(param.type is not None and param.type.name in _STATUS_TYPES for param in function.params):
+        return True
+    given = (arg.value for arg in node.args) if isinstance(node, p.Call) else ()
+    names = (value.function.id for value in given if isinstance(value, p.Call) and isinstance(value.function, p.Name))
+    rows = (run.file.models.call(name) for name in names)
+    return any(row is not None and row.library in ("cuda-runtime", "cuda-driver") for row in rows)
 
 
 def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: Arguments) -> None:

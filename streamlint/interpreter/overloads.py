@@ -42,6 +42,8 @@ def chosen_constructor(run: Run, value: Instance, arguments: Arguments) -> tuple
     owner = found[1]
     outside = [f for f in value.file.functions.get(f"{owner.qualname}::{owner.name}", ()) if f.class_name == owner.qualname]
     fitting = [f for f in (*owner.methods.get("__init__", ()), *outside) if accepts(f, count)]
+    if count == 0 and not fitting:
+        return None  # `C() = default`, which has no body
     if len(fitting) < 2:
         return found
     with run.entered(Frame(None, value.file, Environment(), qualname=owner.qualname), None):  # where its parameters' types are named

@@ -407,8 +407,11 @@ class Run:
 
     def met_backward(self, receiver: Value | None, given: list[Value]) -> None:
         """A backward pass starts here: the loop around it trains."""
+        from streamlint.interpreter.hot import is_trial
+
         self.origins.backward(receiver, given)
-        if self.context.loops:
+        function = self.frames[-1].function
+        if self.context.loops and not (function is not None and is_trial(function, self.file)):
             self.heated.add(self.context.loops[-1].key)
 
     def begin_body(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Conflict, HostWait, LoopFrame, Operation
+from streamlint.operations import Clock, Conflict, HostWait, Launch, LoopFrame, Opaque, Operation, Record, Synchronize
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,24 @@ class Trace:
         return iter(self.operations[: operation.index])
 
     def next(self, operation: Operation) -> Operation | None:
-        """The operation right behind one."""
-        return next(self.after(operation), None)
+        """The operation right behind one; a look at a clock is none, nor at the status of a call."""
+        passing = (o for o in self.after(operation) if not isinstance(o, Clock) and not (isinstance(o, Opaque) and o.of_status))
+        return next(passing, None)
+
+    def times_repeated_work(self) -> bool:
+        """Whether one piece of device work is put in the queue again and again between two looks at a clock: the path is a measurement."""
+        started, between, before = ("", ""), list[Launch](), None
+        for operation in self.operations:
+            look = _look_at_clock(operation, before)
+            if look is not None:
+                repeated = len(between) > 1 and len({(o.span, o.context.calls) for o in between}) == 1
+                if repeated and started[0] == look[0] and (not look[0] or started[1] != look[1]):
+                    return True
+                started, between = look, []
+            elif isinstance(operation, Launch):
+                between.append(operation)
+            before = operation
+        return False
 
     def within(self, loop: LoopFrame) -> tuple[list[Operation], list[LoopFrame]]:
         """The operations in the rounds of a loop, and the loops that are around any of them."""
@@ -39,6 +55,16 @@ class Trace:
             around = {id(frame): frame for loops in {id(o.context.loops): o.context.loops for o in inside}.values() for frame in loops}
             self._by_loop[loop.key] = inside, list(around.values())
         return self._by_loop[loop.key]
+
+
+def _look_at_clock(operation: Operation, before: Operation | None) -> tuple[str, str] | None:
+    """By what a path looks at a clock: the object and its method where an object of a class out of view is told right behind a wait."""
+    if isinstance(operation, Clock) or (isinstance(operation, Record) and operation.event is not None and operation.event.timed):
+        return "", ""
+    if isinstance(operation, Opaque) and not operation.on_device and isinstance(before, Synchronize):
+        held, _, method = operation.callee.rpartition(".")
+        return (held, method) if held else None
+    return None
 
 
 def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:

@@ -40,8 +40,12 @@ def _index_in_slice(index: str, low: str, high: str) -> bool:
 
 def truth(value: Value) -> bool | None:
     """Whether a value is true, where it is known."""
+    from streamlint.interpreter.pointers import is_smart, pointee
     from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Table
 
+    if is_smart(value):
+        held = pointee(value)
+        return truth(held) if isinstance(held, Const) else True
     if isinstance(value, Const):
         try:
             return bool(value.value)

@@ -233,6 +233,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {"into": "selector", "timing": "switch", "flags": "selector"},
     ),
     "elapsed": ("the time between two events", {"into": "selector"}),
+    "clock": ("the host looks at a clock", {}),
     "record": (
         "records an event; makes one if `event` is absent, and returns it",
         {"event": "selector", "stream": STREAM, "creates": "bool"},

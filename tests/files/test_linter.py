@@ -167,3 +167,22 @@ def test_sources_for_hip_alone_are_read_only_when_named(analysed):
     analysed.clear()
     streamlint.lint(["alone.cu"])
     assert analysed == ["alone.cu"]
+
+
+ON_PYTORCHS_STREAM = "// torch.cuda\nauto lane = at::cuda::getCurrentCUDAStream().stream();\n"
+LAUNCHED_BY_HIP = "hipLaunchKernelGGL(scale, dim3(1), dim3(64), 0, 0, rows);\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (ON_PYTORCHS_STREAM + LAUNCHED_BY_HIP, False),
+        (ON_PYTORCHS_STREAM + "#ifdef USE_ROCM\n" + LAUNCHED_BY_HIP + "#else\nscale<<<1, 64>>>(rows);\n#endif\n", True),
+        (ON_PYTORCHS_STREAM + "// " + LAUNCHED_BY_HIP, True),
+        (ON_PYTORCHS_STREAM + LAUNCHED_BY_HIP + "cudaMalloc\n", True),
+    ],
+)
+def test_pytorchs_streams_have_one_name_in_both_builds(analysed, text, read):
+    Path("rows.cu").write_text(text)
+    streamlint.lint(["."])
+    assert analysed == (["rows.cu"] if read else [])

@@ -130,8 +130,8 @@ class Call:
 _PASSING = frozenset(
     """
     factory load view compute read write transfer copy memset pin register unregister alloc free trim launch stream stream_of set_stream
-    scope event elapsed record wait synchronize query capture destroy bind_stream module_to device pinned_options same collect move swap
-    none record_use setting touch exit collective unknown
+    scope event elapsed clock record wait synchronize query capture destroy bind_stream module_to device pinned_options same collect
+    move swap none record_use setting touch exit collective unknown
     """.split()
 )
 

@@ -267,6 +267,11 @@ def _elapsed(call: Call) -> Value:
     return call.store(call.opaque())
 
 
+def _clock(call: Call) -> Value:
+    call.run.machine.note(ops.Clock(call.span, call.library, call.name))
+    return call.opaque()
+
+
 def _event_type(library: str) -> str:
     return {"torch": "torch.cuda.Event", "cupy": "cupy.cuda.Event", "numba": "numba.cuda.cudadrv.driver.Event"}.get(library, "cudaEvent_t")
 
@@ -395,6 +400,7 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "event": _create_event,
     "record": _record,
     "elapsed": _elapsed,
+    "clock": _clock,
     "wait": _wait,
     "synchronize": _synchronize,
     "query": _query,
