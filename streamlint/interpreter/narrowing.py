@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -59,6 +60,12 @@ def _asked(op: str, left: Value, right: Value) -> tuple[str, frozenset[Hashable]
         return None
     if isinstance(left, Const):
         left, right = right, left
+    if isinstance(left, Opaque) and _CHANGES.search(left.term):
+        return None
     if isinstance(left, Opaque) and isinstance(right, Const) and isinstance(right.value, Hashable):
         return left.term, frozenset([right.value])
     return None
+
+
+# A list that grew, and a view of another shape, are still called the same.
+_CHANGES = re.compile(r"^len\(|\.(?:shape|ndim|dtype|size)\b")
