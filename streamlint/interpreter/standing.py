@@ -148,7 +148,7 @@ def each_round(stand: Stand, loop: p.Loop) -> bool:
 def _lets_pass(stand: Stand, condition: Test, loop: p.Loop) -> bool:
     test = condition.test
     assert test is not None
-    if evaluates(stand, test, condition.holds):
+    if evaluates(stand, test, condition.holds) or _makes_up_for(stand, condition):
         return False
     if any(steps_optimizer(call, stand.file) for call in own_calls(condition.arm)):
         return True  # the accumulation test: what stands here runs once a step
@@ -208,6 +208,25 @@ def only_value(stand: Stand, name: str) -> p.Expression | None:
     """The one expression that a body gives to a name."""
     values = values_given(stand, name)
     return values[0] if len(values) == 1 else None
+
+
+def _makes_up_for(stand: Stand, condition: Test) -> bool:
+    """The first time only: ``if key not in kept: kept[key] = …``, ``if self.one is None: self.one = …``, ``if not hasattr(…): …``."""
+    assert condition.test is not None
+    test, straight = unnegated(condition.test)
+    holds = condition.holds == straight
+    if isinstance(test, p.Compare) and test.op in ("in", "not in"):
+        absent, place = holds == (test.op == "not in"), f"{_text(stand.file, test.right)}[{_text(stand.file, test.left)}]"
+    elif isinstance(test, p.Compare) and test.op in ("is", "is not") and isinstance(test.left, p.Attr | p.Index):
+        none = isinstance(test.right, p.Const) and test.right.value is None
+        absent, place = none and holds == (test.op == "is"), _text(stand.file, test.left)
+    elif isinstance(test, p.Call) and isinstance(test.function, p.Name) and test.function.id == "hasattr" and len(test.args) == 2:
+        held, name = (arg.value for arg in test.args)
+        absent, place = not holds, f"{_text(stand.file, held)}.{name.value if isinstance(name, p.Const) else ''}"
+    else:
+        return False
+    made = (node for part in condition.arm for node in p.walk(part) if isinstance(node, p.Assign) and node.value is not None)
+    return absent and any(_text(stand.file, target) == place for node in made for target in node.targets)
 
 
 def _is_of_nothing(stand: Stand, condition: Test) -> bool:
