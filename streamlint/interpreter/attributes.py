@@ -82,10 +82,10 @@ def _of_instance(run: Run, value: Instance, name: str, node: p.Attr) -> Value:
 
 
 def _of_library_base(run: Run, value: Instance, name: str) -> Value | None:
-    """What a class at hand has from ``threading.Thread`` and its like, and what a module does that has no effect here."""
+    """What a class at hand has from ``threading.Thread`` and its like, and what a module does that gives itself or has no effect here."""
     for base in library_bases(run, value.definition, value.file):
         row = value.file.models.method(base, name)
-        if row is not None and (name in ("start", "join") or (row.effect == "none" and base.startswith("torch."))):
+        if row is not None and (name in ("start", "join") or (row.effect in ("none", "same") and base.startswith("torch."))):
             return Method(value, name, row)
     return None
 

@@ -136,11 +136,11 @@ def left(run: Run) -> None:
 
 
 def computed(run: Run, result: Storage, operands: Iterable[Storage]) -> None:
-    """A result keeps its operands for the backward pass, if any of them may need a gradient."""
+    """A result of PyTorch's keeps its operands for the backward pass, if any of them may need a gradient."""
     if not run.settings.lifetimes:
         return
     operands = [each for each in operands if each is not result]
-    result.grad = recording(run) and any(each.grad for each in operands)
+    result.grad = result.library != "cupy" and recording(run) and any(each.grad for each in operands)
     if result.grad:
         result.inputs = (*result.inputs, *operands)
 

@@ -146,6 +146,7 @@ def own_calls(body: Iterable[object], file: File | None = None) -> Iterator[p.Ca
         if isinstance(node, p.ClassDef):
             continue
         if isinstance(node, p.Loop) and not (_steps_each(node) or _tries_again(node) or (file is not None and is_one_round(node, file))):
+            stack.extend([node.iterable] if node.iterable is not None else [])  # it is asked for once
             continue
         if isinstance(node, p.Call):
             yield node
@@ -280,7 +281,22 @@ def _callee(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function
         target = file.program.python_module(dotted, file)
         if target is not None and target is not file and (found := target.function(function.name)) is not None:
             return found, target, None
-    return None
+    held = _objects(file).get(lvalue(function.value) or "")
+    return _method(*held, function.name) if held is not None else None
+
+
+@functools.lru_cache(maxsize=512)
+def _objects(file: File) -> dict[str, tuple[p.Class, File]]:
+    """The places to which a file assigns objects of one class at hand, and nothing else."""
+    found: dict[str, tuple[p.Class, File]] = {}
+    others: set[str] = set()
+    for node in walk_module(file.module):
+        if isinstance(node, p.Assign) and node.value is not None:
+            held = class_at_hand(node.value.function, file) if isinstance(node.value, p.Call) else None
+            for place in filter(None, map(lvalue, node.targets)):
+                if held is None or found.setdefault(place, held)[0] is not held[0]:
+                    others.add(place)
+    return {place: held for place, held in found.items() if place not in others}
 
 
 def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] | None:

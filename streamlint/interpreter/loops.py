@@ -202,6 +202,13 @@ def _counted(run: Run, rounds: Iterator[Value]) -> Iterator[Value]:
         run.late = late
 
 
+def _are_all(iterable: Value) -> bool:
+    """Whether the rounds of a loop take all that there is."""
+    if isinstance(iterable, Table):
+        return iterable.complete and len(iterable.items) <= MOST_ROUNDS
+    return isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open" and len(iterable.items) <= MOST_ROUNDS
+
+
 def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
     """The values that a loop variable takes."""
     if isinstance(iterable, Series) and iterable.items is not None:
@@ -289,6 +296,7 @@ def comprehension(run: Run, node: p.Comprehension) -> Value:
         del run.rooted[-2:]
     if node.kind == "dict":
         table.element = next(iter(table.items.values()), None)
+        table.complete = not open_ended and all(isinstance(key, Const) for key in table.keys.values())
         return table
     return Series(found, name="open" if open_ended else "", kind="list")
 
@@ -305,7 +313,7 @@ def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], ta
         return False
     clause = node.clauses[depth]
     iterable = run.evaluate(clause.iterable)
-    open_ended = not (isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open")
+    open_ended = not _are_all(iterable)
     frame = LoopFrame("data", run.node_span(node), None, id(node))
     with run.within_loop(frame):
         for element in _counted(run, rounds_of(run, iterable, node)):

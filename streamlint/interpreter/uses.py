@@ -139,6 +139,8 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
         return False
     if isinstance(parent, p.Format | p.ExprStatement):
         return True
+    if isinstance(parent, p.Loop | p.Clause) and node is parent.iterable and parent.target is not None:
+        return _held_by(stands, level, parent.target, None, depth, seen)
     if isinstance(parent, p.Compare | p.Assert | p.Slice | p.Lambda | p.Yield | p.Raise | p.Loop | p.Switch | p.With | p.Clause):
         return False
     if isinstance(parent, p.If | p.Conditional):

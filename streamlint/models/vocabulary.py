@@ -121,6 +121,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "host": "bool",  # always on the host (numpy functions)
             "result": "word buffer|sequence|scalar|none|self",
             "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
+            "compares": "bool",  # it asks for the truth of a comparison of its arguments, wherever they are (the builtin `max`)
             "waits_without": "selector",  # it waits only where this argument is left out (one_hot without num_classes)
             "counts": "bool",  # indices or numbers of things, whatever is worked on (argsort, nonzero, bincount)
             "cast": "bool",  # the tensor itself where it has the type already
@@ -193,6 +194,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "handle": "selector",
             "reads": "selectors",
             "writes": "selectors",
+            "updates": "selector",  # what it writes among the arguments that its object was made with (an optimizer's parameters)
             "size_query": "selector",  # no work where this argument is null (CUB)
             "waits": "bool",  # the host waits for it (thrust)
             "long": "bool",  # it takes long by what it does: it sorts in scratch memory of its own, or meets other processes

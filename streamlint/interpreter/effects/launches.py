@@ -14,8 +14,9 @@ from streamlint.interpreter.effects.host import buffers_in
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, KernelConfig, Opaque, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Stream, Value
 from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
 
 
@@ -161,8 +162,17 @@ def _pointed_to(value: Value, depth: int = 3) -> Iterator[Buffer]:
             yield from _pointed_to(held, depth - 1)
 
 
-def _launch(call: Call) -> Value:
+def _updated(call: Call) -> tuple[Buffer, ...]:
+    """The memory that a call writes among what its receiver was made with."""
+    selector = call.row.get("updates")
+    if not isinstance(selector, Selector) or not isinstance(call.receiver, Handle):
+        return ()
+    made = call.receiver.args
+    held = made.get(selector.keyword or "", made.get(str(selector.position)))
+    return tuple(b for b in _memory_in(call.run, held) if b.storage.on_device) if held is not None else ()
 
+
+def _launch(call: Call) -> Value:
     run = call.run
     query = call.value("size_query")
     if isinstance(query, Const) and query.value in (None, 0):
@@ -175,6 +185,7 @@ def _launch(call: Call) -> Value:
         reads = writes = touched
     else:
         reads, writes = (tuple(b for v in call.values(f) for b in _memory_in(run, v)) for f in ("reads", "writes"))
+    writes += _updated(call)
     operation = ops.Launch(
         call.span,
         call.library,

@@ -173,6 +173,9 @@ def _compute(call: Call) -> Value:
     waits = call.flag("waits") or _fetches_size(call)
     if waits and call.library == "torch" and not run.file.is_cuda and not any(b.storage.on_host for v in values for b in buffers_in(v)):
         maybe_device_read(run)  # the size of the result comes from wherever the operands are
+    if call.flag("compares") and len(values) > 1 and not any(b.storage.on_device for v in values for b in buffers_in(v)):
+        for value in values:
+            peek(run, CAST, value, call.span, call.name)
     result = compute(
         run,
         [*values, *writes],
