@@ -75,6 +75,8 @@ def _is_one(value: p.Expression | None) -> bool:
 @functools.lru_cache(maxsize=1024)
 def is_trial(holder: p.Function | p.Loop, file: File) -> bool:
     """Whether a body makes the leaves whose gradients it reads, of no data, and steps nothing: it tries a function out."""
+    if "requires_grad" not in file.module.text:
+        return False
     made: set[str] = set()
     read: set[str] = set()
     for node in (inner for part in holder.body for inner in p.walk(part)):
