@@ -481,7 +481,7 @@ class Function(Node):
     annotation: Expression | None = None  # Python return annotation
     space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
     stores: frozenset[str] = frozenset()  # of a kernel: the parameters that its body plainly stores through
-    # of a kernel: the parameters of which its body names no more than elements of fixed number, and these
+    # of a kernel: the parameters of which its body names no more than elements of fixed number, or members of them, and these
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     static: bool = False
     kind: Literal["function", "constructor", "destructor"] = "function"

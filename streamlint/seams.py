@@ -1,5 +1,5 @@
-"""Files that name no CUDA and yet belong to a run: bindings and Cython beside CUDA files, and the headers that they include; Python that
-makes tensors for those who import it."""
+"""Files that name no CUDA and yet belong to a run: bindings and Cython beside CUDA files, and the headers that they include; what stands
+between C++ that works with CUDA; Python that makes tensors for those who import it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _KEPT = re.compile(
 NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
 OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
+# C++: classes of which a file defines members; classes that a header defines; a functor that is called for a type chosen at run time.
+_OWNER = re.compile(r"^(?:(?:class|struct)[ \t]+|[^\s#/][^;\n(]*?\b|)(\w+)::~?\w+\s*(?:\{|\()", re.MULTILINE)
+_CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
+_DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _MOST_HEADERS = 400  # for one run
 
 
@@ -33,6 +38,7 @@ class Seams:
     skipped: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
     python: list[Found] = field(default_factory=list)  # what was passed over of Python
     taken: set[str] = field(default_factory=set)
+    read: dict[str, Source | None] = field(default_factory=dict)  # what was passed over and has been looked at all the same
     passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
 
     def skip(self, file: Found) -> None:
@@ -51,9 +57,12 @@ class Seams:
 
     def completed(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
         """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it;
-        headers of includes alone where one of them includes such a header."""
+        headers of includes alone where one of them includes such a header; what stands between C++ sources where they include it."""
         joined = []
         for source in self._joining(options, sources, is_seam):
+            joined.append(source)
+            yield source
+        for source in self._between(sources):
             joined.append(source)
             yield source
         yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
@@ -75,6 +84,20 @@ class Seams:
             for found in self._included(waiting.pop()):
                 yield found
                 waiting.append(found)
+
+    def _between(self, sources: list[Source]) -> Iterator[Source]:
+        """What C++ sources include, also through one another, and are held together by: parts of them that are no headers, headers of
+        classes whose members they define, and templates that call a functor for them."""
+        native = [source for source in sources if source.language == "cuda"] if self.skipped else []
+        for source in native:  # grows by what it includes
+            parts = list(self._included(source, lambda found: not found.path.endswith(_HEADERS)))
+            yield from parts
+            native += parts
+        owners = {name for source in native for name in _OWNER.findall(source.text)}
+        for source in native:
+            headers = list(self._included(source, lambda found: _holds_together(found.text, owners)))
+            yield from headers
+            native += headers
 
     def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
         """The headers that hold only includes and that C++ sources include, also through one another."""
@@ -102,18 +125,30 @@ class Seams:
             if imports.search(text):
                 yield Source(file.path, text, file.language)
 
-    def _included(self, source: Source) -> Iterator[Source]:
+    def _included(self, source: Source, wanted: Callable[[Source], bool] = lambda source: True) -> Iterator[Source]:
+        """The files that a source includes, were passed over so far and are wanted."""
         for name in INCLUDE.findall(source.text):
             for file in self._named(name):
-                self.taken.add(file.path)
-                try:
-                    text, _ = decode(read_bytes(file.path), file.language)
-                except Unreadable:
-                    continue
-                yield Source(file.path, text, file.language)
+                if (read := self._read(file)) is not None and wanted(read):
+                    self.taken.add(file.path)
+                    yield read
+
+    def _read(self, file: Found) -> Source | None:
+        """A file that was passed over; read once."""
+        if file.path not in self.read:
+            try:
+                self.read[file.path] = Source(file.path, decode(read_bytes(file.path), file.language)[0], file.language)
+            except Unreadable:
+                self.read[file.path] = None
+        return self.read[file.path]
 
     def _named(self, include: str) -> Iterable[Found]:
         return [f for f in self.skipped.get(_last(include), ()) if f.path not in self.taken and _names(include, f.path)]
+
+
+def _holds_together(header: str, owners: set[str]) -> bool:
+    """Whether a header stands between sources: it has a class of which they define members, or calls a functor for them."""
+    return not owners.isdisjoint(_CLASS.findall(header)) or _DISPATCH.search(header) is not None
 
 
 def _last(path: str) -> str:

@@ -149,15 +149,16 @@ class EventWaitBeforeRecord(Check):
     def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
         """A record that is overwritten on another stream before anyone has waited for it."""
         lost = record.loses
-        if lost is None or lost.span == record.span:
+        wait = next((o for o in path.after(record) if isinstance(o, Wait) and o.on is record.event), None) if lost is not None else None
+        if lost is None or wait is None or (lost.span == record.span and not _ends_before(record, wait)):
             return
-        wait = next((o for o in path.after(record) if isinstance(o, Wait) and o.on is record.event), None)
-        if wait is None:
-            return
+        again = lost.span == record.span  # in the next round of a loop
+        steps = [] if again else [Step("recorded again here", record.span)]
+        steps.append(Step(f"what waits here waits for the {'last' if again else 'second'} record alone", wait.span))
         yield self.finding(
             lost,
             "this record is lost: the event is recorded again on another stream before anyone has waited for it",
-            trail=(Step("recorded again here", record.span), Step("what waits here waits for the second record alone", wait.span)),
+            trail=tuple(steps),
             help="use an event for each stream",
             facts={"api": lost.api},
         )
@@ -196,6 +197,12 @@ def _caller(context: Context, depth: int) -> str:
     """The function in which the call of that depth stands."""
     index = len(context.functions) - len(context.calls) - 1 + depth
     return context.functions[index] if 0 <= index < len(context.functions) else ""
+
+
+def _ends_before(record: Record, wait: Wait) -> bool:
+    """Whether the loop around a record is over when somebody waits."""
+    around = {loop.key for loop in wait.context.loops}
+    return any(loop.key not in around for loop in record.context.loops)
 
 
 def _same(one: object, other: object) -> bool:

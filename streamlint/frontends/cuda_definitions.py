@@ -69,7 +69,7 @@ class DefinitionReader(FunctionReader):
         elif kind in _CONTAINERS:
             self.scope_body(node, scope)
         elif kind in ("alias_declaration", "type_definition", "using_declaration", "namespace_alias_definition"):
-            self.alias(node)
+            self.alias(node, scope)
         elif kind == "ERROR":
             self.broken_scope(node, scope)
         elif kind in self.statements or kind in self.readers:
@@ -112,8 +112,8 @@ class DefinitionReader(FunctionReader):
                 names.append(self.declarator(declared).name)
         return tuple(names)
 
-    def alias(self, node: Syntax) -> None:
-        """Keep a typedef, using or namespace alias."""
+    def alias(self, node: Syntax, scope: str = "") -> None:
+        """Keep a typedef, using or namespace alias; what ``scope`` takes in from another namespace is its own as well."""
         if node.type == "type_definition":
             self.typedef(node)
         elif node.type == "alias_declaration":
@@ -129,7 +129,10 @@ class DefinitionReader(FunctionReader):
         elif node.named_children:
             name_ = self.name(node.named_children[-1])
             if "::" in name_:
-                self.module.aliases[name_.rsplit("::", 1)[1]] = Type(name_)
+                own = name_.rsplit("::", 1)[1]
+                self.module.aliases[own] = Type(name_)
+                if scope:
+                    self.module.aliases[joined(scope, own)] = Type(name_)
 
     def typedef(self, node: Syntax) -> None:
         specifier = self.field(node, "type")

@@ -152,6 +152,13 @@ class FunctionReader(StatementReader):
 
 
 def _elements(text: str, name: str) -> tuple[str, ...]:
-    """The numbers of the elements that a body names of a pointer, if it names nothing else of it."""
-    named = re.findall(rf"\b{re.escape(name)}\b(?:\s*\[\s*(\d+)\s*\])?", text)
-    return tuple(dict.fromkeys(named)) if named and all(named) else ()
+    """The numbers of the elements that a body names of a pointer, if it names nothing else of it; or the members of its elements."""
+    word = rf"\b{re.escape(name)}\b"
+    for part in (r"\s*\[\s*(\d+)\s*\]", rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"):
+        named = re.findall(rf"{word}(?:{part})?", text)
+        if named and all(named):
+            return tuple(dict.fromkeys(named))
+    return ()
+
+
+_SUBSCRIPT = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"

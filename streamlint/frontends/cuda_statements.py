@@ -51,7 +51,7 @@ class StatementReader(ExpressionReader):
         """A class definition; None without a body."""
         raise NotImplementedError
 
-    def alias(self, node: Syntax) -> None:
+    def alias(self, node: Syntax, scope: str = "") -> None:
         """Keep a typedef or using."""
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from streamlint import program as p
 from streamlint.findings import Span
-from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.index import File, accepts, dotted_name
 
 Role = Literal["wait", "silent", "other"]
 
@@ -50,7 +50,7 @@ def unrecorded_events(file: File) -> list[Unrecorded]:
                 scopes = list(_scopes(file, owner))
             if all(_passive(event, *scope, local) for scope in scopes) and event.waits:
                 found.append(event)
-    return found
+    return [*found, *(_in_objects(file) if file.is_cuda else ())]
 
 
 def _scopes(file: File, owner: p.Class) -> Iterator[tuple[File, p.Function]]:
@@ -188,6 +188,65 @@ def _is(event: Unrecorded, node: object, local: bool) -> bool:
     if local:
         return isinstance(node, p.Name) and node.id == event.name
     return _denoted(node) == event.name and isinstance(node, p.Name | p.Attr)
+
+
+# C++: an object that makes its event and gives it away: until a function hands the object on, nobody can have recorded the event
+
+
+def _in_objects(file: File) -> Iterator[Unrecorded]:
+    """The events of local objects that a body only waits for, or returns."""
+    for function, _ in p.functions_of(file.module):
+        declared = [node for node in p.walk(function) if isinstance(node, p.Declare) and node.name]
+        for node in declared:
+            plain = not (node.value or node.args or node.static or node.type.pointers or node.type.reference)
+            held = _made_by(file, node.type.name) if plain and sum(d.name == node.name for d in declared) == 1 else None
+            if held is not None:
+                event = Unrecorded(node.name, held[1], local=False, internal=True)
+                if all(_awaits_only(event, held[0], file, function, part) for part in function.body) and event.waits:
+                    yield event
+
+
+def _made_by(file: File, name: str) -> tuple[p.Class, Span] | None:
+    """A class whose constructor without arguments makes an event and records none, and where the event is made."""
+    for home in (file, *file.neighbours()):
+        definition = home.class_named(name)
+        if definition is None:
+            continue
+        for maker in definition.methods.get("__init__", ()):
+            calls = [node for node in p.walk(maker) if isinstance(node, p.Call)] if accepts(maker, 0) else []
+            made = [call for call in calls if _effect(home, call) == "event"]
+            own = [c for c in calls if isinstance(c.function, p.Name) and c.function.id in definition.methods]
+            if made and not own and not any(_effect(home, call) == "record" for call in calls):
+                return definition, Span(home.path, *_place(made[0]))
+        return None
+    return None
+
+
+def _awaits_only(event: Unrecorded, held: p.Class, file: File, function: p.Function, node: object) -> bool:
+    if isinstance(node, p.Call):
+        given = [arg.value for arg in node.args if _gives(held, event.name, arg.value)]
+        role = _EFFECTS.get(_effect(file, node), "other") if given else "silent"
+        if role == "other":
+            return False
+        if role == "wait":
+            event.function = event.function or function.qualname
+            event.waits.append(Span(file.path, *_place(node)))
+        rest: list[object] = [node.function, *(arg.value for arg in node.args if arg.value not in given)]
+        return all(_awaits_only(event, held, file, function, part) for part in rest)
+    if isinstance(node, p.Return) and isinstance(node.value, p.Name):
+        return True
+    if isinstance(node, p.Name) and node.id == event.name:
+        return False
+    return all(_awaits_only(event, held, file, function, child) for child in p.children(node))
+
+
+def _gives(held: p.Class, name: str, node: object) -> bool:
+    """Whether an expression is an object, a member of it, or what a method of it does nothing but return."""
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and not node.args:
+        methods = held.methods.get(node.function.name, ())
+        simple = bool(methods) and all(len(m.body) == 1 and isinstance(m.body[0], p.Return) for m in methods)
+        return simple and _gives(held, name, node.function.value)
+    return (isinstance(node, p.Attr) and _gives(held, name, node.value)) or (isinstance(node, p.Name) and node.id == name)
 
 
 def _nothing(node: object) -> bool:

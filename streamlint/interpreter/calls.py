@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
@@ -32,6 +34,7 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
+    Stream,
     Table,
     Value,
 )
@@ -109,16 +112,27 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
         return arguments.positional[0]  # size_t(n)
     if row is None and run.file.is_cuda:
         resolved = run.file.resolve_type(p.Type(name))
-        if resolved.name != name:
+        row = models.call(taken) if (taken := run.file.taken_in(name)) is not None else None
+        if row is None and resolved.name != name:
             return construct(run, resolved, [(None, v) for v in arguments.positional], site.span, name, site.node)
     if row is None and run.file.is_cuda:
-        row = next((r for prefix in run.file.module.using if (r := models.call(f"{prefix}::{name}")) is not None), None)
+        spaces = (*run.file.module.using, *(_namespaces(arguments) if "::" not in name else ()))
+        row = next((r for prefix in spaces if (r := models.call(f"{prefix}::{name}")) is not None), None)
     if row is not None:
         return apply(run, row, name, None, arguments, site)
     known = models.types.get(name)
     if known is not None:
         return library_object(run, known, name, arguments, site)
     return opaque_call(run, name, None, arguments, site)
+
+
+def _namespaces(arguments: Arguments) -> Iterator[str]:
+    """C++: where a plain name is looked for besides the scopes around it: in the namespaces of the arguments' types."""
+    for value in arguments.positional:
+        if isinstance(value, Stream):
+            yield value.library  # a policy stands for its stream
+        elif isinstance(value, Buffer | Handle | Opaque) and "::" in value.type:
+            yield value.type.rpartition("::")[0]
 
 
 def _make_smart(run: Run, name: str, arguments: Arguments, site: CallSite) -> Value:

@@ -41,16 +41,17 @@ def declare(run: Run, node: p.Declare) -> None:
             environment.names[name] = run.opaque(name)
         unpack(run, tuple(p.Name(name) for name in node.names), value, node)
         return
-    if node.static and id(node) in run.statics:
-        environment.names[node.name] = run.statics[id(node)]
+    if node.static and (last := run.statics.get(id(node))) is not None:
+        environment.names[node.name] = last[0].names[node.name]  # what the call before left there
         environment.types[node.name] = node.type
+        run.statics[id(node)] = environment, node.name
         return
     first = len(run.machine.operations)
     value = declared_value(run, node)
     environment.names[node.name] = value
     environment.types[node.name] = node.type
     if node.static:
-        run.statics[id(node)] = value
+        run.statics[id(node)] = environment, node.name
         for operation in run.machine.operations[first:]:
             if isinstance(operation, Create):
                 operation.before = True  # once for all calls

@@ -82,7 +82,8 @@ def settle(run: Run, span: Span, *more: Value) -> None:
 
 def living(run: Run, more: Iterable[Value] = ()) -> set[int] | None:
     """The blocks that code at hand can reach, by identity; None where there is too much to look at."""
-    stack: list[Value] = [*more, *run.rooted, *run.held, *run.globals.values(), *run.memo.values(), *run.statics.values()]
+    stack: list[Value] = [*more, *run.rooted, *run.held, *run.globals.values(), *run.memo.values()]
+    stack += [scope.names[name] for scope, name in run.statics.values()]
     scopes: set[int] = set()
     for frame in (*run.frames, *run.asleep):
         if frame.this is not None:

@@ -241,6 +241,10 @@ class File:
         """C++: the files at hand that this one includes, in order, transitively."""
         return self.program.included(self)
 
+    def taken_in(self, name: str) -> str | None:
+        """C++: what a name stands for that a using declaration of this file or its includes takes in."""
+        return next((f.module.aliases[name].name for f in (self, *self.neighbours()) if name in f.module.aliases), None)
+
     def resolve_type(self, kind: Type) -> Type:
         """A C++ type with aliases of this file and its includes replaced."""
         for _ in range(8):

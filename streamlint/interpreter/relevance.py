@@ -242,6 +242,8 @@ class Relevance:
         foreign: set[str] = set()
         inside: set[int] = set()
         for node in (inner for outer in nodes for inner in p.walk(outer)):
+            if isinstance(node, p.Declare) and node.type is not None:
+                names.add(node.type.name.rpartition("::")[2])  # C++: its constructor runs, and it may be called
             if not isinstance(node, p.Attr | p.Name) or id(node) in inside:
                 continue
             spelled = self._of_library(node)

@@ -259,7 +259,7 @@ class Run:
         # What the root's own body asked for: attributes of objects, and conditions.
         self.read: set[str] = set()
         self.questions: set[str] = set()
-        self.statics: dict[int, Value] = {}
+        self.statics: dict[int, tuple[Environment, str]] = {}  # C++: where a static variable was in use last, by declaration
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
         # Arguments and results of calls that the statements in progress still hold.

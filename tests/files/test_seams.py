@@ -149,3 +149,89 @@ def test_a_header_that_holds_more_than_includes_is_not_read(tmp_path: Path) -> N
 
 def test_headers_of_includes_alone_are_not_read_without_cuda(tmp_path: Path) -> None:
     assert lint(tmp_path, all_dot_h='#include "part.h"\n', part_dot_h="int part();\n", user_dot_cpp='#include "all.h"\n') == (0, [])
+
+
+DEVICE = """#pragma once
+#include <memory>
+class Device {
+ public:
+  Device();
+  void fetch(void* to, const void* from, size_t bytes, stream_t stream);
+ private:
+  class impl;
+  std::unique_ptr<impl> pimpl;
+};
+"""
+WORK = """#include "device.h"
+#include <cuda_runtime.h>
+class Device::impl {
+ public:
+  void fetch(void* to, const void* from, size_t bytes, stream_t stream) {
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+  }
+};
+#include "device_part.cc"
+"""
+PART = """Device::Device() : pimpl{new impl} {}
+void Device::fetch(void* to, const void* from, size_t bytes, stream_t stream) { pimpl->fetch(to, from, bytes, stream); }
+"""
+STORE = """#include "device.h"
+#include <cuda_runtime.h>
+float sum(Device& device, float* values, cudaStream_t stream) {
+  cudaMemsetAsync(values, 0, 1 << 20, stream);
+  float* host;
+  cudaMallocHost(&host, 1 << 20);
+  device.fetch(host, values, 1 << 20, stream);
+  return host[0];
+}
+"""
+
+
+def test_what_stands_between_cpp_files_is_read(tmp_path: Path) -> None:
+    other = "#pragma once\nclass Timer { public: void start(); };\n"
+    files = {"device_dot_h": DEVICE, "work_dot_cc": WORK, "device_part_dot_cc": PART, "other_dot_h": other}
+    relevant, findings = lint(tmp_path, store_dot_cc=STORE + '#include "other.h"\n', **files)
+    assert (relevant, findings) == (4, [("store.cc", 8, "SL005")])
+
+
+def test_a_copy_between_that_is_waited_for(tmp_path: Path) -> None:
+    waits = STORE.replace("  return host", "  cudaStreamSynchronize(stream);\n  return host")
+    assert lint(tmp_path, device_dot_h=DEVICE, work_dot_cc=WORK, device_part_dot_cc=PART, store_dot_cc=waits) == (4, [])
+
+
+DISPATCH = """#pragma once
+template <class F, typename... Ts>
+void dispatch(int type, F f, Ts&&... args) {
+  switch (type) {
+    case 0: return f.template operator()<char>(std::forward<Ts>(args)...);
+    default: return f.template operator()<float>(std::forward<Ts>(args)...);
+  }
+}
+"""
+SUMS = """#include "dispatch.h"
+#include <cuda_runtime.h>
+__global__ void sum(void* data);
+struct Sum {
+  template <typename T>
+  void operator()(void* data, cudaStream_t stream) {
+    sum<<<1, 256, 0, stream>>>(data);
+    CLEAR
+  }
+};
+void sums(int type, void* data, cudaStream_t stream) {
+  Sum op;
+  dispatch(type, op, data, stream);
+  cudaStreamSynchronize(stream);
+}
+"""
+SUMMED = '#include <pybind11/pybind11.h>\nvoid sums(int, void*, cudaStream_t);\nPYBIND11_MODULE(_sums, m) {\n  m.def("sums", &sums);\n}\n'
+
+
+def test_a_template_that_calls_a_functor_is_read(tmp_path: Path) -> None:
+    waits = SUMS.replace("CLEAR", "cudaStreamSynchronize(stream);").replace("  cudaStreamSynchronize(stream);\n}\n", "}\n")
+    assert lint(tmp_path, dispatch_dot_h=DISPATCH, sums_dot_cu=waits, bind_dot_cpp=SUMMED) == (3, [("bind.cpp", 4, "SL009")])
+
+
+def test_a_template_whose_functor_does_not_wait(tmp_path: Path) -> None:
+    quiet = SUMS.replace("CLEAR", "").replace("  cudaStreamSynchronize(stream);\n}\n", "}\n")
+    assert lint(tmp_path, dispatch_dot_h=DISPATCH, sums_dot_cu=quiet, bind_dot_cpp=SUMMED) == (3, [])
