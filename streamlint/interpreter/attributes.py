@@ -283,6 +283,7 @@ def _of_modelled(run: Run, value: Stream | Event | Handle | Loader, name: str) -
 def _of_device(run: Run, value: Device, name: str) -> Value:
     if name == "type":
         if value.space in ("device", "host"):
+            run.tested.extend([value.told] if value.told else [])  # who asks for it asks what told it
             return Const("cuda" if value.space == "device" else "cpu")
         return run.opaque(f"{value.term}.type", value)
     if run.file.is_cuda:

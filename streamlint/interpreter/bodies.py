@@ -15,6 +15,7 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
 from streamlint.interpreter.gil import held_by_function
+from streamlint.interpreter.handed import computed_from, from_outside, on_side_stream
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.hot import trains
 from streamlint.interpreter.index import is_declaration
@@ -59,7 +60,9 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     if _is_abstract(function):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if _passes_over(run, callee, arguments):
-        return run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
+        result = run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
+        computed_from(run, result, arguments.all(), site.span, function.name)
+        return result
     if run.file.is_cython and callee.file.is_cuda:
         arguments = replace(arguments, positional=as_cpp(run, callee, arguments.positional))
     if not run.can_enter(function):
@@ -144,6 +147,8 @@ def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
         given.append(callee.receiver)
     if callee.closure is not None:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))
+    if on_side_stream(run) and from_outside(arguments.all()):
+        return False  # it may compute there on what a caller's stream has made
     if run.context.loops and trains(callee.function.body, callee.file, callee.owner):
         return False
     if run.origins.losses and any(id(v) in run.origins.known for v in reachable(arguments.all(), limit=40)):

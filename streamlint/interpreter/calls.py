@@ -86,6 +86,8 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
         return _call_instance(run, callee, arguments, site)
     if isinstance(callee, Handle):
         return _call_handle(run, callee, arguments, site)
+    if isinstance(callee, Const):
+        return opaque_call(run, site.name, None, arguments, site)  # a name that code out of view has given something to call
     return opaque_call(run, callee.term, callee, arguments, site)
 
 

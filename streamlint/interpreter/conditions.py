@@ -230,12 +230,12 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
 
     def learned(answer: bool) -> None:
         narrowing.learn(run, node.op, left, right, answer)
-        _refine(run, node, left, right, answer)
+        _refine(run, node, left, right, answer, key)
 
     return Atom(key, negated, default, run.node_span(node), [learned])
 
 
-def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -> None:
+def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool, atom: str) -> None:
     """What a comparison that came out so says of its sides: a device is CUDA, a query succeeded."""
     equal = holds == (node.op in ("==", "is"))
     for side, other in ((left, right), (right, left)):
@@ -244,19 +244,19 @@ def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool) -
         if not isinstance(other, Const):
             continue
         if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):
-            _refine_device(run, side.reach[0], str(other.value), equal)
+            _refine_device(run, side.reach[0], str(other.value), equal, atom)
         elif asked(side) is not None and equal == (other.value in (0, True)):
             # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not.
             told(run, side, True)
 
 
-def _refine_device(run: Run, device: Device, text: str, equal: bool) -> None:
+def _refine_device(run: Run, device: Device, text: str, equal: bool, atom: str) -> None:
     if device.of is not None and (text.startswith("cuda") or (equal and text == "cpu")):
         _on_device(run, device.of, equal == text.startswith("cuda"))
     if equal and text.startswith("cuda"):
-        device.space, device.evidence = "device", Evidence.LITERAL
+        device.space, device.evidence, device.told = "device", Evidence.LITERAL, atom
     elif equal and text == "cpu":
-        device.space = "host"
+        device.space, device.told = "host", atom
 
 
 def compare(op: str, left: Value, right: Value) -> bool | None:

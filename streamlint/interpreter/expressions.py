@@ -15,6 +15,7 @@ from streamlint.interpreter.choices import choice, chosen
 from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.extension import TENSORS
+from streamlint.interpreter.handed import computed_from
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.places import is_place, looked_at, pointer_to
@@ -142,7 +143,9 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
         return Table({**left.items, **right.items}, {**left.keys, **right.keys}, left.complete and right.complete)
     if op == "*" and (repeated := array_type(run, node, left, right)) is not None:
         return repeated
-    return run.opaque(_term(op, left, right), left, right)
+    result = run.opaque(_term(op, left, right), left, right)
+    computed_from(run, result, (left, right), run.node_span(node), op)
+    return result
 
 
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from streamlint import operations as ops
 from streamlint.findings import Span
-from streamlint.interpreter.effects import buffer_of
 from streamlint.interpreter.reach import contents
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Access, Buffer, Opaque, Series, Storage, Value
@@ -40,8 +39,8 @@ def mark(value: Value, made: Access | None) -> None:
 
 
 def on_side_stream(run: Run) -> bool:
-    """Whether PyTorch's current stream is one that code in view made and chose."""
-    return run.stream_of("torch").kind == "created"
+    """Whether PyTorch's current stream is one that code in view made, or was handed, and chose."""
+    return run.stream_of("torch").kind in ("created", "parameter")
 
 
 def from_outside(values: Iterable[Value], depth: int = 2) -> bool:
@@ -56,12 +55,21 @@ def from_outside(values: Iterable[Value], depth: int = 2) -> bool:
     return False
 
 
+def computed_from(run: Run, result: Value, values: Iterable[Value], span: Span, name: str) -> None:
+    """What code of unknown effect gives for what was handed over is written on the current stream, if it is memory of a device."""
+    if isinstance(result, Opaque) and not result.type and run.file.tensor_type == "torch.Tensor" and from_outside(values):
+        stream = run.stream_of("torch")
+        result.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
+
+
 def presumed(run: Run, value: Value) -> Buffer | None:
     """A value from out of view, or computed from such, that is worked on in an explicit stream's scope: taken as memory of a device."""
     if not on_side_stream(run) or not isinstance(value, Opaque | Buffer):
         return None
     if isinstance(value, Opaque) and (value.made is None or value.type):
         return None
+    from streamlint.interpreter.effects import buffer_of
+
     buffer = buffer_of(run, value)
     if buffer is None or buffer.storage.host or not buffer.type.startswith("torch."):
         return None

@@ -164,7 +164,11 @@ class Machine:
     def presume_work(self, operation: Operation, stream: Stream) -> Access:
         """Work on memory of which it is not known yet whether it is on a device: it is no operation of the path."""
         operation.index, operation.context = len(self.operations), self.context
-        return Access(operation, self.clocks.issue(self.know(stream).key), ())
+        stamp = self.clocks.issue(self.know(stream).key)
+        entered = self._entered
+        if entered is not None and stamp.stream == entered.stream and stamp.tick == entered.tick + 1:
+            self._entered = stamp  # no more is known to run there than before
+        return Access(operation, stamp, ())
 
     def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool, sure: bool = True) -> None:
         storage = buffer.storage

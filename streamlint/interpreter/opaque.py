@@ -8,6 +8,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
+from streamlint.interpreter.handed import computed_from
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
@@ -63,6 +64,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
+    if not _names_class(name):
+        computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
     run.origins.called(result, name, site.name, receiver, values)
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
@@ -114,6 +117,15 @@ def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: A
     for value in (result, receiver):
         if isinstance(value, Opaque | Buffer):
             run.origins.put(value, "a value that was made for the device")
+
+
+def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str) -> list[Value]:
+    """What a call may compute on: a function on its arguments, a method that tensors have on its receiver."""
+    of_argument = isinstance(receiver, Opaque) and receiver.made is not None and "." in receiver.term
+    if receiver is None or (name == receiver.term and not of_argument):
+        return arguments.all()
+    row = run.file.models.method("torch.Tensor", name.rpartition(".")[2])
+    return [receiver, *arguments.all()] if row is not None and not row.names[0].endswith("*") else []
 
 
 def _names_class(name: str) -> bool:

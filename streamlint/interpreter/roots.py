@@ -15,6 +15,7 @@ from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
+from streamlint.interpreter.effects.streams import blocking_of
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
@@ -411,7 +412,7 @@ def _library_parameter(run: Run, name: str, dotted: str) -> Value | None:
         storage = Storage(memory, name, evidence=evidence, library=row.library, owner="caller", host=dotted.startswith("numpy."))
         return Buffer(storage, type="numpy.ndarray" if row.base == "numpy.ndarray" else row.name)
     if row.kind == "stream":
-        return Stream(f"opaque:{name}", "parameter", None, row.library, row.name)
+        return Stream(f"opaque:{name}", "parameter", blocking_of(row.library), row.library, row.name)
     if row.kind == "event":
         return run.new_event(row.name, unknown=True)
     if row.kind == "loader":

@@ -260,6 +260,7 @@ class Device(Value):
     trail: tuple[Step, ...] = ()
     pinned: bool = False  # tensor options (C++) that ask for pinned memory
     of: Value | None = None  # the value whose place it is, where it was asked for
+    told: str = ""  # the condition that said where it is
     library: str = ""  # whose object it is; in CuPy a ``with`` makes it current
 
     @property

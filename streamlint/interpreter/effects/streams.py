@@ -89,7 +89,7 @@ def _stream_member(run: Run, value: Instance) -> Stream:
     return foreign_stream(run, value, value.term)
 
 
-def _blocking(library: str) -> bool | None:
+def blocking_of(library: str) -> bool | None:
     """PyTorch makes its streams non-blocking, all but the default one (CUDAStream.cpp)."""
     return False if library == "torch" else None
 
@@ -101,7 +101,7 @@ def foreign_stream(run: Run, value: Value, term: str, library: str = "") -> Stre
     how = "given by a call" if run.file.is_cuda and kind == "foreign" and term.startswith("result") else ""
     made = run.remembered(
         f"stream:{term}",
-        lambda: Stream(f"opaque:{term}", kind, _blocking(library), library, _stream_type(library) if library else "", how=how),
+        lambda: Stream(f"opaque:{term}", kind, blocking_of(library), library, _stream_type(library) if library else "", how=how),
     )
     assert isinstance(made, Stream)
     if isinstance(value, Opaque):

@@ -11,7 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.handed import from_outside
+from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.peeks import CAST, SIZE, peek
@@ -36,11 +36,14 @@ def compute(
 ) -> Value:
     """Work on buffers where they are: a launch if one is on a device, else a host computation that reads them."""
     values = list(values)
+    if on_side_stream(run) and not run.file.is_cuda:
+        _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
-        result = _on_host(run, operands, writes, span, name, type)
-        if isinstance(result, Buffer) and not writes and from_outside(values):
+        outside = not run.file.is_cuda and not writes and from_outside(values)
+        result = _on_host(run, operands, writes, span, name, type, outside)
+        if isinstance(result, Buffer) and outside:
             result.storage.handed = True
     else:
         result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
@@ -50,6 +53,29 @@ def compute(
         else:
             run.origins.computed(result, values, name)
     return result
+
+
+def _presume(run: Run, values: list[Value], name: str) -> None:
+    """Nobody chooses a stream to compute on the host: what PyTorch is given there is on the device, unless one of them is not."""
+    known = [b for v in values for b in buffers_in(v)]
+    if any(b.storage.on_device or (b.storage.on_host and not b.storage.small) for b in known):
+        return
+    for number, value in enumerate(list(values)):
+        if isinstance(value, Buffer):
+            presumed(run, value)
+        elif isinstance(value, Opaque) and not number and name.startswith("torch.") and presumed(run, value) is not None:
+            values.extend(_operands(run, value))
+
+
+def _operands(run: Run, value: Opaque, depth: int = 2) -> Iterable[Buffer]:
+    """What a value was computed from on the current stream, as far as it was handed over."""
+    if value.made is None or value.made.stamp.stream != run.stream_of("torch").key:
+        return
+    for inner in value.reach if depth else ():
+        if (found := presumed(run, inner)) is not None:
+            yield found
+            if isinstance(inner, Opaque):
+                yield from _operands(run, inner, depth - 1)
 
 
 def _on_device(
@@ -100,7 +126,7 @@ def _speaks(buffer: Buffer) -> str:
     return library if library in ("torch", "cupy") else ""
 
 
-def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: Span, name: str, type: str) -> Value:
+def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: Span, name: str, type: str, outside: bool) -> Value:
     known = [b for b in operands if b.storage.memory is not Memory.UNKNOWN or b.storage.writes]
     for buffer in known:
         read_values(run, [buffer], span, name)
@@ -121,7 +147,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     if memory is Memory.UNKNOWN:
         storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
         stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" else None
-        if stream is not None and stream.kind == "created":
+        if stream is not None and (outside or stream.kind == "created"):
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
     storage.counted = _counts(operands, name)
