@@ -117,7 +117,9 @@ class EventWaitBeforeRecord(Check):
                 continue
             for finding in (*self.on_operation(wait, path), *self._never_here(wait, path)):
                 record = self._record(wait, path)
-                if record is None or (record.index > first.index and _same(record.stream, first.stream)):
+                # A stream that waits for what it records itself later on has the wrong event: the other stream's was meant.
+                own = record is not None and isinstance(wait, Wait) and _same(record.stream, wait.stream)
+                if record is None or own or (record.index > first.index and _same(record.stream, first.stream)):
                     yield replace(finding, pairs=((first.span, second.span),))
 
     def _never(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:

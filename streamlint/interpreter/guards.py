@@ -141,7 +141,7 @@ def classify(test: p.Expression, arm: Iterable[object], holds: bool = True) -> s
     tested = places_in(test) - _NEUTRAL
     assigned = places_assigned(arm)
     if tested & assigned and not _asks_for_place(test):
-        return "growth" if _compares_size(test) else "first"
+        return "growth" if compares_size(test) else "first"
     if _is_interval(test):
         return "rare"
     if _counts(test, holds):
@@ -159,7 +159,8 @@ def _asks_for_place(test: p.Expression) -> bool:
 _PLACES = frozenset({"is_cuda", "is_cpu", "device", "is_pinned"})
 
 
-def _compares_size(test: p.Expression) -> bool:
+def compares_size(test: p.Expression) -> bool:
+    """Whether a condition asks for more or less."""
     return any(isinstance(node, p.Compare) and node.op in ("<", "<=", ">", ">=") for node in p.walk(test))
 
 

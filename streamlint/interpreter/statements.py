@@ -13,6 +13,7 @@ from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds, suppose
 from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, is_last_way_on
+from streamlint.interpreter.early import guard_behind
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
@@ -23,7 +24,7 @@ from streamlint.interpreter.values import ClassValue, Const, Environment, Functi
 
 def execute(run: Run, body: list[p.Statement]) -> None:
     """Run the statements in order."""
-    for statement in body:
+    for index, statement in enumerate(body):
         run.step()
         if run.reached is not None:
             run.reached.add((run.file.path, statement.at[0]))
@@ -33,6 +34,10 @@ def execute(run: Run, body: list[p.Statement]) -> None:
         del run.held[held:]
         if run.machine.blocks.crossed:
             settle(run, run.node_span(statement))
+        if isinstance(statement, p.If) and not statement.otherwise and (guard := guard_behind(run, body, index)) is not None:
+            with run.within_guard(guard):
+                execute(run, body[index + 1 :])
+            return
 
 
 def execute_scope(run: Run, body: list[p.Statement]) -> None:
