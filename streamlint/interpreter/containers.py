@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -29,6 +30,8 @@ LONGEST = 4
 def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     from streamlint.interpreter.declarations import default_value
 
+    if kind.extent and (counted := _count(run, kind.extent)) is not None:
+        kind = replace(kind, array=counted, extent="")
     row = type_row(run, Type(kind.name))
     if (row is not None and row.kind in ("stream", "event", "handle")) or class_of(run, Type(kind.name)) is not None:
         count = min(kind.array or 0, LONGEST)
@@ -37,6 +40,14 @@ def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     size = bytes_of(kind)
     trail = (Step("an array in pageable host memory (the stack or static memory)", span),) if span is not None else ()
     return Buffer(run.storage(Memory.PAGEABLE, name, nbytes=size, small=size is not None and size <= 65536, trail=trail))
+
+
+def _count(run: Run, text: str) -> int | None:
+    """A number of elements: written out, or the name of a constant at hand."""
+    if text.isdigit():
+        return int(text)
+    value = run.evaluate(Name(text)) if text.replace("::", "").isidentifier() else None
+    return value.value if isinstance(value, Const) and isinstance(value.value, int) else None
 
 
 def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Value:
@@ -55,7 +66,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):
         if kind.name == "std::array" and not values:
-            values = [Const(int(arg.name)) for arg in kind.args[1:2] if arg.name.isdigit()]
+            values = [Const(count) for arg in kind.args[1:2] if (count := _count(run, arg.name)) is not None]
         made = _series(run, element, held, name, span, values)
         made.holds = element
         made.kind = kind.name if kind.name.endswith("queue") else made.kind
@@ -90,8 +101,8 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
     memory = Memory.PINNED if pinned else Memory.UNKNOWN if kept else Memory.PAGEABLE
     trail = (Step(f"{kind.name}: pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
     size = None
-    if kind.name == "std::array" and len(kind.args) > 1 and kind.args[1].name.isdigit():
-        size = int(kind.args[1].name) * SIZES.get(element.name, 8)
+    if kind.name == "std::array" and len(kind.args) > 1 and (count := _count(run, kind.args[1].name)) is not None:
+        size = count * SIZES.get(element.name, 8)
         memory = Memory.PAGEABLE
     elif values and isinstance(values[0], Const) and isinstance(values[0].value, int):
         size = values[0].value * SIZES.get(element.name, 8)

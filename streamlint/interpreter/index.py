@@ -254,7 +254,7 @@ class File:
             )
             if alias is None or alias.name == kind.name:
                 return kind
-            kind = Type(alias.name, alias.args, alias.pointers + kind.pointers, kind.reference or alias.reference, kind.array)
+            kind = Type(alias.name, alias.args, alias.pointers + kind.pointers, kind.reference or alias.reference, kind.array, kind.extent)
         return kind
 
 

@@ -12,8 +12,8 @@ from streamlint.interpreter import narrowing
 from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds, suppose
-from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, is_last_way_on
 from streamlint.interpreter.early import guard_behind
+from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, is_last_way_on
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import re
+
 from streamlint.interpreter.values import Part, Value
 
 
@@ -21,6 +23,8 @@ def parts_meet(first: Part, second: Part) -> bool:
 def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one == two:
         return one[0] != "?"
+    if one[0] == "b" or two[0] == "b":
+        return _reaches(one, two) if one[0] == "b" else _reaches(two, one)
     if one[0] == "i" and two[0] == "s":
         return _index_in_slice(one[1], two[1], two[2])
     if one[0] == "s" and two[0] == "i":
@@ -30,6 +34,16 @@ def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
         return one[1] == two[1] or ("", "") in (one[1:], two[1:])
     # "*" is an index that runs over the whole (a loop's own variable, a mask).
     return "*" in (one[0], two[0])
+
+
+def _reaches(beginning: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether so many bytes from the beginning on meet a range or an index: not one that begins farther on, or where they end."""
+    if other[0] == "s":
+        return other[1] in ("", "0")
+    if other[0] != "i":
+        return other[0] in ("b", "*")
+    counts = {factor for factor in re.split(r"[ *()]+", beginning[1]) if not factor.isdigit()}
+    return counts.isdisjoint(other[1].strip("()").split(" + "))
 
 
 def _index_in_slice(index: str, low: str, high: str) -> bool:

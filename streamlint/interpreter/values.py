@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import File
     from streamlint.models import Row
 
-Part = tuple[Any, ...]  # () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("?", n)
+# () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("b", bytes): so many from the beginning on, ("?", n)
+Part = tuple[Any, ...]
 
 
 _LONGEST_KEY = 4
@@ -122,6 +123,7 @@ class Storage(Numbered):
     memory: Memory
     name: str = ""
     nbytes: int | None = None
+    extent: str = ""  # the term of its size in bytes, where it was allocated in view
     small: bool = False
     counted: bool = False  # whole numbers, and nothing shows how many: labels, lengths, indices
     evidence: Evidence = Evidence.NONE

@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
-from streamlint.interpreter.effects.sizes import becomes_whole, bytes_told, is_of_array, is_small
+from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
@@ -21,8 +21,8 @@ from streamlint.operations import Direction, Evidence, Memory
 def _copy(call: Call) -> Value:
 
     run = call.run
-    dst = _side(call, "dst")
-    src = _side(call, "src")
+    dst = beginning(_side(call, "dst"), call.value("bytes"))
+    src = beginning(_side(call, "src"), call.value("bytes"))
     direction = _direction(call, dst, src)
     if direction is Direction.UNKNOWN and _downloads(call, dst) and src is not None and presumed(run, src) is not None:
         direction = Direction.D2H

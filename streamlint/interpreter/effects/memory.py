@@ -42,6 +42,7 @@ def _alloc(call: Call) -> Value:
         memory, f"{call.name}{run.visit_key(call.site.node)}", nbytes=nbytes, evidence=Evidence.LITERAL, library=call.library
     )
     storage.small = is_small(nbytes)
+    storage.extent = size.term if size is not None else ""
     storage.device = run.device if memory is Memory.DEVICE else None
     storage.raw = not ordered and memory is not Memory.PAGEABLE
     storage.trail = (made_here(call, memory),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.interpreter.cpp_types import SIZES
@@ -84,6 +85,16 @@ def bytes_told(value: Value | None) -> int | None:
             return None
         total *= width or int(words[0])
     return total if value is not None else None
+
+
+def beginning(buffer: Buffer | None, size: Value | None) -> Buffer | None:
+    """The bytes that a copy of ``size`` reaches, where more of them were allocated, or others, for all that is known."""
+    if buffer is None or buffer.part or size is None or buffer.storage.extent in ("", size.term):
+        return buffer
+    told = bytes_told(size)
+    if told is not None and buffer.storage.nbytes is not None and told >= buffer.storage.nbytes:
+        return buffer
+    return replace(buffer, part=(("b", size.term),))
 
 
 def is_of_array(value: Value | None) -> bool:
