@@ -53,14 +53,15 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         if style == "numba" and isinstance(function, FunctionValue):
             data = data[: max(1, len(function.function.params))]
     if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
-        shadow = run.machine.clocks
+        shadow, in_progress = run.machine.clocks, run.stack
         run.machine.clocks = shadow.copy()
+        run.stack = []  # when it runs, what registers it has returned: it may call that again
         # In stream order: all earlier work of its stream has ended when it runs.
         try:
             run.machine.clocks.synchronize_device()
             invoke(run, function, Arguments(data), site)
         finally:
-            run.machine.clocks = shadow
+            run.machine.clocks, run.stack = shadow, in_progress
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
