@@ -7,6 +7,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import find_method
+from streamlint.interpreter.cpp_types import type_row
 from streamlint.interpreter.gil import GUARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
@@ -80,11 +81,21 @@ def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:
     found = find_method(run, value.definition, value.file, "__del__")
     if found is not None and run.can_enter(found[0]):
         function, owner, file = found
-        run_body(run, FunctionValue(function, file, None, value, owner=owner), Environment(), span, teardown=True)
+        body = FunctionValue(function, file, None, value, owner=owner)
+        run_body(run, body, Environment(), span, teardown=not _guards_scope(run, value))
     for declared in reversed(value.definition.fields):
         held = value.attrs.get(declared.name)
         if held is not None and declared.type is not None and not declared.type.pointers and not declared.type.reference:
             destroy(run, held, span)
+
+
+def _guards_scope(run: Run, value: Instance) -> bool:
+    """Whether an object ends what it has begun on a stream that was lent to it, or runs a function that it was given: that is work."""
+    if any(isinstance(held, FunctionValue) for held in value.attrs.values()):
+        return True
+    made = value.definition.methods.get("__init__", ())
+    kinds = [param.type for function in made for param in function.params if param.type is not None]
+    return any((row := type_row(run, kind)) is not None and row.kind == "stream" for kind in kinds)
 
 
 def delete_object(run: Run, value: Value, node: p.DeleteExpr) -> None:
