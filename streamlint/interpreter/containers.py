@@ -108,7 +108,7 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
         size = values[0].value * SIZES.get(element.name, 8)
     elif values and isinstance(values[0], Series) and values[0].items is not None:
         size = len(values[0].items) * SIZES.get(element.name, 8)
-    storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail)
+    storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail, width=SIZES.get(element.name))
     return Buffer(storage, type=row.name if row is not None else kind.name)
 
 

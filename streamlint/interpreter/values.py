@@ -126,6 +126,7 @@ class Storage(Numbered):
     extent: str = ""  # the term of its size in bytes, where it was allocated in view
     small: bool = False
     counted: bool = False  # whole numbers, and nothing shows how many: labels, lengths, indices
+    width: int | None = None  # bytes of an element of a container, where its type says it
     evidence: Evidence = Evidence.NONE
     trail: tuple[Step, ...] = ()
     library: str = ""

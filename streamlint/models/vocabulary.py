@@ -138,7 +138,10 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "host_memory": "word pinned|pageable",  # what a device value is copied to (pinned: a number, by way of the library's own)
         },
     ),
-    "write": ("the host writes a buffer (numpy.copyto, memcpy, std::fill)", {"of": "selector", "reads": "selectors"}),
+    "write": (
+        "the host writes a buffer (numpy.copyto, memcpy, std::fill)",
+        {"of": "selector", "reads": "selectors", "count": "selector"},  # count: the elements that it has from now on (resize)
+    ),
     "transfer": (
         "moves a value to another memory and returns it there (Tensor.to, cupy.asnumpy, cuda.to_device); no copy if it is there already",
         {

@@ -97,6 +97,13 @@ def beginning(buffer: Buffer | None, size: Value | None) -> Buffer | None:
     return replace(buffer, part=(("b", size.term),))
 
 
+def resized(storage: Storage, count: Value | None) -> None:
+    """A container has so many elements from now on."""
+    known = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
+    storage.nbytes = known * storage.width if known is not None and storage.width is not None else None
+    storage.small = is_small(storage.nbytes)
+
+
 def is_of_array(value: Value | None) -> bool:
     """C++: a size in bytes that counts the elements of a tensor, or of an array of NumPy's."""
     return value is not None and _OF_ARRAY.search(value.term) is not None

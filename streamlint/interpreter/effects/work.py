@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, read_values
-from streamlint.interpreter.effects.sizes import becomes_whole
+from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
@@ -295,6 +295,8 @@ def _write(call: Call) -> Value:
     for value in call.values("reads"):
         buffer = buffer_of(run, value) if run.file.is_cuda else None
         read_values(run, [buffer or value], call.span, call.name)
+    if target is not None and call.row.get("count") is not None:
+        resized(target.storage, call.value("count"))
     if target is not None:
         if target.storage.on_device and not run.file.is_cuda:
             assign_elements(run, target, Const(0), call.span)
