@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.guards import lvalue
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
@@ -23,6 +24,12 @@ class Handles:
 
     made: set[str] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
+    streams: dict[str, set[str]] = field(default_factory=dict)  # by member: the members of the same object that it is bound to; or ""
+
+    def stream_beside(self, handle: p.Expression | None) -> str:
+        """The member that holds the stream of a member handle, where each place that binds it takes that one of the same object."""
+        names = self.streams.get(_name_of(handle), set())
+        return next(iter(names)) if len(names) == 1 and _ANY not in self.bound else ""
 
     def leaves_unbound(self, handle: p.Expression | None, owner: str = "") -> bool:
         """Whether the handle is made here and bound nowhere: whichever it is, where no handle is bound at all.
@@ -49,6 +56,9 @@ def handles_of(files: Iterable[File]) -> Handles:
             for node in p.walk(function):
                 if isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.args:
                     _note(found, node.function.id, node.args[0].value, aliases, function.class_name)
+                    if node.function.id.endswith(_BINDERS) and len(node.args) > 1:
+                        handle, stream = node.args[0].value, node.args[1].value
+                        found.streams.setdefault(_name_of(handle), set()).add(_beside(handle, stream, aliases))
     return found
 
 
@@ -60,6 +70,15 @@ def _note(found: Handles, called: str, handle: p.Expression, aliases: set[str], 
         found.bound.add(_ANY if not name or (name in aliases and isinstance(handle, p.Name)) else _owned(handle, name, owner, aliases))
     elif called.startswith(_LIBRARIES) and called.endswith(_MAKERS):
         found.made.add(_owned(handle, _name_of(handle), owner, aliases))
+
+
+def _beside(handle: p.Expression, stream: p.Expression, aliases: set[str]) -> str:
+    """The name of a stream that is a member of the object that the handle is a member of; empty where it is none."""
+    if isinstance(handle, p.Attr) and isinstance(stream, p.Attr):
+        holder = lvalue(handle.value)
+        return stream.name if holder and holder == lvalue(stream.value) else ""
+    plain = isinstance(handle, p.Name) and isinstance(stream, p.Name) and handle.id not in aliases and stream.id not in aliases
+    return stream.id if plain and isinstance(stream, p.Name) else ""
 
 
 def _owned(handle: p.Expression, name: str, owner: str, aliases: set[str]) -> str:

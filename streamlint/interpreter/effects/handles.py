@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter.effects import Call
+from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Handle, Opaque, Reference, Stream
 from streamlint.models.vocabulary import Selector
+
+BOUND = "(stream)"
+"""The attribute of an unknown handle that holds the stream which it was given."""
 
 
 def handle_stream(call: Call) -> Stream | None:
@@ -21,10 +25,27 @@ def handle_stream(call: Call) -> Stream | None:
             return value.stream
         if not value.unknown and _bound_nowhere(call):
             return Stream("null", "null", None, call.library, chosen=call.span, how="handle", trail=value.trail)
+    if isinstance(value, Opaque) and isinstance(bound := value.attrs.get(BOUND), Stream):
+        return bound
+    if isinstance(value, Opaque | Handle) and (beside := _stream_beside(call)) is not None:
+        return beside
     if isinstance(value, Opaque) and _is_member(call, value) and call.run.file.leaves_unbound(_handle_node(call), _owner(call.run)):
         # A member that some other function fills: whichever does, none gives it a stream.
         return Stream("null", "null", None, call.library, chosen=call.span, how="handle")
     return None
+
+
+def _stream_beside(call: Call) -> Stream | None:
+    """The stream in the member of the same object that all code at hand binds the handle to."""
+    from streamlint.interpreter.effects.streams import as_stream
+
+    run, node = call.run, _handle_node(call)
+    if not run.file.is_cuda or lvalue(node) is None or (isinstance(node, p.Name) and run.frame.environment.find(node.id) is not None):
+        return None
+    name = run.file.handles.stream_beside(node)
+    if not name:
+        return None
+    return as_stream(call, run.evaluate(p.Attr(node.value, name, node.arrow) if isinstance(node, p.Attr) else p.Name(name)))
 
 
 def _bound_nowhere(call: Call) -> bool:

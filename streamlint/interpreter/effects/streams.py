@@ -9,7 +9,7 @@ from dataclasses import replace
 from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
-from streamlint.interpreter.effects.handles import handle_stream
+from streamlint.interpreter.effects.handles import BOUND, handle_stream
 from streamlint.interpreter.peeks import DEVICE, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.unknowns import truth
@@ -385,6 +385,8 @@ def _bind_stream(call: Call) -> Value:
     if isinstance(handle, Handle):
         handle.stream = stream
         handle.unknown = stream is None
+    elif isinstance(handle, Opaque):
+        handle.attrs[BOUND] = stream or Const(None)
     return call.status()
 
 
