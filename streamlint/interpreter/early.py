@@ -6,7 +6,7 @@ import functools
 
 from streamlint import program as p
 from streamlint.interpreter.endings import arms_leave
-from streamlint.interpreter.guards import compares_size, lvalue
+from streamlint.interpreter.guards import compares_size, lvalue, places_in
 from streamlint.interpreter.run import Run
 from streamlint.operations import Guard
 
@@ -62,10 +62,10 @@ def _given(body: tuple[p.Statement, ...]) -> set[str]:
             targets: tuple[object, ...] = ()
             if isinstance(node, p.Declare):
                 found.add(node.name)
-            elif isinstance(node, p.Assign) and node.op is None:
-                targets = tuple(node.targets)
-            elif isinstance(node, p.AssignExpr) and node.op is None:
-                targets = (node.target,)
+            elif isinstance(node, p.Assign | p.AssignExpr) and node.op is None:
+                given = node.targets if isinstance(node, p.Assign) else (node.target,)
+                old = places_in(node.value)
+                targets = tuple(target for target in given if lvalue(target) not in old)
             elif isinstance(node, p.AddressOf):
                 targets = (node.value,)
             elif isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in _RESIZES:
