@@ -64,7 +64,7 @@ def _given(body: tuple[p.Statement, ...]) -> set[str]:
                 found.add(node.name)
             elif isinstance(node, p.Assign | p.AssignExpr) and node.op is None:
                 given = node.targets if isinstance(node, p.Assign) else (node.target,)
-                old = places_in(node.value)
+                old = places_in(node.value) if node.value is not None else set()  # an annotation alone
                 targets = tuple(target for target in given if lvalue(target) not in old)
             elif isinstance(node, p.AddressOf):
                 targets = (node.value,)
