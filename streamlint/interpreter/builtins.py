@@ -113,9 +113,15 @@ def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _sorted(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    """Of a dictionary the keys; anything else is for the row, which looks at the values."""
+    """Of a dictionary the keys, of pairs what stands first; anything else is for the row, which looks at the values."""
     value = arguments.positional[0] if arguments.positional else None
+    if isinstance(value, Series) and value.items and not arguments.keywords and all(map(_is_pair, value.items)):
+        return value
     return as_series(run, value) if isinstance(value, Table) else None
+
+
+def _is_pair(value: Value) -> bool:
+    return isinstance(value, Series) and value.kind == "tuple" and bool(value.items) and not isinstance((value.items or [value])[0], Buffer)
 
 
 def _same_series(run: Run, arguments: Arguments, site: CallSite) -> Value | None:

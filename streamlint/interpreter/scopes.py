@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from streamlint import operations as ops
@@ -13,6 +14,7 @@ from streamlint.interpreter.beside import joined
 from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.captures import CaptureScope
 from streamlint.interpreter.effects.streams import foreign_stream
+from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, Device, GeneratorCall, Handle, Instance, LibraryName, Opaque, ScopeValue, Stream, Value
 
@@ -53,16 +55,20 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
             run.machine.note(ops.Touch(run.node_span(expression), "cupy", "cupy.cuda.Device.use", evidence=ops.Evidence.LITERAL))
         if isinstance(manager, Handle) and manager.type == "threading.Lock":
             _lock(run, expression)
-        with run.current_stream(_unknown_stream(run, manager), "cupy"):
+        with run.current_stream(_unknown_stream(run, manager, expression), "cupy"):
             inside(manager)
         if isinstance(manager, Handle) and manager.type.endswith("Executor"):
             joined(run, run.node_span(expression), manager.type)
 
 
-def _unknown_stream(run: Run, manager: Value) -> Stream | None:
-    """CuPy: an unknown value in a ``with`` may be a stream, which is then the current one."""
+def _unknown_stream(run: Run, manager: Value, expression: p.Expression) -> Stream | None:
+    """CuPy: an unknown value in a ``with`` may be a stream, which is then the current one; what NumPy or Python itself makes is none."""
     if not isinstance(manager, Opaque) or not any(d.startswith("cupy") for d in run.file.module.imports.values()):
         return None
+    if isinstance(expression, p.Call):
+        head = dotted_name(run.file, expression.function).partition(".")[0]
+        if head in sys.stdlib_module_names or (run.file.models.is_known(head) and not head.startswith("cupy")):
+            return None
     return foreign_stream(run, manager, manager.term, "cupy")
 
 
