@@ -75,9 +75,11 @@ def own_statements(body: Iterable[object]) -> Iterator[p.Statement]:
             yield from own_statements(p.children(part))
 
 
-def is_last_way_on(node: p.If, function: p.Function | None, file: File) -> bool:
-    """Whether an ``if`` whose arm leaves is the last one before a ``raise`` ends the body: what does not take it shows nothing."""
-    return function is not None and node in _last_ways_on(function, file)
+def last_way_on(node: p.If, function: p.Function | None, file: File) -> bool | None:
+    """How an ``if`` comes out that is the last to leave before a ``raise`` ends the body (not to leave shows nothing); None: it is not."""
+    if function is None or node not in _last_ways_on(function, file):
+        return None
+    return any(isinstance(inner, _LEAVING) for inner in node.then)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -98,19 +100,22 @@ def _bodies(statement: p.Statement) -> Iterator[p.Body]:
 
 
 def _last_way_on(body: p.Body, file: File) -> p.If | None:
-    *before, last = body
-    if ends_the_program(last, file):
-        return _way_out_of(before, _LEAVING)
-    if isinstance(last, p.Loop) and last.kind == "for" and last.otherwise and ends_the_program(last.otherwise[-1], file):
+    end = next((number for number, statement in enumerate(body) if ends_the_program(statement, file)), None)
+    if end is not None:
+        return _way_out_of(body[:end], _LEAVING)
+    last = body[-1]
+    if isinstance(last, p.Loop) and last.kind == "for" and any(ends_the_program(inner, file) for inner in last.otherwise):
         return _way_out_of(last.body, (p.Return, p.Break))
     return None
 
 
 def _way_out_of(body: p.Body, by: tuple[type[p.Statement], ...]) -> p.If | None:
-    """The last ``if`` of a body whose arm leaves it so; None where another statement behind it may return."""
+    """The last ``if`` of a body of which one arm leaves it so; None where another statement behind it may return."""
     for statement in reversed(body):
-        if isinstance(statement, p.If) and not statement.otherwise and any(isinstance(inner, by) for inner in statement.then):
-            return statement
+        if isinstance(statement, p.If):
+            arms = [any(isinstance(inner, by) for inner in arm) for arm in (statement.then, statement.otherwise)]
+            if arms[0] != arms[1]:
+                return statement
         if isinstance(statement, p.Loop) and statement.kind == "for" and (found := _way_out_of(statement.body, (p.Return,))):
             return found
         if any(isinstance(inner, p.Return) for inner in own_statements([statement])):

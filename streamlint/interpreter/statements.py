@@ -13,7 +13,7 @@ from streamlint.interpreter.assignment import assign, augmented
 from streamlint.interpreter.choices import told_by
 from streamlint.interpreter.conditions import holds, suppose
 from streamlint.interpreter.early import guard_behind
-from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, is_last_way_on
+from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, last_way_on
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
@@ -99,8 +99,8 @@ def _if(run: Run, node: p.If) -> None:
         default = False
     asked, run.asked = run.asked, run.asked or _either_matters(run, node)
     firm = then_leaves and not node.otherwise and any(ends_the_program(s, run.file) for s in node.then)
-    if then_leaves and not firm and is_last_way_on(node, run.frame.function, run.file):
-        default = firm = True
+    if not firm and (way_on := last_way_on(node, run.frame.function, run.file)) is not None:
+        default, firm = way_on, True
     run.latest = ""
     taken = holds(run, node.test, default, firm=firm)
     run.asked = asked
