@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
@@ -113,15 +114,17 @@ def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _sorted(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    """Of a dictionary the keys, of pairs what stands first; anything else is for the row, which looks at the values."""
+    """Of a dictionary and its items the keys; anything else is for the row, which looks at the values."""
     value = arguments.positional[0] if arguments.positional else None
-    if isinstance(value, Series) and value.items and not arguments.keywords and all(map(_is_pair, value.items)):
+    if isinstance(value, Series) and not arguments.keywords and _are_items(site):
         return value
     return as_series(run, value) if isinstance(value, Table) else None
 
 
-def _is_pair(value: Value) -> bool:
-    return isinstance(value, Series) and value.kind == "tuple" and bool(value.items) and not isinstance((value.items or [value])[0], Buffer)
+def _are_items(site: CallSite) -> bool:
+    """``sorted(held.items())``: they are ordered by what stands first."""
+    asked = site.node.args[0].value if isinstance(site.node, p.Call) and site.node.args else None
+    return isinstance(asked, p.Call) and isinstance(asked.function, p.Attr) and asked.function.name == "items"
 
 
 def _same_series(run: Run, arguments: Arguments, site: CallSite) -> Value | None:

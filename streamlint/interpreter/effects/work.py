@@ -33,10 +33,14 @@ def compute(
     writes: Sequence[Buffer] = (),
     stream: Stream | None = None,
     waits: bool = False,
+    presume: bool = True,
 ) -> Value:
-    """Work on buffers where they are: a launch if one is on a device, else a host computation that reads them."""
+    """Work on buffers where they are: a launch if one is on a device, else a host computation that reads them.
+
+    ``presume``: what is worked on in the scope of a stream that somebody made is on the device.
+    """
     values = list(values)
-    if on_side_stream(run) and not run.file.is_cuda:
+    if presume and on_side_stream(run) and not run.file.is_cuda and run.machine.captures.step is None:
         _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
@@ -202,6 +206,10 @@ def _compute(call: Call) -> Value:
     if call.flag("compares") and len(values) > 1 and not any(b.storage.on_device for v in values for b in buffers_in(v)):
         for value in values:
             peek(run, CAST, value, call.span, call.name)
+        if not any(True for v in values for _ in buffers_in(v)):
+            larger = call.opaque()  # of numbers a number
+            run.origins.computed(larger, values, call.name)
+            return larger
     result = compute(
         run,
         [*values, *writes],
@@ -212,6 +220,7 @@ def _compute(call: Call) -> Value:
         writes=writes,
         stream=stream,
         waits=waits,
+        presume=call.library == "torch",
     )
     if isinstance(result, Buffer) and not writes:
         result.storage.fresh = result.storage.fresh or call.library == "torch"
