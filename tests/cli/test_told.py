@@ -27,7 +27,7 @@ CPP = """\
 
 void load(float* out, size_t n, cudaStream_t stream) {
   float* host = (float*)malloc(1 << 24);
-  cudaMemcpyAsync(out, host, 1 << 24,
+  cudaMemcpyAsync(out, host, n,
                   cudaMemcpyHostToDevice, stream);
 }
 """

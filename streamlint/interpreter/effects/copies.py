@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
-from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes_told, is_of_array, is_small
+from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes_held, bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
@@ -149,7 +149,7 @@ def issue_copy(
     host = src if direction is Direction.H2D else dst if direction is Direction.D2H else None
     storage = host.storage if host is not None else None
     small = storage is not None and storage.small
-    size = nbytes if nbytes is not None else (storage.nbytes if storage is not None and not (host is not None and host.part) else None)
+    size = nbytes if nbytes is not None else bytes_held(host)
     memory = storage.memory if storage is not None else Memory.UNKNOWN
     # A gapped source is made contiguous in new pageable memory first (Copy.cu).
     gapped = host is not None and host.gapped and memory is Memory.PINNED and family(call.library) == "torch"

@@ -97,6 +97,12 @@ def beginning(buffer: Buffer | None, size: Value | None) -> Buffer | None:
     return replace(buffer, part=(("b", size.term),))
 
 
+def bytes_held(buffer: Buffer | None) -> int | None:
+    """The bytes of a whole allocation, as far as known: who copies so many of them as nothing tells is taken to copy what it holds."""
+    beginning_only = buffer is not None and all(axis[0] == "b" for axis in buffer.part)
+    return buffer.storage.nbytes if buffer is not None and beginning_only else None
+
+
 def resized(storage: Storage, count: Value | None) -> None:
     """A container has so many elements from now on."""
     known = count.value if isinstance(count, Const) and isinstance(count.value, int) else None
