@@ -1,9 +1,11 @@
 """Hypothesis-made programs and changed real text against the properties of ``tests/fuzzing``, for as long as is asked.
 
-    python benchmarks/fuzz.py --minutes 60 [--only NAME …] [--seeds FOLDER …] [--out FOLDER] [--seed N]
+    python benchmarks/fuzz.py --minutes 60 [--jobs N] [--only NAME …] [--seeds FOLDER …] [--out FOLDER] [--seed N]
 
-Minutes are of processor time. Each failure is written to a file of the folder, as small as hypothesis made it in half a minute; of those
-that look alike (the same property, the same fault or the same codes) three are kept. Exit code 1 where there was any.
+Minutes are of processor time, of each process. Each failure is written to a file of the folder, as small as hypothesis made it in half a
+minute; of those that look alike (the same property, the same fault or the same codes) three are kept. Exit code 1 where there was any.
+With ``--jobs`` so many processes go on from seeds a thousand apart, each beginning with another property; what they print stands in
+``N.log`` of the folder.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import subprocess
 import sys
 import warnings
 from collections import Counter
@@ -27,6 +30,7 @@ from rename import File  # noqa: E402
 
 MOST = 60_000  # characters of a real file that is changed at random
 ALIKE = 3
+APART = 1000  # between the seeds of processes side by side
 
 
 def texts(folders: list[Path]) -> campaign.Programs | None:
@@ -51,6 +55,7 @@ def signature(name: str, error: BaseException) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--seeds", nargs="*", type=Path, default=[])
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
@@ -58,13 +63,19 @@ def main() -> int:
     words = parser.parse_args()
     warnings.simplefilter("ignore")
     words.out.mkdir(parents=True, exist_ok=True)
+    if words.jobs > 1:
+        return _side_by_side(words)
     everything = campaign.all_properties(texts(words.seeds))
     chosen = [one for name, one in everything.items() if not words.only or name in words.only]
+    first = words.seed // APART % len(chosen)
+    chosen = chosen[first:] + chosen[:first]
     tried: Counter[str] = Counter()
     alike: Counter[str] = Counter()
     turn, begun = words.seed, spent()
     while spent() - begun < words.minutes * 60:
         for one in chosen:
+            if spent() - begun > words.minutes * 60:
+                break
             outcome = campaign.hold(
                 one, 12 * one.weight, 400, seed=turn, known=lambda error, name=one.name: alike[signature(name, error)] >= ALIKE
             )
@@ -80,6 +91,24 @@ def main() -> int:
         print(f"{(spent() - begun) / 60:.1f} min, {sum(tried.values())} programs: {dict(tried)}", flush=True)
     print(f"{sum(alike.values())} failures of {len(alike)} kinds in {sum(tried.values())} programs")
     return 1 if alike else 0
+
+
+def _side_by_side(words: argparse.Namespace) -> int:
+    """A process for each job; what the last line of each says is put together."""
+    running = []
+    for number in range(words.jobs):
+        seed = str(words.seed + APART * number)
+        command = [sys.executable, __file__, "--minutes", str(words.minutes), "--out", str(words.out), "--seed", seed]
+        command += ["--only", *words.only] * bool(words.only) + ["--seeds", *map(str, words.seeds)] * bool(words.seeds)
+        with (words.out / f"{number}.log").open("w", encoding="utf-8") as log:
+            running.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT))
+    codes = [each.wait() for each in running]
+    ends = [(words.out / f"{number}.log").read_text(encoding="utf-8").splitlines()[-1:] for number in range(words.jobs)]
+    for number, end in enumerate(ends):
+        print(number, *end)
+    programs = sum(int(found[1]) for end in ends for line in end if (found := re.search(r"in (\d+) programs$", line)))
+    print(f"{programs} programs in {words.jobs} processes, {sum(map(bool, codes))} of which found or met something")
+    return int(any(codes))
 
 
 def _shown(example: tuple[object, ...]) -> str:
