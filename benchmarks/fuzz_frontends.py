@@ -53,7 +53,7 @@ PYTHON = (
     "'''|\"\"\"|**kwargs|*args, |/, |-> |...|# noqa|# streamlint: ignore[SL001]|type X = |[T: int]"
 )
 CYTHON = (
-    'cdef |cpdef |ctypedef |cimport |nogil|with gil:|cdef extern from "a.h" nogil:\n|DEF A = 1\n|IF A:\n|ELSE:\n|include "a.pxi"\n|<float*>|'
+    'cdef |cpdef |ctypedef |cimport |nogil|with gil:|cdef extern from "a.h" nogil:\n|DEF A = 1|IF A:\n|ELSE:\n|include "a.pxi"\n|<float*>|'
     "&x[0]|[::1]|except +|except? -1|cdef struct |cdef enum |fused |cppclass "
 )
 CUDA = (
