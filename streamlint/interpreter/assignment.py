@@ -182,6 +182,8 @@ def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value) -> 
         key = f"[{', '.join(items._index_value(run, i).term for i in target.indices)}]"
         holder.leaves[key] = value
         return
+    if items.is_named(run, holder, target):
+        return
     part, kind = items.subscript(run, target)
     view = Buffer(holder.storage, (*holder.part, *part), holder.type, holder.gapped or kind == "gapped")
     assign_elements(run, view, value, run.node_span(target))

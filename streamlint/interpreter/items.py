@@ -231,11 +231,21 @@ def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: lis
         indices = [_index_value(run, index) for index in node.indices]
         if not isinstance(node.indices[0], p.Slice):
             return leaf(value, f"[{', '.join(i.term for i in indices)}]")
+    if is_named(run, value, node):
+        return run.opaque(f"{value.term}[{run.evaluate(node.indices[0]).term}]", value)
     part, kind = subscript(run, node, None if write else value)
     if kind == "gather" and not write:
         return _gather(run, value, node)
     gapped = value.gapped or kind == "gapped"
     return Buffer(value.storage, (*value.part, *part), value.type, gapped, value.strided, attrs={})
+
+
+def is_named(run: Run, value: Buffer, node: p.Index) -> bool:
+    """Whether a tensor is asked by a name (``state["step"]``), as no tensor can be: it is a mapping that code out of view has made."""
+    if not value.type.startswith("torch.") or len(node.indices) != 1 or not isinstance(node.indices[0], p.Const | p.Name):
+        return False
+    index = run.evaluate(node.indices[0])
+    return isinstance(index, Const) and isinstance(index.value, str)
 
 
 def _gather(run: Run, value: Buffer, node: p.Index) -> Value:
