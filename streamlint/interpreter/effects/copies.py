@@ -26,6 +26,8 @@ def _copy(call: Call) -> Value:
     direction = _direction(call, dst, src)
     if direction is Direction.UNKNOWN and _downloads(call, dst) and src is not None and presumed(run, src) is not None:
         direction = Direction.D2H
+    if direction is Direction.UNKNOWN and call.library == "torch" and call.switch("asynchronous") is True:
+        return _asked(call, dst, src)
     _settle_place(dst, src, direction)
     if direction is Direction.H2H:
         _host_copy(call, dst, src)
@@ -46,6 +48,15 @@ def _copy(call: Call) -> Value:
 def _downloads(call: Call, dst: Buffer | None) -> bool:
     """PyTorch: page-locked memory is filled without blocking; from the host nobody asks for that."""
     return dst is not None and dst.storage.memory is Memory.PINNED and call.library == "torch" and call.switch("asynchronous") is True
+
+
+def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Value:
+    """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks."""
+    downloads, uploads = _place(dst) is False, _place(src) is False
+    direction = Direction.D2H if downloads else Direction.H2D if uploads else Direction.UNKNOWN
+    evidence = Evidence.ASKED if downloads or uploads else Evidence.NONE
+    issue_copy(call, dst, src, direction, asynchronous=True, stream=stream_argument(call), evidence=evidence)
+    return call.receiver if call.receiver is not None and not call.run.file.is_cuda else call.status()
 
 
 def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None) -> bool:
