@@ -6,6 +6,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.gradients import beside
 from streamlint.interpreter.members import class_member, member
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -22,7 +23,6 @@ from streamlint.interpreter.values import (
     Method,
     Opaque,
     Series,
-    Storage,
     Stream,
     Table,
     Value,
@@ -131,8 +131,8 @@ def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
         part = row.get("part", "whole")
         gapped = holder.gapped or part == "some"
         return Buffer(holder.storage, holder.part, str(row.get("type", holder.type)), gapped, holder.strided or part == "strided")
-    if effect == "factory" and isinstance(holder, Buffer) and holder.storage.on_device:
-        return run.remembered(f"{name} of {holder.term}", lambda: _beside(holder, name))
+    if effect == "factory" and isinstance(holder, Buffer) and (holder.storage.on_device or holder.storage.on_host):
+        return beside(run, holder, name)
     if effect == "device":
         return _device_of(run, holder)
     if effect == "same":
@@ -140,13 +140,6 @@ def modelled_attribute(run: Run, holder: Value, row: Row, name: str) -> Value:
     if effect == "query":
         return run.opaque(f"query:{holder.term}", holder)
     return run.opaque(f"{holder.term}.{name.rpartition('.')[2]}", holder)
-
-
-def _beside(holder: Buffer, name: str) -> Buffer:
-    """A tensor's gradient: memory of its own, where the tensor is."""
-    old = holder.storage
-    evidence = Evidence(max(old.evidence, Evidence.DERIVED))
-    return Buffer(Storage(old.memory, f"{old.name}.{name}", evidence=evidence, trail=old.trail, library=old.library), type=holder.type)
 
 
 def _device_of(run: Run, holder: Value) -> Value:

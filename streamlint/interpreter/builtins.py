@@ -12,6 +12,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.members import parent_view
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.sequences import call_sequence_method
+from streamlint.interpreter.taken_apart import Pairs, Parts
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
@@ -64,6 +65,8 @@ def as_series(run: Run, value: Value) -> Series:
         return value
     if isinstance(value, Table) and value.complete:
         return Series([value.keys.get(k) or run.opaque(k) for k in value.items])
+    if isinstance(value, Table) and isinstance(value.items, Parts):
+        return Series([value.items.name(run, str(number)) for number in range(run.rounds)], name="open")
     made: list[Value] = []
     for number in range(run.rounds):
         made.append(items.batch(run, value, str(number)) if isinstance(value, Loader) else items.element_of(run, value, str(number)))
@@ -146,9 +149,27 @@ def _dict(run: Run, arguments: Arguments, site: CallSite) -> Value:
             table.items = {**first.items, **table.items}
             table.keys = {**first.keys, **table.keys}
             table.complete = table.complete and first.complete
+        elif isinstance(first, Series) and isinstance(first.made, Pairs):
+            return Table(first.made.parts, complete=False)
+        elif isinstance(first, Series) and first.items is not None and all(map(_is_pair, first.items)):
+            _fill(table, first.items)
+            table.complete = table.complete and first.name != "open" and all(isinstance(key, Const) for key in table.keys.values())
         else:
             table.complete = False
     return table
+
+
+def _is_pair(value: Value) -> bool:
+    return isinstance(value, Series) and value.items is not None and len(value.items) == 2
+
+
+def _fill(table: Table, pairs: list[Value]) -> None:
+    """``dict(zip(names, tensors))``: what is looked up by a name that was not seen is like the first."""
+    for pair in pairs:
+        if isinstance(pair, Series) and pair.items is not None:
+            key, value = pair.items
+            table.items[key.term], table.keys[key.term] = value, key
+            table.element = table.element or value
 
 
 def _len(run: Run, arguments: Arguments, site: CallSite) -> Value:
@@ -371,6 +392,8 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
 
 def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) -> Value | None:
     given = arguments.positional
+    if isinstance(receiver.items, Parts) and name in ("items", "values"):
+        return Series(None, made=Pairs(run, receiver.items) if name == "items" else receiver.items)
     if name == "items":
         pairs: list[Value] = [Series([receiver.keys.get(k) or run.opaque(k), v], kind="tuple") for k, v in receiver.items.items()]
         return Series(pairs) if receiver.complete or pairs else Series(None, name=f"{receiver.term}.items")

@@ -1,4 +1,4 @@
-"""Whether autograd records: it does not under ``no_grad`` and its kin, nor inside a function of its own."""
+"""Gradients: whether autograd records (not under ``no_grad`` and its kin, nor inside a function of its own), and those that it leaves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Storage, Value
+from streamlint.operations import Evidence, Memory
 
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
 _ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
@@ -42,3 +44,29 @@ def scope(run: Run, expression: p.Expression) -> Iterator[None]:
         yield
     finally:
         run.gradients.pop()
+
+
+def beside(run: Run, tensor: Buffer, name: str) -> Value:
+    """A tensor's gradient: memory of its own, where the tensor is. On the host it may still be missing."""
+    return run.remembered(_key(tensor, name), lambda: _missing(run, tensor, name) if tensor.storage.on_host else _present(tensor, name))
+
+
+def gradient_of(run: Run, tensor: Buffer) -> Value | None:
+    """What a tensor's ``grad`` was set to, or found to be; None where nobody in view looked at it."""
+    return tensor.attrs.get("grad") or run.memo.get(_key(tensor, "grad"))
+
+
+def _key(tensor: Buffer, name: str) -> str:
+    return f"{name} of {tensor.term}"
+
+
+def _present(tensor: Buffer, name: str) -> Buffer:
+    old = tensor.storage
+    evidence = Evidence(max(old.evidence, Evidence.DERIVED))
+    return Buffer(Storage(old.memory, f"{old.name}.{name}", evidence=evidence, trail=old.trail, library=old.library), type=tensor.type)
+
+
+def _missing(run: Run, tensor: Buffer, name: str) -> Value:
+    made = run.opaque(f"{tensor.term}.{name}", tensor)
+    made.buffer = Buffer(Storage(Memory.UNKNOWN, made.name, host=True, library=tensor.storage.library), type=tensor.type)
+    return made

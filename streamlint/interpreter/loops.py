@@ -16,6 +16,7 @@ from streamlint.interpreter.holding import settle
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.spins import note_spin, waits_for_a_flag
+from streamlint.interpreter.taken_apart import Parts
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
 from streamlint.operations import LoopFrame
@@ -229,6 +230,8 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
     for number in range(_rounds(run)):
         if isinstance(iterable, Loader):
             yield items.batch(run, iterable, str(number))
+        elif isinstance(iterable, Table) and isinstance(iterable.items, Parts):
+            yield iterable.items.name(run, str(number))
         else:
             yield items.element_of(run, iterable, str(number))
 

@@ -101,8 +101,9 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "of": "selector",
             # strided: transposed, keeps pinning; some: a part, maybe gapped; repeated: gapped, unless `sizes` repeat nothing; elements: a
-            # sequence of parts; contiguous: itself, or a new pageable copy if gapped
-            "part": "word whole|strided|some|repeated|elements|contiguous",
+            # sequence of parts; contiguous: itself, or a new pageable copy if gapped; members: tensors that a module holds, the same ones
+            # whenever they are asked for; named: each with its name; mapping: by their names
+            "part": "word whole|strided|some|repeated|elements|contiguous|members|named|mapping",
             "axis": "selector",  # of a part: along the first axis it leaves no gaps
             "sizes": "selector",  # of `expand`
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()

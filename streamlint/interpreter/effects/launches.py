@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -10,8 +10,9 @@ from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import issue_copy
-from streamlint.interpreter.effects.host import buffers_in
+from streamlint.interpreter.effects.host import buffers_in, host_write, read_values
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
+from streamlint.interpreter.gradients import gradient_of
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Stream, Value
@@ -169,7 +170,17 @@ def _updated(call: Call) -> tuple[Buffer, ...]:
         return ()
     made = call.receiver.args
     held = made.get(selector.keyword or "", made.get(str(selector.position)))
-    return tuple(b for b in _memory_in(call.run, held) if b.storage.on_device) if held is not None else ()
+    return tuple(_memory_in(call.run, held, anywhere=True)) if held is not None else ()
+
+
+def _update_on_host(call: Call, updated: Iterable[Buffer]) -> None:
+    """Parameters that live on the host are updated by the host, now: it reads their gradients, and writes what has one."""
+    for buffer in updated:
+        gradient = gradient_of(call.run, buffer)
+        if isinstance(gradient, Const) or not buffer.storage.on_host:
+            continue
+        read_values(call.run, [gradient] if gradient is not None else [], call.span, call.name, wait=False)
+        host_write(call.run, buffer, call.span, call.name)
 
 
 def _launch(call: Call) -> Value:
@@ -185,7 +196,9 @@ def _launch(call: Call) -> Value:
         reads = writes = touched
     else:
         reads, writes = (tuple(b for v in call.values(f) for b in _memory_in(run, v)) for f in ("reads", "writes"))
-    writes += _updated(call)
+    updated = _updated(call)
+    _update_on_host(call, updated)
+    writes += tuple(b for b in updated if b.storage.on_device)
     operation = ops.Launch(
         call.span,
         call.library,
@@ -203,11 +216,11 @@ def _launch(call: Call) -> Value:
     return call.status() if run.file.is_cuda else Const(None)
 
 
-def _memory_in(run: Run, value: Value) -> Iterator[Buffer]:
-    """The device memory that a library is given: a plain pointer that a caller handed over as well."""
+def _memory_in(run: Run, value: Value, anywhere: bool = False) -> Iterator[Buffer]:
+    """The device memory that a library is given (``anywhere``: and the host's): a plain pointer that a caller handed over as well."""
     pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers == 1
     buffer = buffer_of(run, value) if pointer else None
-    yield from (b for b in ([buffer] if buffer is not None else _pointed_to(value)) if not b.storage.on_host)
+    yield from (b for b in ([buffer] if buffer is not None else _pointed_to(value)) if anywhere or not b.storage.on_host)
 
 
 def _policy_stream(call: Call) -> Stream | None:

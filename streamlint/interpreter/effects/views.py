@@ -12,7 +12,8 @@ from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import family
-from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Series, Storage, Value
+from streamlint.interpreter.taken_apart import Pairs, Parts, members_of
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Series, Storage, Table, Value
 from streamlint.operations import Evidence, Memory
 
 
@@ -36,7 +37,7 @@ def _view(call: Call) -> Value:
     if buffer is None and isinstance(value, Handle) and call.library == "python" and call.flag("host_access"):
         return _new_array(call)
     if buffer is None:
-        return call.opaque(*([value] if value is not None else []))
+        return _out_of_view(call, value)
     if call.text("type").startswith("numpy.") and buffer.storage.memory is Memory.UNKNOWN and isinstance(value, Opaque):
         buffer.storage.host = True  # an array of NumPy's is on the host, pinned or not
     if call.text("shares"):
@@ -48,7 +49,13 @@ def _view(call: Call) -> Value:
     if part == "elements":
         if buffer.leaves is not None:
             return buffer
-        return Series(None, element=None, name=f"{buffer.term}.{call.name}", made=_Parts(buffer))
+        return Series(None, name=f"{buffer.term}.{call.name}", made=Parts(buffer))
+    if part == "members":
+        return Series(None, name=f"{buffer.term}.{call.name}", made=members_of(run, buffer))
+    if part == "named":
+        return Series(None, name=f"{buffer.term}.{call.name}", made=Pairs(run, members_of(run, buffer)))
+    if part == "mapping":
+        return Table(members_of(run, buffer), complete=False)
     result = Buffer(
         buffer.storage,
         buffer.part,
@@ -63,6 +70,14 @@ def _view(call: Call) -> Value:
     return result
 
 
+def _out_of_view(call: Call, value: Value | None) -> Value:
+    """What an object gives that holds memory nobody in view has seen: the parameters of a module that was not moved."""
+    made = call.opaque(*([value] if value is not None else []))
+    if isinstance(value, Handle | Instance):
+        call.run.origins.called(made, call.name, call.site.name, value, [])
+    return made
+
+
 def _new_array(call: Call) -> Value:
     """``np.asarray(image)``: an object that is no array gives its numbers to a new one."""
     storage = call.run.storage(Memory.PAGEABLE, f"{call.name}{call.run.visit_key(call.site.node)}", library="numpy")
@@ -71,31 +86,17 @@ def _new_array(call: Call) -> Value:
 
 
 def _parameters(call: Call, value: Value | None) -> Buffer | None:
-    """The parameters of a module that was moved to a device in view."""
+    """What a module holds that was moved to a device or to the host in view."""
     home = value.attrs.get("(device)") if isinstance(value, Handle | Instance) else None
-    if value is None or not isinstance(home, Device) or home.space != "device" or call.run.file.is_cuda:
+    if value is None or not isinstance(home, Device) or home.space not in ("device", "host") or call.run.file.is_cuda:
         return None
-    evidence = Evidence(max(home.evidence, Evidence.DERIVED))
-    storage = Storage(Memory.DEVICE, "parameters", evidence=evidence, library="torch")
-    made = call.run.remembered(f"{call.name}({value.term})", lambda: Buffer(storage, type="torch.Tensor"))
+    kind = "buffers" if call.name.endswith("buffers") else "parameters"
+    if home.space == "device":
+        storage = Storage(Memory.DEVICE, kind, evidence=Evidence(max(home.evidence, Evidence.DERIVED)), library="torch")
+    else:
+        storage = Storage(Memory.UNKNOWN, kind, host=True, library="torch")
+    made = call.run.remembered(f"{kind} of {value.term} in {home.space}", lambda: Buffer(storage, type="torch.Tensor"))
     return made if isinstance(made, Buffer) else None
-
-
-class _Parts(dict):  # type: ignore[type-arg]
-    """Elements of a tensor that was taken apart: parts of its memory, made when they are asked for."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        super().__init__()
-        self.buffer = buffer
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __getitem__(self, key: str) -> Value:
-        return Buffer(self.buffer.storage, (*self.buffer.part, ("i", key)), self.buffer.type)
-
-    def values(self) -> list[Value]:  # type: ignore[override]
-        return [self.buffer]
 
 
 def _host_view(call: Call, buffer: Buffer, result: Buffer) -> Value:
