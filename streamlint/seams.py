@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
@@ -27,7 +28,9 @@ _OWNER = re.compile(r"^(?:(?:class|struct)[ \t]+|[^\s#/][^;\n(]*?\b|)(\w+)::~?\w
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
+_CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
 _MOST_HEADERS = 400  # for one run
+_MOST_IMPORTED = 60  # Python that captures reach, for one run
 
 
 @dataclass(slots=True)
@@ -65,6 +68,9 @@ class Seams:
         for source in self._between(sources):
             joined.append(source)
             yield source
+        for source in self._captured(sources):
+            joined.append(source)
+            yield source
         yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
 
     def _joining(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
@@ -98,6 +104,28 @@ class Seams:
             headers = list(self._included(source, lambda found: _holds_together(found.text, owners)))
             yield from headers
             native += headers
+
+    def _captured(self, sources: list[Source]) -> Iterator[Source]:
+        """The Python files that a file which captures graphs imports, also through one another: what runs in a capture is in them."""
+        waiting = [source for source in sources if source.language == "python" and _CAPTURES.search(source.text)] if self.python else []
+        if not waiting:
+            return
+        by_module: dict[str, list[Found]] = defaultdict(list)
+        for file in self.python:
+            by_module[_module_of(file.path)[-1]].append(file)
+        taken = 0
+        for source in waiting:  # grows by what it imports
+            for tail in dict.fromkeys(_modules_in(source.text)):
+                named = [f for f in by_module.get(tail[-1], ()) if _module_of(f.path)[-len(tail) :] == tail]
+                nearest = max(named, key=lambda f: _shared(f.path, source.path), default=None)
+                if nearest is None or nearest.path in self.taken or (read := self._read(nearest)) is None or "torch" not in read.text:
+                    continue
+                if taken >= _MOST_IMPORTED:
+                    return
+                taken += 1
+                self.taken.add(nearest.path)
+                yield read
+                waiting.append(read)
 
     def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
         """The headers that hold only includes and that C++ sources include, also through one another."""
@@ -153,6 +181,12 @@ def _holds_together(header: str, owners: set[str]) -> bool:
 
 def _last(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many folders two paths begin with alike."""
+    pairs = zip(one.replace("\\", "/").split("/")[:-1], other.replace("\\", "/").split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _names(include: str, path: str) -> bool:

@@ -16,11 +16,12 @@ class HiddenSyncInHotLoop(Check):
     """A value is fetched from the device in each step of a training loop, though nothing in the step needs it.
 
     ## What it does
-    Reports what makes the host wait without saying so (``item()``, ``float()``, ``cpu()``, ``tolist()``, ``print``, ``nonzero``, a constant
-    that is uploaded again) in each round of a loop that trains, where the value comes from the loss, the model's output, parameters,
-    gradients or a batch that was moved, and where it only goes into logs, sums, text or containers. A loop trains if its body, through
-    calls in view, runs a backward pass or steps an optimizer. Steps that a framework calls (``training_step`` of a LightningModule,
-    ``compute_loss`` of a Trainer) are looked at with ``hidden-sync = "all-loops"``.
+    Reports what makes the host wait without saying so (``item()``, ``float()``, ``cpu()``, ``tolist()``, ``print``, ``nonzero``, a
+    constant that is uploaded again, a tensor where ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill`` need a number) in each round of
+    a loop that trains, where the value comes from the loss, the model's output, parameters, gradients or a batch that was moved, and where
+    it only goes into logs, sums, text or containers. A loop trains if its body, through calls in view, runs a backward pass or steps an
+    optimizer. Steps that a framework calls (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) are looked at with
+    ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host stands still until the GPU has done all the work of the step, and the GPU then stands still until the host has issued the next.
@@ -89,6 +90,9 @@ class HiddenSyncInHotLoop(Check):
                 ".to(",
                 "bool(",
                 "if ",
+                "alpha=",
+                "value=",
+                "masked_fill",
             ),
         ),
     )
@@ -127,6 +131,8 @@ class HiddenSyncInHotLoop(Check):
             return f"{word} with a value on the device makes the host wait for it in each {wait.round}"
         if wait.what == "size":
             return f"{word} makes the host wait for the device in each {wait.round}: the size of its result is fetched"
+        if wait.what == "number":
+            return f"{word} needs a number: the host waits for {wait.origin} in each {wait.round} if the model is on a GPU"
         return f"{word} makes the host wait for {wait.origin} in each {wait.round} if the model is on a GPU"
 
     def _help(self, wait: HostWait) -> str:
@@ -140,6 +146,8 @@ class HiddenSyncInHotLoop(Check):
             return "keep the table where its index is, or the index on the host; weigh with a mask in place of selecting by it"
         if wait.what == "size":
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
+        if wait.what == "number":
+            return "this argument has to be a number, and is fetched from the device: compute with the tensor (x - y * a, torch.where)"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
 
 

@@ -14,8 +14,9 @@ class PinThenCopy(Check):
     """A tensor is pinned for a single copy: the pinning is a copy of its own, and costs more than it saves.
 
     ## What it does
-    Reports ``x.pin_memory().to(device)`` in a loop where the pinned tensor is fresh and serves this one copy, on the computing thread. Off
-    by default, and silent above 64 KB: for large tensors, whose pinned blocks are cached, it was measured to be faster than a plain copy.
+    Reports ``x.pin_memory().to(device)`` in a loop, in ``__call__`` or in a module's ``forward``, where the pinned tensor is fresh and
+    serves this one copy, on the computing thread. Off by default, and silent above 64 KB: for large tensors, whose pinned blocks are
+    cached, it was measured to be faster than a plain copy.
 
     ## Why is this bad
     ``pin_memory()`` copies the tensor on the host, and the host waits for that. Then the copy to the device starts. For a small tensor that
@@ -79,16 +80,24 @@ class PinThenCopy(Check):
         here, there = copy.context, pinned.context
         if not pinned.name.endswith("pin_memory") or pinned.memory is not Memory.PINNED or not pinned.trail:
             return False
-        if here.loops != there.loops or not here.loops or here.setup or here.callback is not None:
+        if here.loops != there.loops or here.setup or here.callback is not None:
+            return False
+        made = pinned.trail[0].span
+        if not here.loops and not self._in_each_call(copy, made, path):
             return False  # what is done once may cost what it likes
-        loop, made = there.loops[-1].span, pinned.trail[0].span
-        if _holds(loop, pinned.span) and not _holds(loop, made):
+        if here.loops and _holds(there.loops[-1].span, pinned.span) and not _holds(there.loops[-1].span, made):
             return False
         if any(name.rpartition(".")[2] in path.facts.threads.handed for name in here.functions):
             return False
         storage = copy.src.storage if copy.src is not None else None
         uses = [op for op in path.operations if op is not copy and isinstance(op, Copy | HostWrite) and _touches(op, storage)]
         return not uses
+
+    def _in_each_call(self, copy: Copy, made: Span, path: Trace) -> bool:
+        """Whether an object is called for it, which makes the tensor anew: it was made to be called again and again."""
+        function = copy.context.functions[-1] if copy.context.functions else ""
+        called = function.endswith(".__call__") or path.facts.is_stepwise(function)
+        return called and path.facts.is_in(function, made)
 
 
 def _holds(outer: Span, inner: Span) -> bool:

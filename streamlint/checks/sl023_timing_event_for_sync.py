@@ -15,8 +15,8 @@ class TimingEventForSync(Check):
 
     ## What it does
     Reports events that are made with timing and then only recorded, waited for, queried or synchronized, where nothing in the files at hand
-    asks for elapsed time. Timing is the default of ``cudaEventCreate``, ``cupy.cuda.Event``, CuPy's ``Stream.record()`` and numba's
-    ``cuda.event()``; torch's events measure time only with ``enable_timing=True``.
+    asks for elapsed time, or nothing that could name this event does. Timing is the default of ``cudaEventCreate``, ``cupy.cuda.Event``,
+    CuPy's ``Stream.record()`` and numba's ``cuda.event()``; torch's events measure time only with ``enable_timing=True``.
 
     ## Why is this bad
     A record with timing writes a time stamp when the work ahead of it has ended: it costs about three times as much as one without.
@@ -62,7 +62,7 @@ class TimingEventForSync(Check):
         event = operation.value
         if event is None or not getattr(event, "timing", None) or getattr(event, "timed", False):
             return
-        if path.facts.measures_time and not self._others_timed(operation, path):
+        if path.facts.measures_time and not (self._others_timed(operation, path) or path.facts.only_orders(operation.span)):
             return
         uses = [op for op in path.after(operation) if _uses(op, event)]
         if not uses:

@@ -1,4 +1,4 @@
-"""What no code at hand does: events that are waited for and never recorded.
+"""What no code at hand does: events that are waited for and never recorded, or of which nobody asks the time.
 
 Absence is asked of the text, not of a path: every place that names the event is looked at. One that hands it on, gives it another name or
 does anything else that is not understood ends the question.
@@ -33,15 +33,26 @@ class Unrecorded:
     internal: bool
     function: str = ""  # the one that waits first
     waits: list[Span] = field(default_factory=list)
+    may_record: bool = False  # it is asked for something else than records
 
 
 @functools.lru_cache(maxsize=512)
 def unrecorded_events(file: File) -> list[Unrecorded]:
     """The events made in a file that are waited for, and that nothing records, hands on or renames."""
+    return [*_waited_for(file, may_record=False), *(_in_objects(file) if file.is_cuda else ())]
+
+
+@functools.lru_cache(maxsize=512)
+def ordering_events(file: File) -> frozenset[Span]:
+    """Where Python makes events that the code at hand records and waits for, and neither hands on, renames nor asks for a time."""
+    return frozenset(event.created for event in _waited_for(file, may_record=True)) if not file.is_cuda else frozenset()
+
+
+def _waited_for(file: File, may_record: bool) -> list[Unrecorded]:
     found = []
     for function, owner in p.functions_of(file.module):
         for name, created, local in _made_in(file, function):
-            event = Unrecorded(name, Span(file.path, *created), local, not local and _internal(file))
+            event = Unrecorded(name, Span(file.path, *created), local, not local and _internal(file), may_record=may_record)
             if local:
                 scopes = [(file, function)]
             elif owner is None:
@@ -50,7 +61,7 @@ def unrecorded_events(file: File) -> list[Unrecorded]:
                 scopes = list(_scopes(file, owner))
             if all(_passive(event, *scope, local) for scope in scopes) and event.waits:
                 found.append(event)
-    return [*found, *(_in_objects(file) if file.is_cuda else ())]
+    return found
 
 
 def _scopes(file: File, owner: p.Class) -> Iterator[tuple[File, p.Function]]:
@@ -167,12 +178,13 @@ def _call(event: Unrecorded, file: File, function: p.Function, node: p.Call, loc
     target = node.function
     effect = _EFFECTS.get(_effect(file, node))
     if isinstance(target, p.Attr) and _is(event, target.value, local):
-        role = _METHODS.get(target.name, "other")
+        role = "silent" if event.may_record and target.name == "record" else _METHODS.get(target.name, "other")
         rest: list[object] = [arg.value for arg in node.args]
     else:
         called = target.name if isinstance(target, p.Attr) else target.id if isinstance(target, p.Name) else ""
         given = [arg.value for arg in node.args if _is(event, arg.value, local)]
-        role = (effect or _TAKERS.get(called, "other")) if given else "silent"
+        records = event.may_record and called in ("record_event", "record")
+        role = "silent" if not given or records else effect or _TAKERS.get(called, "other")
         rest = [target.value if isinstance(target, p.Attr) else target, *(arg.value for arg in node.args if arg.value not in given)]
     if role == "other":
         return False

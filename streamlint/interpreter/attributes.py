@@ -85,9 +85,12 @@ def _of_library_base(run: Run, value: Instance, name: str) -> Value | None:
     """What a class at hand has from ``threading.Thread`` and its like, and what a module does that gives itself or has no effect here."""
     for base in library_bases(run, value.definition, value.file):
         row = value.file.models.method(base, name)
-        if row is not None and (name in ("start", "join") or (row.effect in ("none", "same") and base.startswith("torch."))):
+        if row is not None and (name in ("start", "join") or (row.effect in _OF_MODULES and base.startswith("torch."))):
             return Method(value, name, row)
     return None
+
+
+_OF_MODULES = frozenset({"none", "same", "module_to"})
 
 
 def _of_library(run: Run, value: LibraryName, name: str) -> Value:

@@ -10,6 +10,7 @@ from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.members import parent_view
+from streamlint.interpreter.nested import listed
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.sequences import call_sequence_method
 from streamlint.interpreter.taken_apart import Pairs, Parts
@@ -61,6 +62,9 @@ def _term_plus(run: Run, start: Value, step: Value, count: int) -> Value:
 
 def as_series(run: Run, value: Value) -> Series:
     """An iterable as a series of as many elements as are known, or of a few."""
+    modules = listed(value)
+    if modules is not value and isinstance(modules, Series) and modules.items is not None:
+        return Series(modules.items[: run.rounds], name="open")
     if isinstance(value, Series) and value.items is not None:
         return value
     if isinstance(value, Table) and value.complete:
@@ -102,7 +106,7 @@ def _zip(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 def _list(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     if not arguments.positional:
         return Series([])
-    value = arguments.positional[0]
+    value = listed(arguments.positional[0])
     if isinstance(value, Series):
         made = dict(value.made) if type(value.made) is dict else value.made
         return Series(list(value.items) if value.items is not None else None, made, value.element, value.name)
@@ -135,7 +139,7 @@ def _same_series(run: Run, arguments: Arguments, site: CallSite) -> Value | None
 
 
 def _reversed(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    value = arguments.positional[0] if arguments.positional else None
+    value = listed(arguments.positional[0]) if arguments.positional else None
     if isinstance(value, Series) and value.items is not None:
         return Series(list(reversed(value.items)), name=value.name)
     return value
@@ -173,7 +177,7 @@ def _fill(table: Table, pairs: list[Value]) -> None:
 
 
 def _len(run: Run, arguments: Arguments, site: CallSite) -> Value:
-    value = arguments.positional[0] if arguments.positional else Const(None)
+    value = listed(arguments.positional[0]) if arguments.positional else Const(None)
     if isinstance(value, Series) and value.items is not None and value.name != "open":
         return Const(len(value.items))
     if isinstance(value, Table) and value.complete:

@@ -17,6 +17,7 @@ from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.guesses import assumed_method
+from streamlint.interpreter.nested import chained, listed
 from streamlint.interpreter.objects import instantiate
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.overloads import chosen_overload
@@ -172,6 +173,8 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
             return found
     if pointers.is_smart(receiver) and callee.name in ("get", "release", "reset"):
         return _smart_method(run, receiver, callee.name, arguments, site)
+    if callee.name in _FILLING and isinstance(held := listed(receiver), Series) and held is not receiver:
+        return call_container_method(run, held, callee.name, arguments, site) or Const(None)
     row = callee.row
     if row is not None:
         return apply(run, row, _row_name(row, callee.name), receiver, arguments, site)
@@ -181,6 +184,9 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
     return opaque_call(
         run, f"{receiver.term if isinstance(receiver, Opaque) else type(receiver).__name__}.{callee.name}", receiver, arguments, site
     )
+
+
+_FILLING = ("append", "extend")  # of a list of modules
 
 
 def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value:
@@ -211,7 +217,16 @@ def _call_instance(run: Run, callee: Instance, arguments: Arguments, site: CallS
 def _call_handle(run: Run, callee: Handle, arguments: Arguments, site: CallSite) -> Value:
     if run.file.is_cuda and (operator := run.file.models.method(callee.type, "operator()", "::")) is not None:
         return apply(run, operator, f"{callee.type}::operator()", callee, arguments, site)
+    if (modules := chained(run, callee)) and len(arguments.all()) == 1:
+        return _call_chain(run, modules, arguments, site)
     row = run.file.models.method(callee.type, "__call__")
     if row is not None:
         return apply(run, row, f"{callee.type}.__call__", callee, arguments, site)
     return opaque_call(run, callee.type, callee, arguments, site)
+
+
+def _call_chain(run: Run, modules: list[Value], arguments: Arguments, site: CallSite) -> Value:
+    """``nn.Sequential``: each module is called with what the one before gave."""
+    for module in modules:
+        arguments = Arguments([invoke(run, module, arguments, site)])
+    return arguments.positional[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from streamlint import program as p
 from streamlint.build import build_root
 from streamlint.findings import Span
-from streamlint.interpreter.absence import Unrecorded, unrecorded_events
+from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
@@ -101,6 +101,12 @@ class FileFacts:
         """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
         return function in stepwise_functions(self.file)
 
+    def is_in(self, function: str, span: Span) -> bool:
+        """Whether a place is in the body of the function of that name."""
+        file = self._met(span.file)
+        place = (span.row, span.column, span.end_row, span.end_column)
+        return file is not None and any(f.qualname == function and contains(f.at, place) for f, _ in p.functions_of(file.module))
+
     @property
     def if_legacy(self) -> str:
         """What a message says of the default stream where no build file tells which one it is."""
@@ -144,6 +150,11 @@ class FileFacts:
     def kept_streams(self) -> list[Kept]:
         """C++: current streams that are asked for once and used by later calls."""
         return kept_streams(self.file) if self.file.is_cuda else []
+
+    def only_orders(self, made: Span) -> bool:
+        """Whether no code at hand can ask for the time of the event that is made there."""
+        file = self.file if made.file == self.file.path else self._met(made.file)
+        return file is not None and made in ordering_events(file)
 
     def unrecorded_in(self, path: str) -> list[Unrecorded]:
         """The same of another file of the program."""

@@ -59,6 +59,8 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
             maybe_device_read(run)
         if name in ("item", "tolist"):
             peek(run, READ, receiver, site.span, f"torch.Tensor.{name}")
+    if _imports(run, "torch"):
+        _fetch_numbers(run, receiver, name, arguments, site)
     if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
         buffer = buffer_of(run, receiver)
         row = run.file.models.method("torch.Tensor", name)
@@ -86,6 +88,21 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
                 buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
             return apply(run, row, row.names[0], buffer, arguments, site)
     return None
+
+
+def _fetch_numbers(run: Run, receiver: Opaque, name: str, arguments: Arguments, site: CallSite) -> None:
+    """``grad.add_(weight, alpha=share)``: only tensors have such arguments; each has to be a number, and is fetched where it is none."""
+    from streamlint.interpreter.effects import Call
+    from streamlint.interpreter.effects.host import numbers_fetched
+
+    row = run.file.models.method("torch.Tensor", name)
+    if row is None or row.get("scalars") is None:
+        return
+    if f"torch.Tensor.{name}" in row.names or _OF_SCALARS & arguments.keywords.keys():
+        numbers_fetched(Call(run, row, f"torch.Tensor.{name}", receiver, arguments, site))
+
+
+_OF_SCALARS = frozenset({"alpha", "beta", "value"})
 
 
 def _as_stream_method(run: Run, receiver: Opaque, name: str, arguments: Arguments, site: CallSite) -> Value | None:

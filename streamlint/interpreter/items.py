@@ -9,6 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.copies import alike
+from streamlint.interpreter.nested import listed
 from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.places import held_memory, is_place, pointer_to
 from streamlint.interpreter.run import Run
@@ -39,6 +40,7 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     value = settle_method(run, value)
     if pointers.is_smart(value):
         value = held_memory(value)
+    value = listed(value)
     if isinstance(value, FunctionValue | LibraryName):
         return _of_function(run, value, node)
     if isinstance(value, Buffer):
@@ -99,6 +101,7 @@ def _slice_of_series(run: Run, value: Series, node: p.Slice) -> Value:
 
 def element_of(run: Run, value: Value, term: str) -> Value:
     """One element of a container whose elements are not known one by one: the same for the same term."""
+    value = listed(value)
     if isinstance(value, Series):
         if term not in value.made and (element := _some_lane(run, value, term)) is not None:
             value.made[term] = element

@@ -13,6 +13,7 @@ from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
+from streamlint.interpreter.nested import listed
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.spins import note_spin, waits_for_a_flag
@@ -211,7 +212,11 @@ def _are_all(iterable: Value) -> bool:
 
 
 def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
-    """The values that a loop variable takes."""
+    """The values that a loop variable takes. Layers are much alike: of a list of modules a few are taken."""
+    modules = listed(iterable)
+    if modules is not iterable and isinstance(modules, Series) and modules.items is not None:
+        yield from itertools.islice(list(modules.items), _rounds(run))
+        return
     if isinstance(iterable, Series) and iterable.items is not None:
         yield from itertools.islice(list(iterable.items), MOST_ROUNDS)
         return

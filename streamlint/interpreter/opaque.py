@@ -129,9 +129,9 @@ def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str
 
 
 def _names_class(name: str) -> bool:
-    """``DraftInput(hidden)``: an object that holds what it is given, and no memory by itself."""
+    """``DraftInput(hidden)``: an object that holds what it is given, and no memory by itself. An element of something is no class."""
     last = name.rpartition(".")[2]
-    return last[:1].isupper() and not last.isupper()
+    return last[:1].isupper() and not last.isupper() and not last.endswith("]")
 
 
 def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: str) -> Evidence:

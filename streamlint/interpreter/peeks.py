@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.run import Frame, Run
 
 # What a wait is for. ``size`` needs the answer on the host for a shape: only with proven CUDA. ``cast`` may meet plain numbers.
-READ, CAST, SIZE, UPLOAD, DEVICE, CACHE = "read", "cast", "size", "upload", "device", "cache"
+# ``number``: a library needs one as an argument, and its result stays on the device.
+READ, CAST, SIZE, UPLOAD, DEVICE, CACHE, NUMBER = "read", "cast", "size", "upload", "device", "cache", "number"
 Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call frame that it runs in, and its place
 _MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
 

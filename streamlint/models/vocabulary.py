@@ -122,6 +122,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "host": "bool",  # always on the host (numpy functions)
             "result": "word buffer|sequence|scalar|none|self",
             "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
+            "scalars": "selectors",  # arguments that have to be numbers: of a tensor the number is fetched (torch's Scalar, float)
             "compares": "bool",  # it asks for the truth of a comparison of its arguments, wherever they are (the builtin `max`)
             "waits_without": "selector",  # it waits only where this argument is left out (one_hot without num_classes)
             "counts": "bool",  # indices or numbers of things, whatever is worked on (argsort, nonzero, bincount)
@@ -273,7 +274,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     # --- objects -----------------------------------------------------------------------------------------------------------------
     "object": (
         "a new object of `type` that remembers its arguments",
-        {"type": "text", "into": "selector", "device": "selector"},  # device: where a module's parameters are made
+        # device: where a module's parameters are made; holds: it is given modules, and calls one after the other, or lists them
+        {"type": "text", "into": "selector", "device": "selector", "holds": "word chain|list"},
     ),
     "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
     "loader": (

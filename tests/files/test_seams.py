@@ -235,3 +235,45 @@ def test_a_template_that_calls_a_functor_is_read(tmp_path: Path) -> None:
 def test_a_template_whose_functor_does_not_wait(tmp_path: Path) -> None:
     quiet = SUMS.replace("CLEAR", "").replace("  cudaStreamSynchronize(stream);\n}\n", "}\n")
     assert lint(tmp_path, dispatch_dot_h=DISPATCH, sums_dot_cu=quiet, bind_dot_cpp=SUMMED) == (3, [])
+
+
+GRAPHED = """import torch
+from layers import stack
+
+class Graphed:
+    def __init__(self, width):
+        self.net = stack(width).cuda()
+        self.rows = torch.zeros(8, width, device="cuda")
+        self.graph = torch.cuda.CUDAGraph()
+
+    def capture(self):
+        with torch.cuda.graph(self.graph):
+            self.out = self.net(self.rows)
+"""
+LAYERS = """from torch import nn
+from ramps import ramp
+
+class Layer(nn.Module):
+    def forward(self, rows):
+        return rows * ramp(rows.shape[1], rows.device)
+
+def stack(width):
+    return nn.Sequential(*(Layer() for _ in range(3)))
+"""
+RAMPS = """import torch
+
+def ramp(count, device):
+    return MADE
+"""
+
+
+def test_what_runs_in_a_capture_is_read_through_imports(tmp_path: Path) -> None:
+    files = {"graphed_dot_py": GRAPHED, "layers_dot_py": LAYERS, "other_dot_py": LAYERS}
+    uploads = RAMPS.replace("MADE", "torch.tensor([float(k) for k in range(count)], device=device)")
+    relevant, findings = lint(tmp_path, **files, ramps_dot_py=uploads)
+    assert (relevant, findings) == (3, [("graphed.py", 12, "SL013")])
+
+
+def test_what_runs_in_a_capture_makes_its_values_on_the_device(tmp_path: Path) -> None:
+    made = RAMPS.replace("MADE", "torch.arange(count, device=device)")
+    assert lint(tmp_path, graphed_dot_py=GRAPHED, layers_dot_py=LAYERS, ramps_dot_py=made)[1] == []

@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
+from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
@@ -20,7 +21,7 @@ from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
 from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
-from streamlint.operations import Evidence, Memory
+from streamlint.operations import Direction, Evidence, Memory
 
 
 def _factory(call: Call) -> Value:
@@ -55,6 +56,8 @@ def _made(call: Call) -> Value:
     storage.addresses = tuple(item for item in given if isinstance(item, Buffer) and is_address(item))
     if isinstance(data, Buffer | Series) and not storage.addresses:
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
+    if memory is Memory.DEVICE and call.library == "torch" and run.machine.captures.active and _is_from_host(data):
+        _upload(call, result)
     if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, buffer=result))
@@ -75,6 +78,20 @@ def _made(call: Call) -> Value:
         asked = call.arguments.keywords.get("requires_grad")
         storage.grad = asked is not None and not (isinstance(asked, Const) and asked.value is False)
     return result
+
+
+def _is_from_host(data: Value | None) -> bool:
+    """Whether a tensor is made of what is on the host for sure: numbers, a list without tensors in it, memory of the host."""
+    if isinstance(data, Series):
+        return all(_is_from_host(item) or isinstance(item, Opaque) for item in data.items or ())
+    return isinstance(data, Const) or (isinstance(data, Buffer) and data.storage.on_host)
+
+
+def _upload(call: Call, result: Buffer) -> None:
+    """``torch.tensor(data, device="cuda")`` is made in pageable memory and copied, and the host waits: no capture takes that."""
+    source = Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),)))
+    stream, evidence = stream_argument(call), result.storage.evidence
+    issue_copy(call, result, source, Direction.H2D, asynchronous=False, stream=stream, evidence=evidence)
 
 
 def _made_of(call: Call, result: Buffer, data: Value) -> None:

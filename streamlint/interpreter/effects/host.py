@@ -9,7 +9,8 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
-from streamlint.interpreter.peeks import CAST, READ, peek
+from streamlint.interpreter.nested import hold
+from streamlint.interpreter.peeks import CAST, NUMBER, READ, peek
 from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
@@ -86,6 +87,21 @@ def device_read(run: Run, buffer: Buffer, span: Span, name: str, memory: Memory 
     run.machine.copy(copy)
 
 
+def numbers_fetched(call: Call) -> None:
+    """Arguments that have to be numbers: where a tensor is given, the library fetches what it holds."""
+    for value in call.values("scalars"):
+        if not isinstance(value, Buffer | Opaque):
+            continue
+        peek(call.run, NUMBER, value, call.span, call.name)
+        for buffer in buffers_in(value):
+            if buffer.storage.on_device:
+                device_read(call.run, buffer, call.span, call.name)
+            elif buffer.storage.memory is Memory.UNKNOWN and not buffer.storage.host:
+                maybe_device_read(call.run)
+            else:
+                host_read(call.run, buffer, call.span, call.name)
+
+
 def maybe_device_read(run: Run) -> None:
     """The host fetches a value that may be on a device: if it is, the current stream was waited for."""
     run.machine.host_waits(run.stream_of("torch"))
@@ -145,6 +161,8 @@ def _object(call: Call) -> Value:
     handle.args = {**{str(i): v for i, v in enumerate(call.arguments.positional)}, **call.arguments.keywords}
     handle.trail = (Step("created here", call.span),)
     handle.made = "device" not in handle.args
+    if (how := call.text("holds")) and not call.arguments.open:
+        hold(handle, call.arguments.positional, how)
     if call.row.get("device") is not None and (home := as_device(call.run, call.value("device"))) is not None:
         handle.attrs["(device)"] = home
     return call.store(handle)

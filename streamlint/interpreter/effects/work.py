@@ -8,7 +8,7 @@ from dataclasses import replace
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
-from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, read_values
+from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, numbers_fetched, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
@@ -200,6 +200,8 @@ def _compute(call: Call) -> Value:
     if call.library == "cupy" and not call.flag("host") and not writes and not any(True for v in values for _ in buffers_in(v)):
         # CuPy computes on the device whatever it is given.
         values = [*values, Buffer(run.storage(Memory.DEVICE, "operand", evidence=Evidence.LITERAL, library="cupy"), type="cupy.ndarray")]
+    if call.row.get("scalars") is not None and not run.file.is_cuda:
+        numbers_fetched(call)
     waits = call.flag("waits") or _fetches_size(call)
     if waits and call.library == "torch" and not run.file.is_cuda and not any(b.storage.on_host for v in values for b in buffers_in(v)):
         maybe_device_read(run)  # the size of the result comes from wherever the operands are
