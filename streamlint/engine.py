@@ -18,6 +18,8 @@ from streamlint.precedence import winners
 
 if TYPE_CHECKING:
     from streamlint.analysis import Analysis, Part
+    from streamlint.cache.store import Store
+    from streamlint.cache.trees import Trees
     from streamlint.cache.units import Units
     from streamlint.cluster.client import Cluster
     from streamlint.frontends.cuda_headers import Headers
@@ -51,7 +53,7 @@ def _analyse(
     from streamlint.incremental import Incremental
 
     start = time.perf_counter()
-    read = reader(sources, options)
+    read = reader(sources, options, units)
     work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
     work.ready()
     report = work.report
@@ -106,7 +108,7 @@ def parts_of(
     from streamlint.incremental import Incremental
 
     with seldom_collected():
-        read = reader(sources, options)
+        read = reader(sources, options, units)
         work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
         work.narrow(only)
         work.ready()
@@ -148,9 +150,14 @@ def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: 
 class Reader:
     """Adds sources to a program. Those that are read ahead are lowered in processes beside this one, and wait here."""
 
-    def __init__(self, sources: Sequence[Source], options: Options) -> None:
+    def __init__(self, sources: Sequence[Source], options: Options, store: Store | None = None) -> None:
         self._options = options
         self._headers, self._parsed = functools.cache(lambda: headers_of(sources)), Parsed()
+        self._trees: Trees | None = None
+        if store is not None:
+            from streamlint.cache.trees import Trees
+
+            self._trees = Trees(store, self._headers)
         self._ahead: dict[str, Module | Problem] = {}
 
     def __call__(self, source: Source, program: Any, report: Report) -> None:
@@ -164,11 +171,14 @@ class Reader:
 
         if jobs < 2 or len(sources) < FEWEST or sum(len(source.text) for source in sources) < WORTH_A_PROCESS:
             return
+        if self._trees is not None:
+            self._ahead.update((source.path, kept) for source in sources if (kept := self._trees.load(source)) is not None)
+            sources = [source for source in sources if source.path not in self._ahead]
         texts = {source.path: source for source in sources}
         self._import(sources)
 
         def work(path: str) -> Module | Problem:
-            made = self._lowered(texts[path])
+            made = self._made(texts[path])
             if not isinstance(made, Problem):
                 made.text = ""  # it is here already
             return made
@@ -188,14 +198,20 @@ class Reader:
         self._headers()
 
     def _lowered(self, source: Source) -> Module | Problem:
+        kept = self._trees.load(source) if self._trees is not None else None
+        return self._made(source) if kept is None else kept
+
+    def _made(self, source: Source) -> Module | Problem:
         made = lowered(source, self._headers() if source.language == "cuda" else None)
         self._parsed.add(len(source.text))
+        if self._trees is not None and not isinstance(made, Problem):
+            self._trees.keep(source, made)
         return made
 
 
-def reader(sources: Sequence[Source], options: Options) -> Reader:
-    """What adds one of these sources to a program."""
-    return Reader(sources, options)
+def reader(sources: Sequence[Source], options: Options, units: Units | None = None) -> Reader:
+    """What adds one of these sources to a program. What the store of the units holds of it is not lowered again."""
+    return Reader(sources, options, units.store if units is not None else None)
 
 
 def headers_of(sources: Iterable[Source]) -> Headers | None:

@@ -1,8 +1,9 @@
 """Where records lie: plain files, written beside and renamed, each with the hash of its content.
 
 A file is whole or absent, whoever writes at the same time and whoever is killed; two that write the same name write the same. So there is
-no lock, and nothing to repair. A record that does not fit its hash is as good as absent. Records are JSON: whoever can write to the folder
-can at most hide findings, never run code. Where nothing can be written, the run goes on without.
+no lock, and nothing to repair. A record that does not fit its hash is as good as absent. Records are JSON, or syntax trees (`trees`) that
+are read with as much care: whoever can write to the folder can at most hide findings, never run code. Where nothing can be written, the
+run goes on without.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of 
 LIBRARIES = ("libcst", "tree-sitter", "tree-sitter-cuda", "ahocorasick-rs", "pathspec")
 _DAY = 86_400.0
 _OLD = 30 * _DAY
+_OLD_TREE = 7 * _DAY
+TREES = "trees"  # the kind of lowered files
 
 
 def folder_of(asked: Path | None = None) -> Path:
@@ -64,6 +67,14 @@ class Store:
 
     def read(self, kind: str, key: str) -> Any:
         """A record, or None."""
+        body = self.read_bytes(kind, key)
+        try:
+            return None if body is None else json.loads(body)
+        except ValueError:
+            return None
+
+    def read_bytes(self, kind: str, key: str) -> bytes | None:
+        """A record that is no JSON, or None."""
         path = self._path(kind, key)
         try:
             with open(path, "rb") as file:
@@ -74,15 +85,19 @@ class Store:
             if time.time() - used > _DAY:
                 with contextlib.suppress(OSError):
                     os.utime(path)  # in use
-            return json.loads(body)
-        except (OSError, ValueError):
+            return body
+        except OSError:
             return None
 
     def write(self, kind: str, key: str, record: object) -> None:
         """Keep a record; what cannot be written is left out."""
+        if not self.trouble:
+            self.write_bytes(kind, key, json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode())
+
+    def write_bytes(self, kind: str, key: str, body: bytes) -> None:
+        """Keep a record that is no JSON."""
         if self.trouble:
             return
-        body = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode()
         path = self._path(kind, key)
         try:
             self._make(path.parent)
@@ -91,7 +106,7 @@ class Store:
             self.trouble = f"the cache in {self.base} cannot be written: {error.strerror or error}"
 
     def prune(self) -> None:
-        """Once a day: drop what was not used for a month."""
+        """Once a day: drop what was not used for a month; lowered files, which are large, after a week."""
         stamp, now = self.base / "pruned", time.time()
         try:
             if stamp.exists() and now - stamp.stat().st_mtime < _DAY:
@@ -100,7 +115,7 @@ class Store:
             os.utime(self.folder)
             for folder in self.base.glob("v*"):
                 for path in folder.glob("*/*"):
-                    if now - path.stat().st_mtime > _OLD:
+                    if now - path.stat().st_mtime > (_OLD_TREE if path.parent.name == TREES else _OLD):
                         path.unlink()
         except OSError:
             return  # another process is at it

@@ -1,0 +1,43 @@
+"""Whatever is edited: a run with what earlier runs kept tells what one without it tells, to the byte."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from pathlib import Path
+
+import pytest
+from cache.conftest import report
+from cache.mutations import Tree, mutated
+from cache.projects import PROJECT, write
+from documents import DOCUMENTS, read
+
+STEPS = 7
+
+
+def tree_of(chance: random.Random) -> dict[str, str]:
+    """The project, and sections of the rules' documents beside it: those of several files count more."""
+    sections = [section for document in DOCUMENTS for section in read(document)]
+    several = [section for section in sections if len(section.files) > 1]
+    found = {name: textwrap.dedent(text) for name, text in PROJECT.items()}
+    for number, section in enumerate((*chance.sample(several, 6), *chance.sample(sections, 3))):
+        found |= {f"part{number}/{file.name}": file.text for file in section.files}
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_warm_is_cold_after_any_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    chance = random.Random(seed)
+    original = tree_of(chance)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    now: Tree = dict(original)
+    write(now)
+    report(tmp_path / "cache")
+    for step in range(STEPS):
+        edit = mutated(chance, now, original)
+        now |= edit
+        write(edit)
+        warm = report(tmp_path / "cache")
+        assert warm == report(None), f"step {step}: {edit}"
+        assert report(tmp_path / "cache") == warm
