@@ -12,6 +12,7 @@ from streamlint.cache.store import digest
 from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
 from streamlint.findings import Report
 from streamlint.interpreter.index import Program, imported_names
+from streamlint.interpreter.interface import Interface
 from streamlint.options import Options, Source
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Incremental:
         self.program.files.together = tuple(self._natives)
         outlines = {key: names for path in self._sources for key, names in self._outline(path).items()}
         self.program.outlines = outlines
-        self._view = View(self._hashes, outlines, self.program.texts, native, [path for path in self._sources if self._outline(path)])
+        parsed, seen = [path for path in self._sources if self._outline(path)], self._interface(native)
+        self._view = View(self._hashes, outlines, self.program.texts, native, seen, parsed)
         self._paths, self.native = "", native
         if units is not None:
             self._paths = units.keep_paths(self._view.paths)
@@ -55,6 +57,17 @@ class Incremental:
             for path in self._sources.keys() - set(self._view.paths):  # what does not parse is not tried again
                 units.keep(self._sources[path], self._hashes[path], replace(self._made[path], native=native, parts=[]))
         self.open = [path for path in self._view.paths if path not in self.kept]
+
+    def _interface(self, native: str) -> str:
+        """A hash of what Python may see of the C++, which need not be there for it where it is as it was."""
+        if self._units is None:
+            return ""
+        record = self._units.interface(native) if native else Interface().record()
+        if record is None:
+            record = self.program.interface.record()
+            self._units.keep_interface(native, record)
+        self.program.known_interface = Interface(**record)
+        return digest(repr(sorted(record.items())))
 
     def _take(self, sources: list[Source], native: str) -> None:
         """Sources of which something is kept wait; the others are lowered. C++ is lowered as a whole: what it includes counts."""
@@ -113,7 +126,9 @@ class Incremental:
         hashes = self._hashes or {path: digest(source.text) for path, source in self._sources.items()}
         self.native = native_hash(self._natives, hashes)
         units = {path: Unit(made.outline, made.problems, self.native) for path, made in self._made.items()}
-        return Job(os.getcwd(), tuple(self._sources.values()), options, units, self._paths, guard.seconds())
+        return Job(
+            os.getcwd(), tuple(self._sources.values()), options, units, self._paths, self.program.interface.record(), guard.seconds()
+        )
 
     def believes(self, answer: Answer) -> bool:
         """Whether what somebody else found rests on what build files say here."""

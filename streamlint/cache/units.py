@@ -3,7 +3,7 @@
 A unit is a source with the C++ that its strings hold. What it rests on was noted while it was checked (`interpreter.consulted`): the text
 of the files that answers led to, the words of imports that a new file could answer otherwise, the files that mention words, who imports a
 name, what build files say. All C++ and Cython of a run is one block: names, macros, launches and links go from each file to each, so one
-hash of all of them stands in every unit. That is coarse, and safe.
+hash of all of them stands in each unit of the block, and of Python that calls into it. Other Python rests on its interface alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from streamlint import build
 from streamlint.cache import records
 from streamlint.cache.store import Store, digest
 from streamlint.findings import Problem
+from streamlint.interpreter.consulted import NATIVE
 from streamlint.options import Options, Source
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class View:
     outlines: dict[str, frozenset[str]]
     texts: Mapping[str, str]
     native: str
+    interface: str  # a hash of what Python may see of the block
     paths: list[str]  # of all that parses
     _importers: dict[str, set[str]] | None = None
     _mentioned: dict[str, list[str]] = field(default_factory=dict)
@@ -108,6 +110,15 @@ class Units:
             self.store.write("paths", name, sorted(paths))
         return name
 
+    def interface(self, native: str) -> dict[str, Any] | None:
+        """What Python may see of C++ with this hash."""
+        record = self.store.read("interfaces", digest(f"{self._salt}\0{native}"))
+        return record if isinstance(record, dict) else None
+
+    def keep_interface(self, native: str, record: dict[str, Any]) -> None:
+        """Write what Python may see of C++ with this hash."""
+        self.store.write("interfaces", digest(f"{self._salt}\0{native}"), record)
+
     def _key(self, source: Source, content: str) -> str:
         return digest(f"{self._salt}\0{source.path}\0{source.language}\0{content}")
 
@@ -115,7 +126,7 @@ class Units:
 def holds(unit: Unit, view: View, store: Store) -> bool:
     """Whether all that a unit rests on is as it was."""
     rests = unit.rests
-    if unit.parts is None or unit.native != view.native:
+    if unit.parts is None or rests.get("native") not in (view.native, view.interface):
         return False
     if any(view.hashes.get(path) != content for path, content in rests["files"].items()):
         return False
@@ -132,11 +143,14 @@ def holds(unit: Unit, view: View, store: Store) -> bool:
 def rests_on(program: Program, path: str, natives: Iterable[str], view: View, paths: str) -> dict[str, Any]:
     """What the findings of a file that was just checked rest on."""
     noted, block = program.consulted, frozenset(natives)
-    reach = noted.reach((path, *block))
+    reach = noted.reach((path,))
+    inside = NATIVE in reach or not block.isdisjoint(reach)
+    reach = noted.reach((path, *block)) - {NATIVE} if inside else reach
     words = {words for member in reach for words in noted.texts.get(member, ())}
     texts = [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
-    asked = {path, *noted.touched, *(found for _, _, found_in in texts for found in found_in)} | block
+    asked = {path, *noted.touched, *(found for _, _, found_in in texts for found in found_in)} | (block if inside else set())
     return {
+        "native": view.native if inside else view.interface,
         "files": {member: view.hashes[member] for member in sorted(reach - block | {path})},
         "paths": paths,
         "modules": sorted({word for member in reach for word in noted.modules.get(member, ())}),

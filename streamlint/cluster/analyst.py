@@ -36,6 +36,12 @@ class _Sent(Units):
     def keep(self, source: Source, content: str, unit: Unit) -> None:
         pass
 
+    def interface(self, native: str) -> dict[str, Any] | None:
+        return self._job.interface
+
+    def keep_interface(self, native: str, record: dict[str, Any]) -> None:
+        pass
+
     def keep_paths(self, paths: list[str]) -> str:
         return self._job.paths
 

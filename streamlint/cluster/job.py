@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run. ``units`` say of each source what lowering it gave; ``paths`` names the list of those that parse."""
+    """A run. ``units`` say of each source what lowering it gave; ``paths`` names the list of those that parse, and
+    ``interface`` says what Python may see of the C++."""
 
     folder: str
     sources: tuple[Source, ...]
     options: Options
     units: dict[str, Unit]
     paths: str
+    interface: dict[str, Any]
     seconds: float  # of processor time for one file
 
 

@@ -60,7 +60,7 @@ def _mentioned(function: p.Function) -> frozenset[str]:
 def _is_driven(second: p.Function, first: p.Function, file: File) -> bool:
     """Whether code at hand calls both, or one calls the other: there the true order is seen."""
     names = {second.name, first.name}
-    for other in file.program.cpp():
+    for other in file.program.cpp(file):
         if any(
             function not in (first, second) and function.class_name != second.class_name and names <= _called(function)
             for function, _ in p.functions_of(other.module)

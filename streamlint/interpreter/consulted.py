@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import File
 
 T = TypeVar("T")
+NATIVE = ""  # stands for all C++ and Cython among the paths of answers
 
 
 class Files(dict[str, "File"]):
@@ -122,6 +123,11 @@ class Consulted:
         """Note whether other files import a name of a file."""
         self.touched.add(home.path)
         self.called.add((name, home.key, elsewhere))
+
+    def native(self, asking: File) -> None:
+        """Note that C++ was looked at."""
+        self.touched.add(asking.path)
+        self.edges[asking.path].add(NATIVE)
 
     def mention(self, words: Words, asking: str, answers: Iterable[str]) -> None:
         """Note which files' text holds words."""

@@ -14,9 +14,10 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bindings import Binding, callables, keeps_gil
 from streamlint.interpreter.cpp_types import SIZES, class_of, type_row
 from streamlint.interpreter.effects import buffer_of
-from streamlint.interpreter.exports import EXTENSION, Export, ExportedClass
+from streamlint.interpreter.exports import Export, ExportedClass
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.index import File, accepts
+from streamlint.interpreter.interface import EXTENSION
 from streamlint.interpreter.objects import construct
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.run import Frame, Run
@@ -55,9 +56,9 @@ class Bound(Value):
 
 def linked(run: Run, name: str) -> Bound | None:
     """The C++ that a dotted name stands for in the Python file in progress."""
-    if run.file.is_cuda or "." not in name:
+    if run.file.is_cuda or "." not in name or not run.program.interface.may_find(name, run.file):
         return None
-    found = run.program.exports.find(name, run.file)
+    found = run.program.exported(run.file).find(name, run.file)
     return Bound(name, found) if found else None
 
 
@@ -68,7 +69,7 @@ def is_foreign(run: Run, value: Instance) -> bool:
 
 def member_of(run: Run, value: Instance, name: str) -> Value:
     """An attribute of a C++ object as Python sees it."""
-    exported = run.program.exports.class_of(value.definition, value.file)
+    exported = run.program.exported(run.file).class_of(value.definition, value.file)
     if name in value.attrs and exported is None:
         return to_python(run, value.attrs[name])
     found = exported.members.get(name, ()) if exported is not None else ()

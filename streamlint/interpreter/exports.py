@@ -14,12 +14,10 @@ from typing import Literal, TypeVar
 from streamlint import program as p
 from streamlint.interpreter.bindings import Binding, bindings_of, registered
 from streamlint.interpreter.index import File, Program, is_declaration
+from streamlint.interpreter.interface import EXTENSION, Interface
 
 Kind = Literal["binding", "operator", "table", "inline", "symbol", "held"]  # held: a symbol that is called with the GIL
 
-# Names of values that stand for C++: `extension:inline:path`, `extension:source:a/cpp,b/cu` (no dots), `extension:symbols:`.
-EXTENSION = "extension:"
-_FROM_PYTHON = ("torch.ops.", "cpp_extension", "load_inline", "CDLL", "LoadLibrary", "ctypeslib", "dlopen", "PyDLL", "cffi")
 _OPENERS = ("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "PYBIND11_PLUGIN", "NB_MODULE", "NB_MODULE_")
 _NAMED_BY_BUILD = "TORCH_EXTENSION_NAME"
 _OTHER_DEVICES = frozenset({"CPU", "Meta", "MPS", "XPU", "HPU", "QuantizedCPU", "MkldnnCPU"})
@@ -65,7 +63,6 @@ class Exports:
             self._take(file.key, file)
         self.any = bool(self.modules or self.operators or self.symbols or self.inline or self.loose)
         self._found: dict[tuple[str, str], Sequence[Export] | ExportedClass | None] = {}
-        self._seen_from: dict[str, bool] = {}
 
     # --- what there is ----------------------------------------------------------------------------------------------------------------
 
@@ -182,31 +179,16 @@ class Exports:
         ]
         return next((e for e in fitting if e.file is file), None) or _nearest(fitting, file)
 
-    # --- for relevance: words, not meaning ----------------------------------------------------------------------------------------------
+    # --- by names alone ----------------------------------------------------------------------------------------------
 
-    def seen_from(self, file: File) -> bool:
-        """Whether a Python file may call anything of this."""
-        if not self.any or file.is_cuda:
-            return False
-        if file.path not in self._seen_from:
-            self._seen_from[file.path] = self._is_seen(file)
-        return self._seen_from[file.path]
-
-    def _is_seen(self, file: File) -> bool:
-        text = file.module.text
-        if any(word in text for word in _FROM_PYTHON):
-            return True
-        heads = {part for dotted in file.module.imports.values() for part in dotted.split(".") if part}
-        if any(name in heads for name in self.modules if name):
-            return True
-        if "" not in self.modules and not self.symbols:
-            return False
-        return any(
-            not file.models.is_known(dotted.lstrip(".").partition(".")[0])
-            and self.program.python_module(dotted, file) is None
-            and self.program.python_module(dotted.rpartition(".")[0] or ".", file) is None
-            for dotted in file.module.imports.values()
-        )
+    def interface(self) -> Interface:
+        """What Python may see of this."""
+        tables = (*self.modules.values(), self.loose, self.symbols, *self.inline.values())
+        names = {name for table in tables for name in table} | set(self.classes)
+        names |= {name for exported in self.by_type.values() for name in exported.members}
+        names |= {key.rpartition("::")[2] for key in self.operators}
+        unnamed = sorted({*self.modules[""], *self.loose, *self.classes}) if "" in self.modules else None
+        return Interface(self.any, sorted(name for name in self.modules if name), unnamed, bool(self.symbols), sorted(names))
 
     def functions_named(self, name: str) -> Iterator[p.Function]:
         """The functions, or what binds them, that Python may call by a name."""

@@ -48,7 +48,7 @@ def _is_linked(file: File) -> bool:
     if declared is None:
         declared = frozenset(
             function.qualname
-            for other in file.program.cpp()
+            for other in file.program.cpp(file)
             if _works_on_tensors(other)
             for function, _ in p.functions_of(other.module)
             if function.space == "host" and is_declaration(function) and not function.class_name

@@ -211,10 +211,10 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
 def launches_of_project(file: File) -> tuple[int, int]:
     """How many launches of the files at hand under one build root go to the null stream, and how many have a stream."""
     root = build_root(file.path)
-    counts = file.program.launch_counts
+    counts, files = file.program.launch_counts, file.program.cpp(file)
     if root not in counts:
         null = given = 0
-        for other in file.program.cpp():
+        for other in files:
             if build_root(other.path) == root:
                 for node in walk_module(other.module):
                     if isinstance(node, p.Launch):

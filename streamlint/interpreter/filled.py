@@ -21,7 +21,7 @@ def filled_elsewhere(run: Run, value: Instance, name: str) -> Buffer | None:
     """The host memory of a member of an object from out of view, where every place that gives it any gives it the same kind."""
     if not value.foreign or not value.file.is_cuda:
         return None
-    files = (value.file, *(file for file in run.program.cpp() if value.file in file.neighbours()))
+    files = (value.file, *(file for file in run.program.cpp(run.file) if value.file in file.neighbours()))
     fills = [fill for file in files for fill in _fills(file).get(name, ())]
     kinds = {kind for kind, _ in fills}
     if len(kinds) != 1 or (memory := _KINDS.get(kinds.pop())) is None:

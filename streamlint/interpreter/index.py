@@ -40,6 +40,7 @@ from streamlint.program import (
 if TYPE_CHECKING:
     from streamlint.interpreter.exports import Exports
     from streamlint.interpreter.handles import Handles
+    from streamlint.interpreter.interface import Interface
     from streamlint.interpreter.linking import Linker
     from streamlint.interpreter.relevance import Relevance
     from streamlint.interpreter.values import FunctionValue
@@ -305,17 +306,28 @@ class Program:
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _exports: Exports | None = None
+    known_interface: Interface | None = None
     _importers: dict[str, set[str]] | None = None  # by what they import
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
 
-    @property
-    def exports(self) -> Exports:
-        """What the C++ at hand makes known to Python."""
+    def exported(self, asking: File) -> Exports:
+        """What the C++ at hand makes known to Python, asked on behalf of a file."""
+        self.consulted.native(asking)
+        return self._all_exports()
+
+    def _all_exports(self) -> Exports:
         if self._exports is None:
             from streamlint.interpreter.exports import Exports
 
             self._exports = Exports(self)
         return self._exports
+
+    @property
+    def interface(self) -> Interface:
+        """The same by names alone. Findings rest on no more of the C++ until one of the names is asked for."""
+        if self.known_interface is None:
+            self.known_interface = self._all_exports().interface()
+        return self.known_interface
 
     def adopt(self, function: Function, file: File) -> None:
         """A function that stands for a piece of a file belongs to it."""
@@ -356,8 +368,10 @@ class Program:
         self.consulted.mention((words, every), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
 
-    def cpp(self) -> list[File]:
-        """The C++ at hand, in files and in strings of Python, in order."""
+    def cpp(self, asking: File | None = None) -> list[File]:
+        """The C++ at hand, in files and in strings of Python, in order; asked on behalf of a file, if it may be one of Python."""
+        if asking is not None:
+            self.consulted.native(asking)
         if self._cpp is None:
             self.files.load(self.files.together)
             self._cpp = [file for file in self.files.held() if file.is_cuda]

@@ -71,7 +71,7 @@ def _sibling(file: File) -> Iterator[Mix]:
     """A source with the macro, and another of the same target that launches on the legacy default stream."""
     at = working_macro(file) if MACRO in file.module.text else None
     together = sources_built_with(file.path) if at is not None else frozenset()
-    for other in file.program.cpp():
+    for other in file.program.cpp(file):
         if at is None or other is file or str(Path(other.path)) not in together or MACRO in other.module.text:
             continue
         if per_thread_default_stream(other.path):

@@ -33,7 +33,7 @@ def _linked(file: File) -> list[File]:
     """What may be in one program with a file: what is at hand under its build root, but for other programs if it has a ``main``."""
     near = file.neighbours()
     others = file.program.mentioning(file, *_PREPARES)  # the rest of Python prepares nothing, and is not asked for more
-    files = [f for f in (*file.program.cpp(), *others) if f in near or _built_together(f, file)]
+    files = [f for f in (*file.program.cpp(file), *others) if f in near or _built_together(f, file)]
     if _main(file) is None:
         return files
     return [f for f in files if f is file or _main(f) is None or f in file.neighbours()]
@@ -52,7 +52,7 @@ def _main(file: File) -> p.Function | None:
 def _beginning(file: File) -> Span | None:
     """``main``, or the creation of a context, in the file or in one that is built with it."""
     root = build_root(file.path)
-    others = [f for f in file.program.cpp() if f is not file and build_root(f.path) == root]
+    others = [f for f in file.program.cpp(file) if f is not file and build_root(f.path) == root]
     for candidate in (file, *others):
         main = _main(candidate)
         if main is not None:

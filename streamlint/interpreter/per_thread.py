@@ -101,7 +101,7 @@ def working_macro(file: File) -> Span | None:
 def compiled_as_cuda(file: File) -> bool | None:
     """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
     sources = [file] if file.path.endswith((*_CUDA_SOURCES, *_SOURCES)) else []
-    sources += [f for f in file.program.cpp() if f is not file and f.path.endswith(_SOURCES + _CUDA_SOURCES) and file in f.neighbours()]
+    sources += [f for f in file.program.cpp(file) if f is not file and f.path.endswith(_SOURCES + _CUDA_SOURCES) and file in f.neighbours()]
     answers = {_is_cuda_source(source) for source in sources}
     if not sources and file.path.endswith(".py"):
         return True if _launches(file) else None  # C++ in a string: only nvcc takes a launch

@@ -83,8 +83,8 @@ class Relevance:
 
     def _bound(self, name: str) -> Sequence[p.Function]:
         """The C++ that a Python file may call by a name."""
-        exports = self.file.program.exports
-        return [*exports.functions_named(name)] if not self.file.is_cuda and exports.seen_from(self.file) else ()
+        program = self.file.program
+        return [*program.exported(self.file).functions_named(name)] if program.interface.may_call(name, self.file) else ()
 
     def _reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""

@@ -126,7 +126,7 @@ def _names(target: p.Expression, name: str, own: bool) -> bool:
 def _beside(file: File) -> list[File]:
     """The files that can name what this one defines: those that it includes, and those that share an include with it."""
     near = {id(f) for f in (file, *file.neighbours())}
-    return [f for f in file.program.cpp() if id(f) in near or any(id(n) in near for n in f.neighbours())]
+    return [f for f in file.program.cpp(file) if id(f) in near or any(id(n) in near for n in f.neighbours())]
 
 
 def _outlives(file: File, name: str, depth: int = 0) -> bool:

@@ -38,7 +38,7 @@ def _unbound(file: File, function: p.Function) -> bool:
     """C++: a function of PyTorch's extensions, which bind others and neither bind nor call it: only declarations name it."""
     if function.class_name or function.template or function.kind != "function" or file.path.endswith((".h", ".hpp", ".cuh", ".hh")):
         return False
-    files = file.program.cpp()
+    files = file.program.cpp(file)
     if not is_torch_extension(file) or not any(word in other.module.text for other in files for word in _BINDS):
         return False
     if any(_times(function.name, other.module.text) != _declared(other, function.name) for other in files):
