@@ -149,11 +149,12 @@ def _body(who: Beside, path: Trace) -> Iterator[Operation]:
 
 
 def _works(operation: Operation) -> bool:
-    """Work that is issued to a device for sure: a launch, an upload."""
+    """Work that is issued to a device for sure: a launch, an upload, a copy that is not waited for on a stream that somebody made."""
     if isinstance(operation, Opaque):
         return operation.works <= Evidence.DEFAULT
     if isinstance(operation, Copy):
-        return operation.direction is not Direction.D2H and operation.evidence <= Evidence.DEFAULT
+        lane = operation.stream is not None and operation.stream.kind == "created" and operation.direction is not Direction.H2H
+        return (lane and operation.asked_async) or (operation.direction is not Direction.D2H and operation.evidence <= Evidence.DEFAULT)
     if not isinstance(operation, Launch):
         return False
     buffers = (*operation.reads, *operation.writes)
