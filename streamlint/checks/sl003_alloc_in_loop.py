@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_in_loop
+from streamlint.interpreter.trace import Trace, call_in_loop, is_inside
 from streamlint.operations import (
     Alloc,
     Collective,
@@ -198,30 +198,8 @@ class AllocInLoop(Check):
         context = operation.context
         if loop.kind in _SILENT_LOOPS or context.handles_error or (loop.length is not None and loop.length <= _TINY):
             return False
-        inside = [g for g in context.guards if (g.span is not None and self._within(g.span, loop)) or g.span is None]
-        beyond = [
-            g
-            for g in context.guards
-            if (g.span is not None and g.span.file != loop.span.file) or (g.span is not None and not self._within(g.span, loop))
-        ]
         # Guards of helpers that were called from inside the loop count as well; those around the loop do not.
-        around = [
-            g
-            for g in beyond
-            if g.span is not None
-            and g.span.file == loop.span.file
-            and (g.span.row, g.span.column) <= (loop.span.row, loop.span.column)
-            and g.span.end_row >= loop.span.end_row
-        ]
-        relevant = [g for g in (*inside, *beyond) if g not in around]
-        return not any(g.kind in silent for g in relevant)
-
-    def _within(self, span: object, loop: LoopFrame) -> bool:
-        from streamlint.findings import Span
-
-        assert isinstance(span, Span)
-        outer = loop.span
-        return span.file == outer.file and outer.row <= span.row and span.end_row <= outer.end_row
+        return not any(g.kind in silent for g in context.guards if g.span is None or not is_inside(loop.span, g.span))
 
     def _trim(self, trim: Free, path: Trace) -> Iterator[Finding]:
         """``empty_cache()`` in each round of a loop that works on the device."""
@@ -234,7 +212,7 @@ class AllocInLoop(Check):
         # A loop that only brings data to the host makes room, and means to.
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
         # Behind an inner loop it is called once an epoch.
-        nested = any(f.key != loop.key and self._within(f.span, loop) for f in loops)
+        nested = any(f.key != loop.key and is_inside(f.span, loop.span) for f in loops)
         if not works or nested or self._makes_room(trim, inside):
             return
         yield self.finding(

@@ -136,7 +136,7 @@ class ExpressionReader(CallReader):
     def subscript(self, node: Syntax) -> Expression:
         indices = self.field(node, "indices")
         found = tuple(self.expression(child) for child in indices.named_children) if indices else ()
-        return Index(self.expression(self.field(node, "argument")), found, at=self.at(node))
+        return Index(self.expression(self.field(node, "argument")), found or (Unknown(at=self.at(node)),), at=self.at(node))
 
     def pointer(self, node: Syntax) -> Expression:
         operator = self.field(node, "operator")

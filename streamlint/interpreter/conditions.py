@@ -232,7 +232,8 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
         narrowing.learn(run, node.op, left, right, answer)
         _refine(run, node, left, right, answer, key)
 
-    return Atom(key, negated, default, run.node_span(node), [learned])
+    orders = asked(left) is not None or asked(right) is not None
+    return Atom(key, negated, default, run.node_span(node), [learned], orders=orders)
 
 
 def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool, atom: str) -> None:

@@ -36,6 +36,7 @@ from streamlint.program import (
     functions_of,
     walk,
 )
+from streamlint.reading import split_lines
 
 if TYPE_CHECKING:
     from streamlint.interpreter.exports import Exports
@@ -96,6 +97,12 @@ def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
 _APART = re.compile(r"(?<=\w)\s+\(")
 
 
+def _together(apart: re.Match[str]) -> str:
+    """A bracket where its name ends; what stands behind keeps its place."""
+    between = apart[0][:-1]
+    return "(" + (between + " " if "\n" in between else between)
+
+
 @dataclass(eq=False, slots=True)
 class File:
     """One module with its names, and the way to its neighbours."""
@@ -135,7 +142,7 @@ class File:
     def lines(self) -> list[str]:
         """The text, line by line."""
         if self._lines is None:
-            self._lines = self.module.text.splitlines()
+            self._lines = split_lines(self.module.text)
         return self._lines
 
     @property
@@ -151,7 +158,7 @@ class File:
     def words(self) -> list[str]:
         """The same, with each name and its bracket together, also where a line ends between them: as words are looked for."""
         if self._words is None:
-            self._words = _APART.sub(lambda match: "(" + "\n" * match[0].count("\n"), "\n".join(self.code)).split("\n")
+            self._words = _APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code)).split("\n")
         return self._words
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from streamlint.reading import split_lines
+
 _BLANK = r"(?:[ \t]*(?:\#[^\n]*)?\n)"  # the rest of a line without code
 _STRING = r"""(?:\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|\'{3}(?:[^'\\]|\\.|'(?!''))*\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
 # A string that is a statement of its own, first in its block; any other string, which is kept; or a comment.
@@ -15,13 +17,19 @@ _PYTHON = re.compile(
 _CUDA = re.compile(
     r"""(?s)(?P<kept>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?(?:\*/|\Z)"""
 )
+_WITHIN = re.compile(r"[^\r\n]")
 
 
 def without_prose(text: str, language: str) -> list[str]:
-    """A text line by line, with nothing where comments and docstrings stand."""
+    """A text line by line, with nothing where comments and docstrings stand; what is left keeps its place."""
     if language == "cuda":
-        return _CUDA.sub(lambda match: match["kept"] or " " + "\n" * match[0].count("\n"), text).splitlines()
-    return _PYTHON.sub(lambda match: match["kept"] or _ends(match), text).splitlines()
+        return split_lines(_CUDA.sub(lambda match: match["kept"] or _blank(match[0]), text))
+    return split_lines(_PYTHON.sub(lambda match: match["kept"] or _ends(match), text))
+
+
+def _blank(comment: str) -> str:
+    """Blanks in place of a comment behind which code may stand."""
+    return " " if comment.startswith("//") else _WITHIN.sub(" ", comment)
 
 
 def _ends(match: re.Match[str]) -> str:

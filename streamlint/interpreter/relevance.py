@@ -47,10 +47,10 @@ class Relevance:
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
-        """The source lines of a node, as far as they are code."""
+        """The source of a node, as far as it is code."""
         key = id(node)
         if key not in self._text:
-            self._text[key] = "\n".join(self.file.words[max(node.at[0] - 1, 0) : node.at[2]])
+            self._text[key] = self._exact(node)
         return self._text[key]
 
     def callees(self, function: p.Function) -> list[p.Function]:
@@ -131,8 +131,11 @@ class Relevance:
             return False
         key = id(body)
         if key not in self._bodies:
-            text = "\n".join(self.file.words[max(body[0].at[0] - 1, 0) : max(s.at[2] for s in body)])
-            self._bodies[key] = self._decisive(text) or self._expands_to_work(body) or any(self.decides(f) for f in self._called_in(*body))
+            self._bodies[key] = (
+                self._decisive(self._between(body[0].at[:2], max(s.at[2:] for s in body)))
+                or self._expands_to_work(body)
+                or any(self.decides(f) for f in self._called_in(*body))
+            )
         return self._bodies[key]
 
     def _expands_to_work(self, body: Sequence[p.Node]) -> bool:
@@ -183,11 +186,15 @@ class Relevance:
             self._bodies[key] = self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
         return self._bodies[key]
 
-    def _exact(self, node: p.Expression) -> str:
-        rows = self.file.words[max(node.at[0] - 1, 0) : node.at[2]]
+    def _exact(self, node: p.Node) -> str:
+        return self._between(node.at[:2], node.at[2:])
+
+    def _between(self, begin: tuple[int, int], end: tuple[int, int]) -> str:
+        """The source from one place to another, as far as it is code."""
+        rows = self.file.words[max(begin[0] - 1, 0) : end[0]]
         if rows:
-            rows[-1] = rows[-1][: max(node.at[3] - 1, 0)]
-            rows[0] = rows[0][max(node.at[1] - 1, 0) :]
+            rows[-1] = rows[-1][: max(end[1] - 1, 0)]
+            rows[0] = rows[0][max(begin[1] - 1, 0) :]
         return "\n".join(rows)
 
     def _idle_names(self, node: p.Expression) -> set[str]:

@@ -108,7 +108,7 @@ def _if(run: Run, node: p.If) -> None:
     undecided = bool(decided)
     body = node.then if taken else node.otherwise
     run.link = (run.latest or run.link) if not taken and len(body) == 1 and isinstance(body[0], p.If) else ""
-    _weigh(run, node, taken, [*(run.decisions[atom] for atom in decided), *_loose(run, node, tested)])
+    _weigh(run, node, taken, [*(run.decisions[atom] for atom in decided), *_loose(run, node.test, tested)])
     guard = guard_of(run, node, taken) if body else None
     try:
         if guard is not None:
@@ -139,9 +139,9 @@ def _calls(test: p.Expression) -> bool:
     return any(isinstance(node, p.Call) for node in p.walk(test))
 
 
-def _loose(run: Run, node: p.If, tested: int) -> list[Decision]:
+def _loose(run: Run, test: p.Expression, tested: int) -> list[Decision]:
     """Decisions that were made inside expressions, and that a condition asks for: itself, or a constant that they chose."""
-    atoms = {*run.tested[tested:], *(told_by(run, node.test) if run.chosen else ())}
+    atoms = {*run.tested[tested:], *(told_by(run, test) if run.chosen else ())}
     found = [run.decisions[atom] for atom in sorted(atoms) if atom in run.decisions]
     return [decision for decision in found if decision.loose and not decision.worth]
 
@@ -210,6 +210,7 @@ def _run_handlers(run: Run, node: p.Try) -> None:
 
 
 def _switch(run: Run, node: p.Switch) -> None:
+    tested = len(run.tested)
     subject = run.evaluate(node.subject)
     run.link = ""
     before = len(run.decisions)
@@ -217,7 +218,8 @@ def _switch(run: Run, node: p.Switch) -> None:
         if labels and not any(_matches(run, subject, label) for label in labels):
             continue
         run.link = ""
-        _weigh_cases(run, list(run.decisions.values())[before:], body, [other for _, other in node.cases[number:]])
+        decided = [*list(run.decisions.values())[before:], *_loose(run, node.subject, tested)]
+        _weigh_cases(run, decided, body, [other for _, other in node.cases[number:]])
         with contextlib.suppress(BreakSignal):
             _run_arm(run, body)
         return
@@ -229,7 +231,8 @@ def _weigh_cases(run: Run, decisions: list[Decision], body: list[p.Statement], o
         return
     matters = any(run.file.relevance.body_matters(arm) for arm in (body, *others)) or (run.asked and any(map(gives_back, (body, *others))))
     for decision in decisions:
-        decision.worth = decision.orders or (decision.worth and matters)
+        decision.worth = decision.orders or ((decision.worth or decision.loose) and matters)
+        decision.loose = not decision.worth
         if gives_back(body):
             decision.arms = None
         elif decision.arms is not None:

@@ -31,7 +31,7 @@ def _of_private_class(file: File, function: p.Function, owner: p.Class | None) -
         return False
     if function.name.startswith("__") or _times(function.name, file.module.text) != 1:
         return False
-    return all(other is file or _times(function.name, other.module.text) == 0 for other in file.program.mentioning(file, function.name))
+    return not _is_named_in_others(file, function.name)
 
 
 def _unbound(file: File, function: p.Function) -> bool:
@@ -43,7 +43,12 @@ def _unbound(file: File, function: p.Function) -> bool:
         return False
     if any(_times(function.name, other.module.text) != _declared(other, function.name) for other in files):
         return False
-    return not any(_may_be_pasted(function.name, other) for other in files) and not file.program.mentioning(file, function.name)
+    return not any(_may_be_pasted(function.name, other) for other in files) and not _is_named_in_others(file, function.name)
+
+
+def _is_named_in_others(file: File, name: str) -> bool:
+    """Whether the name is a word of another file of Python or Cython."""
+    return any(other is not file and _times(name, other.module.text) for other in file.program.mentioning(file, name))
 
 
 def _declared(file: File, name: str) -> int:

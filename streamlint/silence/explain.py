@@ -17,7 +17,7 @@ from streamlint.interpreter.index import Program
 from streamlint.layout import Layout, layout
 from streamlint.linter import codes_of
 from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, language_of, read_bytes, split_lines
 from streamlint.rules import all_rules
 from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
@@ -45,7 +45,7 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
     if text is None:
         return answer
     places = layout(text, mine.language)
-    rows = text.splitlines()
+    rows = split_lines(text)
     if row > len(rows):
         raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
     answer.source = rows[row - 1].strip()

@@ -227,6 +227,7 @@ def _functions(lowered: Module) -> list[Function]:
         ("t->template data<float>()", "t->data<float>()"),
         ("this->stream_", "this->stream_"),
         ("p->q.r[i + 1]", "p->q.r[(i + 1)]"),
+        ("p[]", "p[?()]"),
         ("*p", "*p"),
         ("&p[0]", "&p[0]"),
         ("!a && (b || c)", "((not a) and (b or c))"),
