@@ -464,6 +464,7 @@ class Param:
     annotation: Expression | None = None
     type: Type | None = None
     kind: Literal["plain", "star", "double", "keyword"] = "plain"
+    constant: bool | None = False  # C++: nothing is written through it; None of what is volatile
 
 
 @dataclass(eq=False, slots=True)

@@ -34,6 +34,7 @@ from streamlint.program import (
     New,
     Param,
     Position,
+    Starred,
     Statement,
     Unary,
     Unknown,
@@ -223,7 +224,8 @@ class ExpressionReader(CallReader):
         items = node.named_children
         if len(items) > _LARGE:
             return Unknown(at=self.at(node))
-        return Collection("list", tuple(argument.value for argument in self.arguments(node)), at=self.at(node))
+        parts = tuple(Starred(part.value, at=part.value.at) if part.stars else part.value for part in self.arguments(node))
+        return Collection("list", parts, at=self.at(node))
 
     def construct(self, node: Syntax) -> Expression:
         return Construct(self.type(self.field(node, "type")), self.arguments(self.field(node, "value")), at=self.at(node))

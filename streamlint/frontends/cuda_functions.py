@@ -67,7 +67,9 @@ class FunctionReader(StatementReader):
         parts = self.declarator(self.field(node, "declarator"))
         kind: Literal["plain", "star"] = "star" if node.type == "variadic_parameter_declaration" else "plain"
         base = parts.type(self.type(self.field(node, "type")))
-        return Param(parts.name, self.optional(self.field(node, "default_value")), None, base, kind)
+        marks = {self.text(child) for child in node.named_children if child.type == "type_qualifier"}
+        constant = "const" in marks if "volatile" not in marks else None
+        return Param(parts.name, self.optional(self.field(node, "default_value")), None, base, kind, constant)
 
     def defined(self, node: Syntax, scope: str) -> Function | None:
         """A function with a body; None for defaulted, deleted and misread ones."""

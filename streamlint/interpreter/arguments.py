@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.packs import expanded
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     Const,
@@ -44,6 +45,9 @@ class CallSite:
 def evaluate_arguments(run: Run, args: tuple[p.Arg, ...]) -> Arguments:
     found = Arguments(nodes=args)
     for arg in args:
+        if arg.stars == 1 and run.file.is_cuda and (pack := expanded(run, arg.value)) is not None:
+            found.positional.extend(pack)
+            continue
         value = run.evaluate(arg.value)
         if arg.stars == 1:
             if isinstance(value, Series) and value.items is not None:

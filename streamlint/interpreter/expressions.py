@@ -18,6 +18,7 @@ from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.handed import computed_from
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
+from streamlint.interpreter.packs import expanded
 from streamlint.interpreter.places import is_place, looked_at, pointer_to
 from streamlint.interpreter.run import MAX_STEPS, OutOfBudget, Run
 from streamlint.interpreter.values import (
@@ -263,6 +264,9 @@ def _collection(run: Run, node: p.Collection) -> Value:
     values: list[Value] = []
     for item in node.items:
         if isinstance(item, p.Starred):
+            if run.file.is_cuda and (pack := expanded(run, item.value)) is not None:
+                values.extend(pack)
+                continue
             inner = evaluate(run, item.value)
             if isinstance(inner, Series) and inner.items is not None:
                 values.extend(inner.items)
@@ -365,7 +369,11 @@ def _deref(run: Run, node: p.Deref) -> Value:
 
 
 def _cast(run: Run, node: p.Cast) -> Value:
-    return cast_to(run, evaluate(run, node.value), node.type)
+    value = evaluate(run, node.value)
+    function = run.frame.function
+    if function is not None and node.type.name in function.template and not node.type.pointers:
+        return value  # what a template is given for the type is not looked up
+    return cast_to(run, value, node.type)
 
 
 def _new(run: Run, node: p.New) -> Value:

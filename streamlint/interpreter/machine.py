@@ -17,7 +17,7 @@ from streamlint.interpreter.captures import Captures
 from streamlint.interpreter.default_stream import give_threads_own
 from streamlint.interpreter.gil import Gil
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.unknowns import parts_meet
+from streamlint.interpreter.unknowns import begin_apart, parts_meet
 from streamlint.interpreter.values import Access, Buffer, Event, Storage, Stream, Value
 from streamlint.operations import (
     Alloc,
@@ -201,6 +201,8 @@ class Machine:
             first_writes = any(earlier is other for other in storage.writes)
             if not (earlier.sure if first_writes else access.sure) or not parts_meet(earlier.part, access.part):
                 continue
+            if _has_pointers(earlier.operation) and _has_pointers(access.operation) and begin_apart(earlier.part, access.part):
+                continue  # each its own share of the memory
             if isinstance(earlier.operation, Alloc) and access.operation.context.crossing is not None:
                 continue  # C++ that Python calls: nothing is said of recycled blocks, and it must not hide what is
             self.conflicts.append(Conflict(earlier.operation, access.operation, "stream-wait", 0, first_writes, buffer))
@@ -490,3 +492,8 @@ class Machine:
                 done.append(key)
         for key in done:
             del self.pending[key]
+
+
+def _has_pointers(operation: Operation) -> bool:
+    """A kernel of C++: what it is given does not say where it ends."""
+    return isinstance(operation, Launch) and operation.kind == "kernel" and operation.api == "cuda-runtime"

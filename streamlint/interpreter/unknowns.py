@@ -20,6 +20,15 @@ def parts_meet(first: Part, second: Part) -> bool:
     return all(_axis_meets(one, two) for one, two in zip(first, second, strict=False))
 
 
+def begin_apart(first: Part, second: Part) -> bool:
+    """Whether of two pointers into one memory one begins farther on: how far either is used is not said."""
+    shorter, longer = sorted((first, second), key=len)
+    if len(shorter) == len(longer) or longer[: len(shorter)] != shorter:
+        return False
+    axis = longer[len(shorter)]
+    return axis[0] == "s" and axis[1] not in ("", "0")
+
+
 def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one == two:
         return one[0] != "?"

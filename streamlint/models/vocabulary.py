@@ -197,6 +197,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "stream": STREAM,  # "handle": the stream bound to the library handle in `handle`
             "handle": "selector",
+            "kernel": "selector",  # a kernel of the project: what it is given follows it
+            "packed": "selector",  # … or is in this array, by its addresses
             "reads": "selectors",
             "writes": "selectors",
             "updates": "selector",  # what it writes among the arguments that its object was made with (an optimizer's parameters)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
-from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in, host_write, read_values
+from streamlint.interpreter.effects.kernels import Signature, kernel_named, launch_kernel, passed_by_address, signature
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
 from streamlint.interpreter.gradients import gradient_of
 from streamlint.interpreter.interop import handed_over
@@ -24,14 +25,14 @@ from streamlint.operations import Direction, Evidence, Memory
 def chevron_launch(run: Run, node: p.Launch) -> Value:
     """``kernel<<<grid, block, shared, stream>>>(args)``."""
     config = [run.evaluate(e) for e in node.config]
-    args = [run.evaluate(a.value) for a in node.args]
+    args = evaluate_arguments(run, node.args).positional
     span = run.span(node.name_at if node.name_at != p.NOWHERE else node.at)
     stream = _chevron_stream(run, config, span)
     name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
     kernel = run.file.function(name, len(args)) if isinstance(node.kernel, p.Name) else None
-    written = None if kernel is None else [param.name in kernel.stores for param in kernel.params]
-    elements = [] if kernel is None else [kernel.elements.get(param.name, ()) for param in kernel.params]
-    _kernel(run, span, "cuda-runtime", name, stream, args, written, elements)
+    if kernel is None and isinstance(node.kernel, p.Name):
+        kernel = kernel_named(run, run.evaluate(node.kernel), len(args))
+    launch_kernel(run, span, "cuda-runtime", name, stream, args, signature(kernel))
     return Const(None)
 
 
@@ -41,36 +42,6 @@ def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
     if len(config) < 4:
         return Stream("null", "null", None, "cuda-runtime", chosen=span, how="omitted")
     return as_stream(call, config[3], how="literal")
-
-
-def _kernel(
-    run: Run,
-    span: Span,
-    library: str,
-    name: str,
-    stream: Stream | None,
-    args: list[Value],
-    written: Sequence[bool] | None = None,
-    elements: Sequence[tuple[str, ...]] = (),
-) -> None:
-    """``written`` says of each argument whether the kernel may write what it points to; None where the kernel is not at hand.
-
-    ``elements`` are those that it touches, where it touches no others.
-    """
-    reads: list[Buffer] = []
-    writes: list[Buffer] = []
-    for number, value in enumerate(args):
-        pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers > 0
-        buffer = buffer_of(run, value) if pointer or isinstance(value, Buffer) else None
-        touched = [b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host]
-        if number < len(elements) and elements[number]:
-            touched = [Buffer(b.storage, (*b.part, ("i", index)), b.type) for b in touched for index in elements[number]]
-        reads.extend(touched)
-        if written is None or number >= len(written) or written[number]:
-            writes.extend(touched)
-    operation = ops.Launch(span, library, name, stream=stream, reads=tuple(reads), writes=tuple(writes), assumed=written is None)
-    run.machine.launch(operation)
-    run.coverage.launches[(span, name)] = stream is not None
 
 
 def _written(function: p.Function) -> list[bool]:
@@ -105,8 +76,8 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         copies.append((array, device))
     _take_over(run, arguments.positional, stream)
     function = config.kernel.function if isinstance(config.kernel, FunctionValue) else None
-    name, written = ("kernel", None) if function is None else (function.name, _written(function))
-    _kernel(run, config.span, "numba", name, stream, arguments.positional, written)
+    name, known = ("kernel", Signature()) if function is None else (function.name, Signature(_written(function), sure=True))
+    launch_kernel(run, config.span, "numba", name, stream, arguments.positional, known)
     for array, device in copies:
         _implicit_copy(call, config.span, array, device, Direction.D2H, stream)
         run.machine.free(ops.Free(config.span, "numba", "kernel", memory=Memory.DEVICE, buffer=device, kind="drop"))
@@ -135,7 +106,7 @@ def numba_call(run: Run, callee: FunctionValue, arguments: Arguments, site: Call
     stream = as_stream(call, given if given is not None else Const(0))
     if given is None and stream is not None:
         stream.how = "omitted"
-    _kernel(run, site.span, "numba", callee.function.name, stream, arguments.all())
+    launch_kernel(run, site.span, "numba", callee.function.name, stream, arguments.all(), Signature())
     return run.opaque(f"result{run.visit_key(site.node)}")
 
 
@@ -189,6 +160,10 @@ def _launch(call: Call) -> Value:
     if isinstance(query, Const) and query.value in (None, 0):
         return call.status()
     stream = _policy_stream(call) if call.flag("policy") else stream_argument(call, default="none")
+    if (passed := _kernel_arguments(call)) is not None:
+        known = signature(kernel_named(run, call.value("kernel"), len(passed)))
+        launch_kernel(run, call.span, call.library, call.name, stream, passed, known)
+        return call.status()
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
     touched = tuple(b for v in values for b in _pointed_to(v) if not b.storage.on_host)
@@ -214,6 +189,19 @@ def _launch(call: Call) -> Value:
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None
     return call.status() if run.file.is_cuda else Const(None)
+
+
+def _kernel_arguments(call: Call) -> list[Value] | None:
+    """What a kernel is given that is launched by a call: behind its own name, or by the addresses in an array."""
+    if not call.run.file.is_cuda:
+        return None
+    packed = call.value("packed")
+    if packed is not None:
+        return passed_by_address(call.run, packed)
+    kernel = call.row.get("kernel")
+    if not isinstance(kernel, Selector) or kernel.position is None or call.row.get("packed") is not None or call.arguments.open:
+        return None
+    return call.arguments.positional[kernel.position + 1 :]
 
 
 def _memory_in(run: Run, value: Value, anywhere: bool = False) -> Iterator[Buffer]:
