@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
@@ -150,8 +151,9 @@ class EventWaitBeforeRecord(Check):
 
     def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
         """A record that is overwritten on another stream before anyone has waited for it."""
-        lost = record.loses
-        wait = next((o for o in path.after(record) if isinstance(o, Wait) and o.on is record.event), None) if lost is not None else None
+        over = record.replaces
+        lost = record.loses or (over if over is not None and over.span == record.span else None)
+        wait = next((o for o in path.after(record) if _awaits(o, record)), None) if lost is not None else None
         if lost is None or wait is None or (lost.span == record.span and not _ends_before(record, wait)):
             return
         again = lost.span == record.span  # in the next round of a loop
@@ -201,7 +203,14 @@ def _caller(context: Context, depth: int) -> str:
     return context.functions[index] if 0 <= index < len(context.functions) else ""
 
 
-def _ends_before(record: Record, wait: Wait) -> bool:
+def _awaits(operation: Operation, record: Record) -> TypeGuard[Wait | Synchronize]:
+    """A stream or the host waits for the event of a record."""
+    if isinstance(operation, Wait):
+        return operation.on is record.event
+    return isinstance(operation, Synchronize) and operation.of is record.event
+
+
+def _ends_before(record: Record, wait: Wait | Synchronize) -> bool:
     """Whether the loop around a record is over when somebody waits."""
     around = {loop.key for loop in wait.context.loops}
     return any(loop.key not in around for loop in record.context.loops)
