@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Create, Launch, LoopFrame, Operation, Record, Synchronize, Wait
+from streamlint.operations import Copy, Create, Destroy, Launch, LoopFrame, Operation, Record, Synchronize, Wait
 
 _POOL = 32  # torch's streams per priority and device
 _QUIET = ("devices", "setup", "teardown", "tuning", "retry")
@@ -67,9 +67,9 @@ class StreamChurn(Check):
         loops = operation.context.loops
         if operation.context.setup or all(_few(loop) for loop in loops):
             return
-        loop = next(loop for loop in reversed(loops) if not _few(loop))
         uses = [op for op in path.after(operation) if _on(op, operation.value)]
-        if not uses or any(loop not in op.context.loops for op in uses):
+        loop = _churning([loop for loop in reversed(loops) if not _few(loop)], uses, path)
+        if loop is None:
             return  # made for later, and kept
         use = uses[0]
         yield self.finding(
@@ -80,6 +80,20 @@ class StreamChurn(Check):
             help="create the streams once, before the loop",
             facts={"api": operation.api},
         )
+
+
+def _churning(loops: list[LoopFrame], uses: list[Operation], path: Trace) -> LoopFrame | None:
+    """The loop in whose round a stream is made and used up: the innermost one, or one around it that destroys streams as well."""
+    if not uses:
+        return None
+    for number, loop in enumerate(loops):
+        if all(loop in use.context.loops for use in uses) and (number == 0 or _destroys(loop, path)):
+            return loop
+    return None
+
+
+def _destroys(loop: LoopFrame, path: Trace) -> bool:
+    return any(isinstance(o, Destroy) and o.what != "event" and loop in o.context.loops for o in path.operations)
 
 
 def _few(loop: LoopFrame) -> bool:

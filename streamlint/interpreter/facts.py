@@ -17,6 +17,7 @@ from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.hot import contains, stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
+from streamlint.interpreter.measuring import measures_time
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
@@ -73,7 +74,7 @@ class FileFacts:
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
     per_thread: bool = False
     stream_is_told: bool = True  # C++: whether settings or build files say which default stream it is built with
-    measures_time: bool = False  # the time between two events is asked for, here or in a file at hand
+    measures_time: bool = False  # the time between two events that may be any is asked for, here or in a file at hand
 
     @functools.cached_property
     def threads(self) -> Threads:
@@ -196,7 +197,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     facts = FileFacts(file)
     said = default_stream == "per-thread" if default_stream != "auto" else built_per_thread(file)
     facts.per_thread, facts.stream_is_told = said is True, said is not None or not file.is_cuda
-    facts.measures_time = any("lapsed" in other.module.text for other in (file, *file.neighbours()))
+    facts.measures_time = measures_time(file)
     if not file.is_cuda:
         return facts
     facts.is_torch_extension = is_torch_extension(file)
