@@ -78,6 +78,7 @@ class Context:
     # Outermost call first: the spans of the calls that led here.
     calls: tuple[Span, ...] = ()
     callback: Step | None = None  # the registration, when the operation runs in a host callback
+    handed: int = 0  # in a host callback: so many calls led to the function that it was handed, and called by another name
     capture: Step | None = None
     functions: tuple[str, ...] = ()  # the functions entered, outermost first
     setup: bool = False  # in a constructor, or in code that runs once before any work

@@ -148,8 +148,13 @@ class CudaCallInHostCallback(Check):
         return f"call of {operation.name.rpartition('.')[2]}"
 
     def _place(self, operation: Operation, registration: Step) -> Span:
-        """The statement in the callback's own body: the operation, or the first call behind the registration that leads to it."""
+        """The statement in the callback's own body: the operation, or the first call behind the registration that leads to it.
+
+        A callback that calls what it was handed is no more than the way there: the body is that of the function which was handed.
+        """
         calls = operation.context.calls
+        if operation.context.handed > 0:
+            return (*calls[operation.context.handed :], operation.span)[0]
         inner = [span for span in calls if span != registration.span]
         behind = calls[calls.index(registration.span) + 1 :] if registration.span in calls else tuple(inner)
         return behind[0] if behind else operation.span

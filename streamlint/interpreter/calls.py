@@ -48,9 +48,21 @@ def call(run: Run, node: p.Call) -> Value:
     arguments = evaluate_arguments(run, node.args)
     at = node.name_at if node.name_at != p.NOWHERE else node.at
     run.held.extend(arguments.all())
-    result = invoke(run, callee, arguments, CallSite(node, run.span(at), called_name(node.function), node.template))
+    site = CallSite(node, run.span(at), called_name(node.function), node.template)
+    if run.context.callback is not None and _hands_on(callee, site):
+        with run.within(handed=len(run.context.calls) + 1):
+            result = invoke(run, callee, arguments, site)
+    else:
+        result = invoke(run, callee, arguments, site)
     run.held.append(result)
     return result
+
+
+def _hands_on(callee: Value, site: CallSite) -> bool:
+    """Whether a host callback only calls here what it was registered with: an object, or a function under another name than its own."""
+    if isinstance(callee, FunctionValue):
+        return callee.function.is_lambda or site.name.rpartition("::")[2] != callee.function.name
+    return isinstance(callee, Instance)
 
 
 def _callee(run: Run, function: p.Expression) -> Value:
