@@ -10,7 +10,7 @@ import re
 
 from streamlint import program as p
 from streamlint.interpreter.extension import is_torch_extension
-from streamlint.interpreter.index import File
+from streamlint.interpreter.index import File, is_declaration
 
 _BINDS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "RegisterOperators")
 _SHORTEST = 6  # a piece of a name that a macro may be given to make it of
@@ -41,6 +41,8 @@ def _unbound(file: File, function: p.Function) -> bool:
     files = file.program.cpp(file)
     if not is_torch_extension(file) or not any(word in other.module.text for other in files for word in _BINDS):
         return False
+    if not _has_company(file):
+        return False
     if any(_times(function.name, other.module.text) != _declared(other, function.name) for other in files):
         return False
     return not any(_may_be_pasted(function.name, other) for other in files) and not _is_named_in_others(file, function.name)
@@ -49,6 +51,20 @@ def _unbound(file: File, function: p.Function) -> bool:
 def _is_named_in_others(file: File, name: str) -> bool:
     """Whether the name is a word of another file of Python or Cython."""
     return any(other is not file and _times(name, other.module.text) for other in file.program.mentioning(file, name))
+
+
+@functools.lru_cache(maxsize=256)
+def _has_company(file: File) -> bool:
+    """Whether a file binds, includes a file at hand, or is named by another one: of one by itself, who calls it is out of view."""
+    if file.neighbours() or any(word in file.module.text for word in _BINDS):
+        return True
+    names = {f.name for f, _ in p.functions_of(file.module) if not f.static and not is_declaration(f)}
+    others = [other for other in file.program.cpp() if other is not file]
+    return any(_times(name, other.module.text) and not _defines(other, name) for other in others for name in names)
+
+
+def _defines(file: File, name: str) -> bool:
+    return any(f.name == name and not is_declaration(f) for f, _ in p.functions_of(file.module))
 
 
 def _declared(file: File, name: str) -> int:
