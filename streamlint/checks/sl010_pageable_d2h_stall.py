@@ -65,7 +65,22 @@ class PageableD2hStall(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
-    needs = ((("Thread", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()", "std::async", "jthread", "pthread_create"),),)
+    needs = (
+        (
+            (
+                "Thread",
+                "submit(",
+                ".map(",
+                "to_thread(",
+                "run_in_executor(",
+                ".start()",
+                "std::async",
+                "std::thread",
+                "jthread",
+                "pthread_create",
+            ),
+        ),
+    )
     signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:

@@ -103,7 +103,9 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
 
 
 def _constructs(run: Run, kind: Type, value: Value) -> bool:
-    """Whether ``member(value)`` makes an object of a class at hand out of something else, and is no copy of one."""
+    """Whether ``member(value)`` makes something out of a value of another kind: an object of a class at hand, a thread of a function."""
+    if isinstance(value, FunctionValue) and not kind.pointers and not kind.reference and run.file.models.call(kind.name) is not None:
+        return True
     if kind.pointers or kind.reference or class_of(run, kind) is None:
         return False
     if isinstance(value, Opaque):

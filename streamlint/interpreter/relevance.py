@@ -339,9 +339,17 @@ class Relevance:
         """The literals that stand in a function's own text."""
         key = (id(function), words)
         if key not in self._words:
-            text = self.text(function) + self._macros_in(function)
+            text = self.text(function) + self._macros_in(function) + self._threads_of(function)
             self._words[key] = frozenset(word for word in words if word in text)
         return self._words[key]
+
+    def _threads_of(self, function: p.Function) -> str:
+        """C++: the types of members that are threads, which a constructor starts without naming them."""
+        definition = self.file.class_named(function.class_name) if self.file.is_cuda and function.name == "__init__" else None
+        kinds = [] if definition is None else [field.type for field in definition.fields if field.type is not None]
+        names = [kind.name for outer in kinds for kind in (outer, *outer.args)]
+        rows = [(name, self.file.models.call(name)) for name in names if "thread" in name]
+        return " ".join(name for name, row in rows if row is not None and row.effect == "thread")
 
 
 def _spelled(node: object) -> str:
