@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from streamlint.frontends.cuda_pieces import Pieces, Use
 from streamlint.program import Position
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Places:
@@ -14,11 +17,7 @@ class Places:
     def __init__(self, text: str, pieces: Pieces) -> None:
         self.pieces = pieces.pieces
         self.starts = pieces.starts
-        self.lines = [0]
-        at = text.find("\n")
-        while at >= 0:
-            self.lines.append(at + 1)
-            at = text.find("\n", at + 1)
+        self.lines = [0, *(end.end() for end in _LINE_END.finditer(text))]
         self.verbatim = len(self.pieces) == 1
 
     def span(self, start: int, end: int) -> Position:

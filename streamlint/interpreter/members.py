@@ -79,6 +79,7 @@ def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file
 
 
 def _class_field(run: Run, value: Instance, declared: p.Field, owner: p.Class, file: File) -> Value:
+    value.attrs[declared.name] = run.opaque(f"uninitialised:{value.term}.{declared.name}")  # what its own default may name
     with run.entered(Frame(None, file, Environment(), value if file.is_cuda else None, qualname=owner.qualname), None):
         if file.is_cuda:
             made = make_declared(run, declared, None, f"{value.term}.{declared.name}")

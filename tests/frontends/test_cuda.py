@@ -760,6 +760,11 @@ def test_windows_line_ends() -> None:
     assert names(source) == ["cudaFree"]
 
 
+def test_a_carriage_return_alone_ends_a_line() -> None:
+    (function,) = _functions(module("\rint n;\rvoid f() {}"))
+    assert function.at == (3, 1, 3, 12)
+
+
 def test_binary_file_is_unreadable() -> None:
     with pytest.raises(UnreadableSource) as caught:
         lower("a.cu", "\0\1")
