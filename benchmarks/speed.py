@@ -147,16 +147,66 @@ def spread(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths[:: max(1, len(paths) // STAGED)][:STAGED]]
 
 
-def edited(folder: Path) -> Callable[[], None]:
-    """Adds a line to one file that works with CUDA, another one each time as far as there are so many."""
-    relevant = [path for path in sources(folder) if b"torch.cuda" in path.read_bytes()]
-    files: Iterator[Path] = itertools.cycle(relevant[:: max(1, len(relevant) // STAGED)])
+def relevant(folder: Path) -> list[Path]:
+    """Python files that work with CUDA, from everywhere, and each one once before it comes again."""
+    found = [path for path in sources(folder) if b"torch.cuda" in path.read_bytes()]
+    return found[:: max(1, len(found) // STAGED)]
+
+
+def kernels(folder: Path) -> list[Path]:
+    """CUDA sources, likewise."""
+    found = sorted(folder.rglob("*.cu"))
+    return found[:: max(1, len(found) // STAGED)]
+
+
+def commented(text: bytes) -> bytes:
+    """A line more at the end, which says nothing."""
+    return text + b"\n# one line more\n"
+
+
+def restated(text: bytes) -> bytes:
+    """A statement more in the first function that has room for one: all below it moves."""
+    return re.sub(rb"(?m)^([ \t]*)(def \w+\([^()\n]*\)[^:\n]*:\n)(?=[ \t]+\w)", rb"\1\2\1    one_statement_more = 1\n", text, count=1)
+
+
+def opened(text: bytes) -> bytes:
+    """C++: a statement more where the first body at the left margin opens."""
+    return re.sub(rb"(?m)(^[^\s#/].*\)\s*\{[ \t]*\n)", rb"\1  (void)0;\n", text, count=1)
+
+
+def edited(paths: Sequence[Path], change: Callable[[bytes], bytes]) -> Callable[[], None]:
+    """Changes one of these files, another one each time as far as there are so many. The run before it left all others as they are."""
+    files: Iterator[Path] = itertools.cycle(paths)
 
     def edit() -> None:
         path = next(files)
-        path.write_bytes(path.read_bytes() + b"\n# one line more\n")
+        path.write_bytes(change(path.read_bytes()))
 
     return edit
+
+
+def come(folder: Path) -> Callable[[], None]:
+    """Adds a file that works with CUDA beside another one."""
+    beside = itertools.cycle(relevant(folder))
+    number = itertools.count()
+
+    def add() -> None:
+        path = next(beside).with_name(f"one_file_more_{next(number)}.py")
+        path.write_text("import torch\n\n\ndef move(x):\n    return x.cuda()\n", encoding="utf-8")
+
+    return add
+
+
+def gone(folder: Path) -> Callable[[], None]:
+    """Takes a file away that works with CUDA; the last ones first, which no other row edits."""
+    spared = set(relevant(folder))
+    last = reversed([path for path in sources(folder) if path not in spared and b"torch.cuda" in path.read_bytes()])
+
+    def take() -> None:
+        if (path := next(last, None)) is not None:
+            path.unlink()
+
+    return take
 
 
 def hook() -> list[str]:
@@ -174,6 +224,20 @@ def cold(cache: Path, jobs: int = os.cpu_count() or 1, name: str = "streamlint, 
     return Row(name, [*CHECK, *QUIET, "--jobs", str(jobs), "."], lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
+def changes(folder: Path) -> list[Row]:
+    """Runs after one change, each of another file of the tree: what it costs depends on who rests on the file."""
+    python, cuda = relevant(folder), kernels(folder)
+    kinds: dict[str, Callable[[], None]] = {
+        "a comment in one file": edited(python, commented),
+        "a statement in one file": edited(python[::-1], restated),
+        "one file more": come(folder),
+        "one file less": gone(folder),
+    }
+    if cuda:
+        kinds["a statement in one .cu"] = edited(cuda, opened)
+    return [Row(f"streamlint, {name}", [*CHECK, *QUIET, "."], change) for name, change in kinds.items()]
+
+
 def cheap_rows(folder: Path) -> list[Row]:
     """What is run many times."""
     from streamlint import triggers
@@ -184,7 +248,7 @@ def cheap_rows(folder: Path) -> list[Row]:
     staged = [*hook(), "--exit-zero"]
     found = [
         Row("streamlint, warm", [*CHECK, *QUIET, "."]),
-        Row("streamlint, one file changed", [*CHECK, *QUIET, "."], edited(folder)),
+        *changes(folder),
         Row("streamlint, ten staged files without a root", [*staged, "--no-cache", *spread(without)]),
         Row("streamlint, ten staged files, no cache", [*staged, "--no-cache", *spread(some)]),
         Row("streamlint, ten staged files, known", [*staged, *spread(some)]),

@@ -77,10 +77,34 @@ def test_the_hook_is_run_as_pre_commit_runs_it(speed: ModuleType) -> None:
 
 def test_each_edit_changes_a_file(speed: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("pass\n")
-    (tmp_path / "streams.py").write_text("torch.cuda.Stream()\n")
-    speed.edited(tmp_path)()
-    assert (tmp_path / "plain.py").read_text() == "pass\n"
-    assert (tmp_path / "streams.py").read_text() == "torch.cuda.Stream()\n\n# one line more\n"
+    (tmp_path / "streams.py").write_text("def f(x):\n    return torch.cuda.Stream()\n")
+    (tmp_path / "kernel.cu").write_text("void f(int x) {\n  g();\n}\n")
+    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    rows = {row.name.removeprefix("streamlint, "): row for row in speed.changes(tmp_path)}
+    assert list(rows) == ["a comment in one file", "a statement in one file", "one file more", "one file less", "a statement in one .cu"]
+
+    def changed(name: str) -> dict[str, str]:
+        rows[name].before()
+        found = {path.name: path.read_text() for path in sorted(tmp_path.iterdir()) if before.get(path) != path.read_text()}
+        for path in tmp_path.iterdir():
+            path.unlink()
+        for path, text in before.items():
+            path.write_text(text)
+        return found
+
+    assert changed("a comment in one file") == {"streams.py": "def f(x):\n    return torch.cuda.Stream()\n\n# one line more\n"}
+    assert changed("a statement in one file") == {"streams.py": "def f(x):\n    one_statement_more = 1\n    return torch.cuda.Stream()\n"}
+    assert changed("a statement in one .cu") == {"kernel.cu": "void f(int x) {\n  (void)0;\n  g();\n}\n"}
+    assert list(changed("one file more")) == ["one_file_more_0.py"]
+
+
+def test_a_file_goes_that_no_other_row_edits(speed: ModuleType, tmp_path: Path) -> None:
+    for number in range(25):
+        (tmp_path / f"{number:02}.py").write_text("torch.cuda.Stream()\n")
+    edited = set(speed.relevant(tmp_path))
+    speed.gone(tmp_path)()
+    assert len(list(tmp_path.iterdir())) == 24
+    assert all(path.exists() for path in edited)
 
 
 def test_a_command_is_told_without_the_places_of_a_machine(speed: ModuleType) -> None:
