@@ -16,6 +16,8 @@ _TENSOR_METHODS = frozenset(
     "round rsqrt sigmoid sign sin softmax log_softmax sort sqrt square squeeze std sub sum t tanh topk transpose unsqueeze var view "
     "gather index_select masked_fill data type_as".split()
 )
+# Methods that wait for the size of the tensor that they give.
+_SEARCHES = frozenset({"nonzero", "unique", "masked_select", "unique_consecutive"})
 # Methods that answer on the host, and attributes that are no tensors.
 _HOST_METHODS = frozenset(
     "item tolist cpu numpy size numel dim ndimension stride element_size get_device data_ptr is_contiguous nelement keys __len__ "
@@ -31,6 +33,7 @@ _SOURCES = frozenset(
 _OF_MODULES = {"parameters": "parameters", "named_parameters": "parameters", "clip_grad_norm_": "gradients", "get_total_norm": "gradients"}
 
 A_MODULES_INPUT = "what a module is given"
+FROM_INPUT = "what is computed from the input"
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
 
 
@@ -133,6 +136,7 @@ class Settled:
     """Answers about the values of a finished run."""
 
     def __init__(self, origins: Origins, wide: bool = False) -> None:
+        self.wide = wide
         self.placed = {key(value): why for value, why in origins.placed} if wide else {}
         self.written: dict[int, list[Value]] = {}
         for target, inputs in origins.written:
@@ -230,7 +234,9 @@ class Settled:
             if held[1] == ".grad" or held[1] == "grad":
                 return Origin("gradients", True)
             whole = self.origin(held[0])
-            return Origin(whole.text, whole.sure and isinstance(value, Buffer)) if whole is not None else None
+            if whole is None:
+                return None
+            return Origin(whole.text, whole.sure and (isinstance(value, Buffer) or (self.wide and "." not in held[1])))
         if isinstance(value, Opaque):
             if any(part in value.name for part in ("len(", ".shape", ".size(", "or@")):
                 return None
@@ -254,7 +260,8 @@ class Settled:
         found = self._first(list(link.inputs))
         if found is None or link.name in _SOURCES:
             return None
-        return Origin(found.text, link.kind == SAME)
+        sure = link.kind == SAME or (self.wide and found.sure and link.name in _SEARCHES)
+        return Origin(FROM_INPUT if found.text == A_MODULES_INPUT else found.text, sure)
 
     def _first(self, values: list[Value], arithmetic: bool = False) -> Origin | None:
         found = [origin for value in values if (origin := self.origin(value)) is not None]

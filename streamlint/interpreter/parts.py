@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.guards import lvalue, places_assigned
+from streamlint.interpreter.guards import called_name, lvalue, places_assigned
 from streamlint.interpreter.hot import class_at_hand, enclosing
 from streamlint.interpreter.index import File, dotted_name
 
@@ -15,12 +15,17 @@ _DEEPEST = 4
 
 @functools.lru_cache(maxsize=4096)
 def goes_through_gradients(node: p.Loop, file: File) -> bool:
-    """``for p in parameters: p.grad.norm()``: gradients are there in a training step only."""
+    """``for p in parameters: p.grad.norm()``: gradients are there in a training step only. Who looks for NaN needs what he finds."""
     if file.is_cuda or node.kind != "for" or "torch" not in file.module.text:
         return False
     names = {part.id for part in p.walk(node.target) if isinstance(part, p.Name)} if node.target is not None else set()
     asked = (part for statement in node.body for part in p.walk(statement) if isinstance(part, p.Attr) and part.name == "grad")
-    return any(isinstance(part.value, p.Name) and part.value.id in names for part in asked)
+    return any(isinstance(part.value, p.Name) and part.value.id in names for part in asked) and not _looks_for_nan(node)
+
+
+def _looks_for_nan(node: p.Loop) -> bool:
+    calls = (part for statement in node.body for part in p.walk(statement) if isinstance(part, p.Call))
+    return any(called_name(call.function) in ("isnan", "isinf", "isfinite") for call in calls)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,9 +14,11 @@ from streamlint.findings import Span
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.hot import contains, enclosing, is_hot, is_one_round, is_over_cases, is_step
 from streamlint.interpreter.index import File
-from streamlint.interpreter.origins import A_MODULES_INPUT, Origin, Settled
+from streamlint.interpreter.met import met_each_step
+from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, Settled
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
-from streamlint.interpreter.rounds import feeds_back, is_framework_step
+from streamlint.interpreter.rounds import feeds_back, infers, is_forward, is_framework_step
+from streamlint.interpreter.spared import is_spared
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant, is_size
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
@@ -84,14 +86,17 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     origin: Origin | None = None
     if found.what not in (DEVICE, CACHE):
         origin = settled().origin(found.value) if found.value is not None else None
-        if not _on_device(found, origin, loop[0]):
+        if not _on_device(found, origin, loop):
             return "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
     stands = _stands(found, loop)
     if stands is None:
         return "the way from the loop to it cannot be followed"
-    if not all(each_round(stand, loop[0]) for stand in stands):
+    met = met_each_step if run.settings.all_loops else each_round
+    if not all(met(stand, loop[0]) for stand in stands):
         return "it is not met in each round: a condition, or a way out of the loop, stands before it"
-    if found.what in (READ, CAST) and not is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value)):
+    if stands[0].is_forward and any(infers(frame.qualname) for frame in found.frames[loop[1] :]):
+        return "the code around it is named as what runs without training"
+    if found.what in (READ, CAST) and not _is_avoidable(found, stands, trains):
         return "the round needs the value: a decision, a message or a result depends on it"
     reason = origin.text if origin is not None else ""
     if found.what == UPLOAD:
@@ -99,10 +104,17 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         if not _uploads_constant(stands[-1]) and not (reason and run.settings.all_loops):
             return "what is uploaded differs from round to round"
     operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
-    call = found.frames[loop[1] + 1].call if found.what in (DEVICE, CACHE) and len(stands) > 1 else None
+    moves = found.what in (DEVICE, CACHE) or (stands[0].is_forward and stands[-1].owner is None)
+    call = found.frames[loop[1] + 1].call if moves and len(stands) > 1 else None
     if call is not None and call.file != found.span.file:  # another file's helper is right, calling it in each round is not
         operation.span, operation.inner = call, found.span
     return operation
+
+
+def _is_avoidable(found: Peek, stands: tuple[Stand, ...], trains: bool) -> bool:
+    if stands[0].is_forward:
+        return is_spared(stands)
+    return is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value))
 
 
 def _is_shown(value: Value | None) -> bool:
@@ -132,14 +144,29 @@ def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled
     return ""
 
 
-def _on_device(found: Peek, origin: Origin | None, node: p.Loop) -> bool:
+def _on_device(found: Peek, origin: Origin | None, loop: Round) -> bool:
     if found.what == UPLOAD:
         return True
     if found.what == SIZE:
         return _is_shown(found.value)
-    if origin is not None and reads_parts(node, found.frames[-1].file) and origin.text == A_MODULES_INPUT:
-        return origin.sure  # computed from the input; lengths that are handed over may be on the host
+    if origin is not None and origin.text in (A_MODULES_INPUT, FROM_INPUT):  # lengths that are handed over may be on the host
+        return _computed(found, origin, loop)
     return origin is not None and (origin.sure or found.what == READ)
+
+
+def _computed(found: Peek, origin: Origin, loop: Round) -> bool:
+    """Whether a value that comes from what a method is given was computed from it where the model is."""
+    node, first, place = loop
+    frame = found.frames[first]
+    if place.head != "called":
+        return reads_parts(node, frame.file) and origin.sure
+    if is_forward(frame.function, _owner(frame), frame.file):
+        return origin.sure
+    return origin.text == FROM_INPUT and (origin.sure or found.what == READ)
+
+
+def _owner(frame: Frame) -> p.Class | None:
+    return enclosing(frame.file, frame.function)[1] if frame.function is not None else None
 
 
 def _hot_loop(run: Run, found: Peek) -> Round | None:
@@ -225,9 +252,10 @@ def _stands(found: Peek, loop: Round) -> tuple[Stand, ...] | None:
         way = way_to(body, follows)
         if not way:
             return None
-        owner = enclosing(frame.file, frame.function)[1] if frame.function is not None else None
-        owner = owner or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
-        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way, number == first and is_step))
+        owner = _owner(frame) or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
+        called = is_step and number == first
+        forward = called and is_forward(frame.function, owner, frame.file)
+        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way, called, forward))
     return tuple(stands)
 
 

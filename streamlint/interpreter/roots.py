@@ -161,9 +161,9 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         if param.type is not None:
             environment.types[param.name] = param.type
     row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
-    if row is not None:
+    if row is not None and not row.forward:
         _moved_by_framework(run, function, row, names)
-    elif run.settings.all_loops and any(reads_parts(loop, root.file) for loop in _loops(function)):
+    elif run.settings.all_loops and _works_on_what_it_is_given(function, root):
         for held in names.values():
             if isinstance(held, Opaque | Buffer):
                 run.origins.put(held, A_MODULES_INPUT)
@@ -196,6 +196,11 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     if run.calls == 1:
         run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
         _run_handed(run)
+
+
+def _works_on_what_it_is_given(function: p.Function, root: Root) -> bool:
+    """Whether a method's parameters are most likely where the model is: those of a module's forward, of a whole step."""
+    return is_framework_step(function, root.definition, root.file) or any(reads_parts(loop, root.file) for loop in _loops(function))
 
 
 def _run_earlier(run: Run, root: Root, method: p.Function, receiver: Value | None) -> None:

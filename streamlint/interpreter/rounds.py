@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -15,9 +16,35 @@ _DEEPEST = 5
 
 def is_framework_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
     """Whether this runs once in each step of a loop out of view: a framework, a base class, or whoever calls it, loops."""
-    return (
-        framework_row(function, owner, file) is not None or _is_step_of_base(function, owner, file) or _is_whole_step(function, owner, file)
-    )
+    row = framework_row(function, owner, file)
+    if row is not None:
+        return not (row.forward and _only_infers(function, owner, file))
+    return _is_step_of_base(function, owner, file) or _is_whole_step(function, owner, file)
+
+
+def is_forward(function: p.Function | None, owner: p.Class | None, file: File) -> bool:
+    """Whether this is a module's forward, or the loss of a part of a model: it computes for whoever calls it in each step."""
+    row = framework_row(function, owner, file) if function is not None else None
+    return row is not None and row.forward
+
+
+def infers(name: str) -> bool:
+    """Whether a body by this name is met without training. Names may silence a finding, never cause one."""
+    return _INFERS.search(name) is not None
+
+
+_INFERS = re.compile(
+    r"(?i)(^|_|\.)(infer\w*|predict\w*|generat\w*|decod\w*|eval\w*|test|simple_test|aug_test|valid\w*|sampl\w*|get_bboxes|get_results|"
+    r"post_?process\w*|export\w*|onnx\w*|serve|serving|visuali[sz]e|dump|quanti[sz]e\w*|calibrat\w*|demo|deploy\w*)(_|\.|$)"
+)
+_NO_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+
+
+@functools.lru_cache(maxsize=4096)
+def _only_infers(function: p.Function, owner: p.Class | None, file: File) -> bool:
+    """Whether a forward takes no part in training: it keeps no gradients, or is called so."""
+    words = (dotted_name(file, d.function if isinstance(d, p.Call) else d) for d in function.decorators)
+    return any(word in _NO_GRADIENTS for word in words) or infers(function.qualname) or (owner is not None and infers(owner.name))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -35,6 +35,7 @@ class Stand:
     loop: p.Loop | None
     way: tuple[object, ...]  # from a statement of the body down to the node
     is_step: bool = False  # the body is a step that is called in a loop out of view: what it returns is for a log
+    is_forward: bool = False  # the body computes for whoever calls it: what it returns may be anything
 
     @property
     def node(self) -> object:
@@ -142,10 +143,11 @@ def _around(way: tuple[object, ...], node: object) -> Iterator[Test]:
 @functools.lru_cache(maxsize=4096)
 def each_round(stand: Stand, loop: p.Loop) -> bool:
     """Whether only constants, questions of kind, or the accumulation test stand between a body and the node."""
-    return all(condition.test is not None and _lets_pass(stand, condition, loop) for condition in conditions(stand))
+    return all(condition.test is not None and lets_pass(stand, condition, loop) for condition in conditions(stand))
 
 
-def _lets_pass(stand: Stand, condition: Test, loop: p.Loop) -> bool:
+def lets_pass(stand: Stand, condition: Test, loop: p.Loop) -> bool:
+    """Whether a condition comes out the same in each round, guards the step itself, or that there is data."""
     test = condition.test
     assert test is not None
     if evaluates(stand, test, condition.holds) or _makes_up_for(stand, condition):
@@ -154,7 +156,7 @@ def _lets_pass(stand: Stand, condition: Test, loop: p.Loop) -> bool:
         return True  # the accumulation test: what stands here runs once a step
     if stand.loop is not None and _guards_a_step(stand, test):
         return True
-    return _is_steady(stand, test) or _is_of_nothing(stand, condition)
+    return _is_steady(stand, test) or is_of_nothing(stand, condition)
 
 
 def evaluates(stand: Stand, test: p.Expression, holds: bool) -> bool:
@@ -229,7 +231,7 @@ def _makes_up_for(stand: Stand, condition: Test) -> bool:
     return absent and any(_text(stand.file, target) == place for node in made for target in node.targets)
 
 
-def _is_of_nothing(stand: Stand, condition: Test) -> bool:
+def is_of_nothing(stand: Stand, condition: Test) -> bool:
     """A guard for a round without data: ``if count == 0: continue``, ``a / count if count > 0 else 0.0``."""
     assert condition.test is not None
     test, straight = unnegated(condition.test)

@@ -165,6 +165,12 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     return None
 
 
+def steers(node: p.Expression) -> bool:
+    """Whether what is given a number is named like what decides by it."""
+    spelled = _spelled(node)
+    return bool(_STEERS.search(spelled)) and not _SHOWS.search(spelled)
+
+
 def _given(node: object, call: p.Call) -> bool | None:
     """The value is an argument of a call, or the call is a method of it."""
     if node is call.function:
@@ -220,10 +226,10 @@ def _held_by(stands: Sequence[Stand], level: int, target: p.Expression, op: str 
         return True
     stand = stands[level]
     region = stand.loop.body if stand.loop is not None else stand.body
-    return all(_later(stands, level, way, depth - 1, seen | {target.id}) for way in _mentions(region, target.id))
+    return all(_later(stands, level, way, depth - 1, seen | {target.id}) for way in mentions(region, target.id))
 
 
-def _mentions(body: Sequence[object], name: str) -> list[tuple[object, ...]]:
+def mentions(body: Sequence[object], name: str) -> list[tuple[object, ...]]:
     """The ways to each place of a body where a name is read."""
     found: list[tuple[object, ...]] = []
     stack: list[tuple[object, ...]] = [(statement,) for statement in body]

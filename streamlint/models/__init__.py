@@ -57,6 +57,7 @@ class StepRow:
     methods: tuple[str, ...]
     unproven: tuple[str, ...] = ()
     on_device: tuple[Selector, ...] = ()
+    forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
 
     def covers(self, base: str, at_hand: bool) -> bool:
         """Whether a base class, by its dotted name, is the framework's. One out of view may be by the end of its name."""

@@ -387,6 +387,7 @@ STEP_FIELDS = {
     "methods": "texts",
     "unproven": "texts",  # how the name of a base that is out of view ends
     "on_device": "selectors",
+    "forward": "bool",  # they compute for whoever calls them, also where nothing is trained
 }
 
 # [[constant]]: names, value

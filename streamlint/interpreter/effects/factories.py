@@ -50,6 +50,8 @@ def _made(call: Call) -> Value:
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
     if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
         peek(run, UPLOAD, data, call.span, call.name)
+    if run.settings.all_loops and memory is Memory.UNKNOWN and _is_put(call):
+        run.origins.put(result, "a value that was made for the device")
     if data is not None and memory is Memory.UNKNOWN and device is None:
         _made_of(call, result, data)
     given = data.items if isinstance(data, Series) and data.items else [data] if data is not None else []
@@ -107,6 +109,12 @@ def _factory_device(call: Call) -> Device | None:
     if value is None and call.row.get("device") is not None:
         value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
     return as_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
+
+
+def _is_put(call: Call) -> bool:
+    """Whether a device is named that nothing is known of: ``device=x.device``."""
+    value = call.value("device") if call.row.get("device") is not None else None
+    return value is not None and not isinstance(value, Const) and not (isinstance(value, Device) and value.space in ("host", "other"))
 
 
 def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence]:
