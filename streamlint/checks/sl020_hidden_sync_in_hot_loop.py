@@ -20,8 +20,8 @@ class HiddenSyncInHotLoop(Check):
     constant that is uploaded again, a tensor where ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill`` need a number) in each round of
     a loop that trains, where the value comes from the loss, the model's output, parameters, gradients or a batch that was moved, and where
     it only goes into logs, sums, text or containers. A loop trains if its body, through calls in view, runs a backward pass or steps an
-    optimizer. Steps that a framework calls (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) are looked at with
-    ``hidden-sync = "all-loops"``.
+    optimizer. Steps that a framework calls (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) and the ``forward`` of
+    losses and layers are looked at with ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host stands still until the GPU has done all the work of the step, and the GPU then stands still until the host has issued the next.

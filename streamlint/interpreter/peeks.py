@@ -128,7 +128,10 @@ def _uploads_constant(stand: Stand) -> bool:
     node = stand.node
     if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in ("to", "cuda"):
         node = node.function.value  # `torch.tensor(0.5).to(device)`
-    return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
+    if not isinstance(node, p.Call) or not node.args or not is_constant(stand, node.args[0].value):
+        return False
+    given = {param.name for param in stand.function.params} - {"self"} if stand.is_forward and stand.function is not None else set()
+    return not any(isinstance(part, p.Name) and part.id in given for part in p.walk(node.args[0].value))
 
 
 def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled]) -> str:
@@ -139,7 +142,7 @@ def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled
     if isinstance(found.value, Series):
         items = found.value.items or ([found.value.element] if found.value.element is not None else [])
         held = [v for v in items if not isinstance(v, Const)]
-        tensors = [v for v in held if (isinstance(v, Buffer) and v.type.startswith("torch.")) or settled().origin(v) is not None]
+        tensors = [v for v in held if (isinstance(v, Buffer) and v.type.startswith("torch.")) or _is_tensor(settled().origin(v))]
         return "a list of tensors" if tensors and len(tensors) == len(held) else ""
     return ""
 
@@ -152,6 +155,10 @@ def _on_device(found: Peek, origin: Origin | None, loop: Round) -> bool:
     if origin is not None and origin.text in (A_MODULES_INPUT, FROM_INPUT):  # lengths that are handed over may be on the host
         return _computed(found, origin, loop)
     return origin is not None and (origin.sure or found.what == READ)
+
+
+def _is_tensor(origin: Origin | None) -> bool:
+    return origin is not None and (origin.sure or origin.text not in (A_MODULES_INPUT, FROM_INPUT))
 
 
 def _computed(found: Peek, origin: Origin, loop: Round) -> bool:
