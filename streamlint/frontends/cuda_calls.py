@@ -50,8 +50,7 @@ class CallReader(TypeReader):
         arguments = self.field(node, "arguments")
         if function is None:
             return self.unknown(node)
-        config = next((child for child in node.named_children if child.type == "kernel_call_syntax"), None)
-        if config is not None:
+        if (config := self.launch_of(node)) is not None:
             return self.launch(node, function, config)
         name = self.name(function) if function.type in ("identifier", "qualified_identifier", "template_function") else ""
         template = self.template_arguments(function) or self.member_template(function)
@@ -63,6 +62,18 @@ class CallReader(TypeReader):
         if name and self.is_check(name, args):
             return args[0].value
         return Call(self.expression(function), args, self.name_at(function), template, at=self.at(node))
+
+    def called(self, node: Syntax, function: Expression) -> Call:
+        """The call of a member, or of what a call or a subscript gives, which is lowered already."""
+        callee = self.field(node, "function")
+        assert callee is not None
+        arguments = self.arguments(self.field(node, "arguments"))
+        at = function.name_at if isinstance(function, Call) else self.name_at(callee)  # the name of `f()()` is f
+        return Call(function, arguments, at, self.member_template(callee), at=self.at(node))
+
+    def launch_of(self, node: Syntax) -> Syntax | None:
+        """What stands between ``<<<`` and ``>>>`` of a launch."""
+        return next((child for child in node.named_children if child.type == "kernel_call_syntax"), None)
 
     def name_at(self, function: Syntax) -> Position:
         """The place of the callee's last name."""

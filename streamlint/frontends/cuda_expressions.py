@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LARGE = 256
+_LINKS = ("call_expression", "field_expression", "subscript_expression")  # of chains: a.b(c)[d]
 
 
 class ExpressionReader(CallReader):
@@ -128,16 +129,37 @@ class ExpressionReader(CallReader):
 
     # --- access
 
-    def member(self, node: Syntax) -> Expression:
-        field = self.field(node, "field")
-        operator = self.field(node, "operator")
-        name = self.name(field) if field else ""
-        return Attr(self.expression(self.field(node, "argument")), name, operator is not None and operator.type == "->", at=self.at(node))
+    def chain(self, node: Syntax) -> Expression:
+        """Calls of members, members and subscripts lean to the left: they are read in a loop, however many follow each other."""
+        links: list[Syntax] = []
+        inner: Syntax | None = node
+        while inner is not None and (left := self.left_of(inner)):
+            links.append(inner)
+            inner = self.field(inner, left)
+        value = self.call(inner) if inner is not None and inner.type == "call_expression" else self.expression(inner)
+        for link in reversed(links):
+            value = self.link(link, value)
+        return value
 
-    def subscript(self, node: Syntax) -> Expression:
-        indices = self.field(node, "indices")
-        found = tuple(self.expression(child) for child in indices.named_children) if indices else ()
-        return Index(self.expression(self.field(node, "argument")), found or (Unknown(at=self.at(node)),), at=self.at(node))
+    def left_of(self, node: Syntax) -> str:
+        """The field in which a link of a chain holds what stands before it; of other nodes nothing."""
+        if node.type != "call_expression":
+            return "argument" if node.type in _LINKS else ""
+        function = self.field(node, "function")
+        return "function" if function is not None and function.type in _LINKS and self.launch_of(node) is None else ""
+
+    def link(self, node: Syntax, value: Expression) -> Expression:
+        """A call, a member or a subscript of a value."""
+        if node.type == "field_expression":
+            field = self.field(node, "field")
+            operator = self.field(node, "operator")
+            name = self.name(field) if field else ""
+            return Attr(value, name, operator is not None and operator.type == "->", at=self.at(node))
+        if node.type == "subscript_expression":
+            indices = self.field(node, "indices")
+            found = tuple(self.expression(child) for child in indices.named_children) if indices else ()
+            return Index(value, found or (Unknown(at=self.at(node)),), at=self.at(node))
+        return self.called(node, value)
 
     def pointer(self, node: Syntax) -> Expression:
         operator = self.field(node, "operator")
@@ -305,8 +327,7 @@ class ExpressionReader(CallReader):
         "number_literal": number,
         "concatenated_string": strings,
         "this": this,
-        "field_expression": member,
-        "subscript_expression": subscript,
+        **dict.fromkeys(_LINKS, chain),
         "pointer_expression": pointer,
         "parenthesized_expression": parenthesized,
         "unary_expression": unary,
@@ -320,7 +341,6 @@ class ExpressionReader(CallReader):
         "compound_literal_expression": construct,
         "new_expression": new,
         "delete_expression": delete,
-        "call_expression": CallReader.call,
         "lambda_expression": lambda_,
         "compound_statement": block,
         "co_await_expression": awaited,

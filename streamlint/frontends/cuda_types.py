@@ -100,21 +100,25 @@ class TypeReader:
 
     def last_part(self, node: Syntax) -> Syntax:
         """The last name in a callee: what findings point at."""
+        inner: Syntax | None = node
+        while inner is not None:
+            node, inner = inner, self.last_below(inner)
+        return node
+
+    def last_below(self, node: Syntax) -> Syntax | None:
+        """The part of a callee that holds its last name; None where it is that."""
         kind = node.type
-        inner: Syntax | None = None
         if kind in ("qualified_identifier", "template_function", "template_method", "template_type"):
-            inner = self.field(node, "name")
-        elif kind == "field_expression":
-            inner = self.field(node, "field")
-        elif kind in ("parenthesized_expression", "dependent_name") and node.named_children:
-            inner = node.named_children[-1]
-        elif kind in ("pointer_expression", "subscript_expression"):
-            inner = self.field(node, "argument")
-        elif kind == "call_expression":
-            inner = self.field(node, "function")
-        elif kind == "lambda_expression":
-            inner = self.field(node, "captures")
-        return self.last_part(inner) if inner else node
+            return self.field(node, "name")
+        if kind == "field_expression":
+            return self.field(node, "field")
+        if kind in ("parenthesized_expression", "dependent_name") and node.named_children:
+            return node.named_children[-1]
+        if kind in ("pointer_expression", "subscript_expression"):
+            return self.field(node, "argument")
+        if kind == "call_expression":
+            return self.field(node, "function")
+        return self.field(node, "captures") if kind == "lambda_expression" else None
 
     # --- types
 

@@ -26,7 +26,7 @@ ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
 _BRACKET = re.compile(r"[()\[\]{}]")
 _STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 # For so many the parser takes a second; code by hand has tens.
-LONGEST_CHAIN = 2000
+LONGEST_CHAIN = 2400
 LONGEST_ELIF = 1000
 _IN_SUCCESSION = 250
 _BEGINS = tuple("-+*/%|&^.@<>=~'\"#")

@@ -81,9 +81,11 @@ def optional(low: Lowering, node: cst.BaseExpression | None) -> Expression | Non
 
 def dotted(node: cst.CSTNode) -> str:
     """The text of a dotted name."""
-    if isinstance(node, cst.Attribute):
-        return f"{dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    names: list[str] = []
+    while isinstance(node, cst.Attribute):
+        names.append(node.attr.value)
+        node = node.value
+    return ".".join((node.value if isinstance(node, cst.Name) else "", *reversed(names)))
 
 
 # --- names, access, calls --------------------------------------------------------------------------------------------------------
@@ -95,12 +97,24 @@ def _name(low: Lowering, node: cst.Name) -> Expression:
     return Name(node.value, at=low.at[node])
 
 
-def _attribute(low: Lowering, node: cst.Attribute) -> Expression:
-    return Attr(expression(low, node.value), node.attr.value, at=low.at[node])
+def _chain(low: Lowering, node: cst.CSTNode) -> Expression:
+    """Calls, attributes, subscripts and operators lean to the left: they are lowered in a loop, however many follow each other."""
+    links: list[cst.CSTNode] = []
+    while (left := _LEFT.get(type(node))) is not None:
+        links.append(node)
+        node = getattr(node, left)
+    value = expression(low, node)
+    for link in reversed(links):
+        value = _LINKS[type(link)](low, link, value)
+    return value
 
 
-def _subscript(low: Lowering, node: cst.Subscript) -> Expression:
-    return Index(expression(low, node.value), tuple(axis(low, element) for element in node.slice), at=low.at[node])
+def _attribute(low: Lowering, node: cst.Attribute, value: Expression) -> Expression:
+    return Attr(value, node.attr.value, at=low.at[node])
+
+
+def _subscript(low: Lowering, node: cst.Subscript, value: Expression) -> Expression:
+    return Index(value, tuple(axis(low, element) for element in node.slice), at=low.at[node])
 
 
 def axis(low: Lowering, element: cst.SubscriptElement, lower: Handler = expression) -> Expression:
@@ -113,9 +127,9 @@ def axis(low: Lowering, element: cst.SubscriptElement, lower: Handler = expressi
     return Starred(value, at=low.at[element]) if node.star else value
 
 
-def _call(low: Lowering, node: cst.Call) -> Expression:
+def _call(low: Lowering, node: cst.Call, function: Expression) -> Expression:
     return Call(
-        expression(low, node.func),
+        function,
         tuple(_argument(low, argument) for argument in node.args),
         low.at[_last_name(node.func)],
         at=low.at[node],
@@ -221,8 +235,8 @@ def _unary(low: Lowering, node: cst.UnaryOperation) -> Expression:
     return Unary(UNARY[type(node.operator)], expression(low, node.expression), at=low.at[node])
 
 
-def _binary(low: Lowering, node: cst.BinaryOperation) -> Expression:
-    return Binary(BINARY[type(node.operator)], expression(low, node.left), expression(low, node.right), at=low.at[node])
+def _binary(low: Lowering, node: cst.BinaryOperation, left: Expression) -> Expression:
+    return Binary(BINARY[type(node.operator)], left, expression(low, node.right), at=low.at[node])
 
 
 def _boolean(low: Lowering, node: cst.BooleanOperation) -> Expression:
@@ -316,12 +330,20 @@ def _parts(low: Lowering, node: cst.CSTNode) -> Iterator[Expression]:
             yield from _parts(low, child)
 
 
-EXPRESSIONS: dict[type[cst.CSTNode], Handler] = {
+# What leans to the left, with the field that holds its left side, and what is made of both.
+_LEFT: dict[type[cst.CSTNode], str] = {cst.Attribute: "value", cst.BinaryOperation: "left", cst.Call: "func", cst.Subscript: "value"}
+_LINKS: dict[type[cst.CSTNode], Callable[[Lowering, Any, Expression], Expression]] = {
     cst.Attribute: _attribute,
-    cst.Await: _await,
     cst.BinaryOperation: _binary,
-    cst.BooleanOperation: _boolean,
     cst.Call: _call,
+    cst.Subscript: _subscript,
+}
+EXPRESSIONS: dict[type[cst.CSTNode], Handler] = {
+    cst.Attribute: _chain,
+    cst.Await: _await,
+    cst.BinaryOperation: _chain,
+    cst.BooleanOperation: _boolean,
+    cst.Call: _chain,
     cst.Comparison: _comparison,
     cst.ConcatenatedString: _concatenated,
     cst.Dict: _dict,
@@ -341,7 +363,7 @@ EXPRESSIONS: dict[type[cst.CSTNode], Handler] = {
     cst.SetComp: _set_comprehension,
     cst.SimpleString: _simple_string,
     cst.StarredElement: _starred,
-    cst.Subscript: _subscript,
+    cst.Subscript: _chain,
     cst.Tuple: _tuple,
     cst.UnaryOperation: _unary,
     cst.Yield: _yield,

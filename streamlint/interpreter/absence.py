@@ -150,11 +150,11 @@ def _effect(file: File, call: p.Call) -> str:
 
 def _denoted(node: object) -> str:
     """The name that an expression stands for: ``x``, ``self.x``, ``x[i]``, ``&x``."""
+    while isinstance(node, p.Index | p.AddressOf):
+        node = node.value
     if isinstance(node, p.Name):
         return node.id
-    if isinstance(node, p.Attr):
-        return node.name
-    return _denoted(node.value) if isinstance(node, p.Index | p.AddressOf) else ""
+    return node.name if isinstance(node, p.Attr) else ""
 
 
 def _passive(event: Unrecorded, file: File, function: p.Function, local: bool) -> bool:
@@ -163,18 +163,29 @@ def _passive(event: Unrecorded, file: File, function: p.Function, local: bool) -
 
 
 def _reads_only(event: Unrecorded, file: File, function: p.Function, node: object, local: bool) -> bool:
-    if isinstance(node, p.Call):
-        return _call(event, file, function, node, local)
-    if isinstance(node, p.Assign) and node.value is not None and all(_is(event, t, local) for t in node.targets):
-        return _creation(file, node.value) is not None or _nothing(node.value)
-    if isinstance(node, p.Compare) and (_nothing(node.left) or _nothing(node.right)):
-        return True
-    if _is(event, node, local) or (isinstance(node, p.Const) and node.value == event.name):
-        return False
-    return all(_reads_only(event, file, function, child, local) for child in p.children(node))
+    """Whether no part can record the event. The parts wait in a list: chains of calls are deep."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, p.Call):
+            rest = _behind_call(event, file, function, node, local)
+            if rest is None:
+                return False
+            waiting += reversed(rest)
+        elif isinstance(node, p.Assign) and node.value is not None and all(_is(event, t, local) for t in node.targets):
+            if _creation(file, node.value) is None and not _nothing(node.value):
+                return False
+        elif isinstance(node, p.Compare) and (_nothing(node.left) or _nothing(node.right)):
+            continue
+        elif _is(event, node, local) or (isinstance(node, p.Const) and node.value == event.name):
+            return False
+        else:
+            waiting += reversed(p.children(node))
+    return True
 
 
-def _call(event: Unrecorded, file: File, function: p.Function, node: p.Call, local: bool) -> bool:
+def _behind_call(event: Unrecorded, file: File, function: p.Function, node: p.Call, local: bool) -> list[object] | None:
+    """The other parts of a call that cannot record the event itself; None for one that can. Notes the waits."""
     target = node.function
     effect = _EFFECTS.get(_effect(file, node))
     if isinstance(target, p.Attr) and _is(event, target.value, local):
@@ -187,16 +198,16 @@ def _call(event: Unrecorded, file: File, function: p.Function, node: p.Call, loc
         role = "silent" if not given or records else effect or _TAKERS.get(called, "other")
         rest = [target.value if isinstance(target, p.Attr) else target, *(arg.value for arg in node.args if arg.value not in given)]
     if role == "other":
-        return False
+        return None
     if role == "wait":
         event.function = event.function or function.qualname
         event.waits.append(Span(file.path, *_place(node)))
-    return all(_reads_only(event, file, function, part, local) for part in rest)
+    return rest
 
 
 def _is(event: Unrecorded, node: object, local: bool) -> bool:
-    if isinstance(node, p.Index | p.AddressOf):
-        return _is(event, node.value, local)
+    while isinstance(node, p.Index | p.AddressOf):
+        node = node.value
     if local:
         return isinstance(node, p.Name) and node.id == event.name
     return _denoted(node) == event.name and isinstance(node, p.Name | p.Attr)
@@ -235,30 +246,39 @@ def _made_by(file: File, name: str) -> tuple[p.Class, Span] | None:
 
 
 def _awaits_only(event: Unrecorded, held: p.Class, file: File, function: p.Function, node: object) -> bool:
-    if isinstance(node, p.Call):
-        given = [arg.value for arg in node.args if _gives(held, event.name, arg.value)]
-        role = _EFFECTS.get(_effect(file, node), "other") if given else "silent"
-        if role == "other":
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, p.Call):
+            given = [arg.value for arg in node.args if _gives(held, event.name, arg.value)]
+            role = _EFFECTS.get(_effect(file, node), "other") if given else "silent"
+            if role == "other":
+                return False
+            if role == "wait":
+                event.function = event.function or function.qualname
+                event.waits.append(Span(file.path, *_place(node)))
+            waiting += [*(arg.value for arg in reversed(node.args) if arg.value not in given), node.function]
+        elif isinstance(node, p.Return) and isinstance(node.value, p.Name):
+            continue
+        elif isinstance(node, p.Name) and node.id == event.name:
             return False
-        if role == "wait":
-            event.function = event.function or function.qualname
-            event.waits.append(Span(file.path, *_place(node)))
-        rest: list[object] = [node.function, *(arg.value for arg in node.args if arg.value not in given)]
-        return all(_awaits_only(event, held, file, function, part) for part in rest)
-    if isinstance(node, p.Return) and isinstance(node.value, p.Name):
-        return True
-    if isinstance(node, p.Name) and node.id == event.name:
-        return False
-    return all(_awaits_only(event, held, file, function, child) for child in p.children(node))
+        else:
+            waiting += reversed(p.children(node))
+    return True
 
 
 def _gives(held: p.Class, name: str, node: object) -> bool:
     """Whether an expression is an object, a member of it, or what a method of it does nothing but return."""
-    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and not node.args:
-        methods = held.methods.get(node.function.name, ())
-        simple = bool(methods) and all(len(m.body) == 1 and isinstance(m.body[0], p.Return) for m in methods)
-        return simple and _gives(held, name, node.function.value)
-    return (isinstance(node, p.Attr) and _gives(held, name, node.value)) or (isinstance(node, p.Name) and node.id == name)
+    while True:
+        if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and not node.args:
+            methods = held.methods.get(node.function.name, ())
+            if not methods or not all(len(m.body) == 1 and isinstance(m.body[0], p.Return) for m in methods):
+                return False
+            node = node.function.value
+        elif isinstance(node, p.Attr):
+            node = node.value
+        else:
+            return isinstance(node, p.Name) and node.id == name
 
 
 def _nothing(node: object) -> bool:

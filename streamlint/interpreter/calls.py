@@ -44,7 +44,14 @@ from streamlint.models import Row
 
 def call(run: Run, node: p.Call) -> Value:
     """Evaluate a call: callee, arguments from left to right, then what it does."""
-    callee = _callee(run, node.function)
+    function = node.function
+    if isinstance(function, p.Attr):
+        return call_on(run, node, run.evaluate(function.value))
+    return call_value(run, node, run.evaluate(function))
+
+
+def call_value(run: Run, node: p.Call, callee: Value) -> Value:
+    """Evaluate a call whose callee was evaluated."""
     arguments = evaluate_arguments(run, node.args)
     at = node.name_at if node.name_at != p.NOWHERE else node.at
     run.held.extend(arguments.all())
@@ -65,19 +72,22 @@ def _hands_on(callee: Value, site: CallSite) -> bool:
     return isinstance(callee, Instance)
 
 
-def _callee(run: Run, function: p.Expression) -> Value:
-    if isinstance(function, p.Attr):
-        receiver = run.evaluate(function.value)
-        if isinstance(receiver, Reference):
-            receiver = run.at(receiver)
-        if isinstance(receiver, Opaque) and isinstance(receiver.attrs.get(function.name), Opaque):
-            return Method(receiver, function.name)
-        found = get_attribute(run, receiver, function.name, function)
-        if isinstance(receiver, Instance) and isinstance(found, Opaque) and found.name == f"{receiver.term}.{function.name}":
-            inherited = isinstance(function.value, p.Call) and not run.file.is_cuda
-            return Method(receiver, function.name) if inherited else found  # a method of a base out of view: it has the object
-        return found
-    return run.evaluate(function)
+def call_on(run: Run, node: p.Call, receiver: Value) -> Value:
+    """Evaluate a call of a method, of whose receiver the value is known."""
+    assert isinstance(node.function, p.Attr)
+    return call_value(run, node, _method_of(run, node.function, receiver))
+
+
+def _method_of(run: Run, function: p.Attr, receiver: Value) -> Value:
+    if isinstance(receiver, Reference):
+        receiver = run.at(receiver)
+    if isinstance(receiver, Opaque) and isinstance(receiver.attrs.get(function.name), Opaque):
+        return Method(receiver, function.name)
+    found = get_attribute(run, receiver, function.name, function)
+    if isinstance(receiver, Instance) and isinstance(found, Opaque) and found.name == f"{receiver.term}.{function.name}":
+        inherited = isinstance(function.value, p.Call) and not run.file.is_cuda
+        return Method(receiver, function.name) if inherited else found  # a method of a base out of view: it has the object
+    return found
 
 
 def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Value:

@@ -10,7 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import array_type, is_address, moved_address
 from streamlint.interpreter.attributes import get_attribute, settle_method
-from streamlint.interpreter.calls import call
+from streamlint.interpreter.calls import call, call_on, call_value
 from streamlint.interpreter.choices import choice, chosen
 from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
@@ -79,17 +79,43 @@ def _read_variable(run: Run, node: p.Name) -> None:
         host_read(run, scope.addressed[node.id], run.node_span(node), node.id)
 
 
-def _attr(run: Run, node: p.Attr) -> Value:
-    return settle_method(run, get_attribute(run, evaluate(run, node.value), node.name, node))
+def _chain(run: Run, node: p.Expression) -> Value:
+    """What leans to the left (``a.b(c)[d] + e``) is evaluated in a loop: chains of a thousand calls are written by programs."""
+    links: list[p.Expression] = []
+    while True:
+        links.append(node)
+        node = _left(node)
+        if node.__class__ not in _LINKS:
+            break
+        run.steps += 1
+        if run.steps > MAX_STEPS:
+            raise OutOfBudget
+    value = evaluate(run, node)
+    while links:
+        link = links.pop()
+        value = _LINKS[link.__class__](run, link, value)
+    return value
 
 
-def _index(run: Run, node: p.Index) -> Value:
-    value = evaluate(run, node.value)
+def _left(node: Any) -> p.Expression:
+    """What a link of a chain needs first."""
+    if node.__class__ is p.Call:
+        function: p.Expression = node.function
+        return function.value if function.__class__ is p.Attr else function
+    return node.left if node.__class__ is p.Binary else node.value
+
+
+def _attr(run: Run, node: p.Attr, value: Value) -> Value:
+    return settle_method(run, get_attribute(run, value, node.name, node))
+
+
+def _index(run: Run, node: p.Index, value: Value) -> Value:
     return looked_at(run, items.get_item(run, value, node), run.node_span(node), "operator[]")
 
 
-def _call(run: Run, node: p.Call) -> Value:
-    value = call(run, node)
+def _call(run: Run, node: p.Call, left: Value) -> Value:
+    is_method = node.function.__class__ is p.Attr
+    value = call_on(run, node, left) if is_method else call_value(run, node, left)
     if not is_place(value):
         return value
     return looked_at(run, value, run.node_span(node), node.function.name if isinstance(node.function, p.Attr) else "call")
@@ -119,8 +145,8 @@ def _unary(run: Run, node: p.Unary) -> Value:
     return run.opaque(f"{node.op}{value.term}", value)
 
 
-def _binary(run: Run, node: p.Binary) -> Value:
-    left, right = evaluate(run, node.left), evaluate(run, node.right)
+def _binary(run: Run, node: p.Binary, left: Value) -> Value:
+    right = evaluate(run, node.right)
     if node.op == ",":
         return right
     return combine(run, node, node.op, left, right)
@@ -399,15 +425,16 @@ def _slice(run: Run, node: p.Slice) -> Value:
     return run.opaque(f"slice({', '.join(v.term for v in values)})")
 
 
+_LINKS: dict[type, Callable[[Run, Any, Value], Value]] = {p.Attr: _attr, p.Index: _index, p.Call: _call, p.Binary: _binary}
 _EVALUATORS: dict[type, Callable[[Run, Any], Value]] = {
     p.Const: _const,
     p.Name: _name,
-    p.Attr: _attr,
-    p.Index: _index,
-    p.Call: _call,
+    p.Attr: _chain,
+    p.Index: _chain,
+    p.Call: _chain,
     p.Launch: _launch,
     p.Unary: _unary,
-    p.Binary: _binary,
+    p.Binary: _chain,
     p.Compare: _compare,
     p.Bool: _bool,
     p.Conditional: _conditional,

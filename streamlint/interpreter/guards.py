@@ -46,16 +46,14 @@ def called_name(function: p.Expression) -> str:
 
 def lvalue(node: object) -> str | None:
     """The text of a name or a chain of attributes, which is how places are compared."""
-    if isinstance(node, p.Name):
-        return node.id
-    if isinstance(node, p.Attr):
-        inner = lvalue(node.value)
-        if inner is None:
-            return None
-        return node.name if inner == "this" else f"{inner}.{node.name}"
-    if isinstance(node, p.Index | p.Deref):
-        return lvalue(node.value)
-    return None
+    names: list[str] = []
+    while isinstance(node, p.Attr | p.Index | p.Deref):
+        names += [node.name] if isinstance(node, p.Attr) else []
+        node = node.value
+    if not isinstance(node, p.Name):
+        return None
+    names += [] if node.id == "this" and names else [node.id]
+    return ".".join(reversed(names))
 
 
 def places_in(node: object) -> set[str]:

@@ -61,12 +61,12 @@ def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
 
 def dotted_name(file: File, node: object) -> str:
     """The library's dotted name that an expression spells, through the file's imports; empty if it is none."""
-    if isinstance(node, Name):
-        return file.module.imports.get(node.id, "")
-    if isinstance(node, Attr):
-        head = dotted_name(file, node.value)
-        return f"{head}.{node.name}" if head else ""
-    return ""
+    names: list[str] = []
+    while isinstance(node, Attr):
+        names.append(node.name)
+        node = node.value
+    head = file.module.imports.get(node.id, "") if isinstance(node, Name) else ""
+    return ".".join((head, *reversed(names))) if head else ""
 
 
 @functools.lru_cache(maxsize=32)

@@ -354,9 +354,11 @@ class Relevance:
 
 def _spelled(node: object) -> str:
     """A dotted name as the source has it."""
-    if isinstance(node, p.Attr):
-        return f"{_spelled(node.value)}.{node.name}"
-    return node.id if isinstance(node, p.Name) else ""
+    names: list[str] = []
+    while isinstance(node, p.Attr):
+        names.append(node.name)
+        node = node.value
+    return ".".join((node.id if isinstance(node, p.Name) else "", *reversed(names)))
 
 
 def _without(text: str, names: Collection[str]) -> str:

@@ -196,13 +196,12 @@ def _full(call: p.Call) -> str:
 
 
 def _spelled(node: object) -> str:
-    if isinstance(node, p.Attr):
-        return f"{_spelled(node.value)}.{node.name}"
-    if isinstance(node, p.Name):
-        return node.id
-    if isinstance(node, p.Index):
-        return f"{_spelled(node.value)}[{' '.join(_spelled(i) for i in node.indices)}]"
-    return str(node.value) if isinstance(node, p.Const) else ""
+    ends: list[str] = []
+    while isinstance(node, p.Attr | p.Index):
+        ends.append(f".{node.name}" if isinstance(node, p.Attr) else f"[{' '.join(map(_spelled, node.indices))}]")
+        node = node.value
+    head = node.id if isinstance(node, p.Name) else str(node.value) if isinstance(node, p.Const) else ""
+    return "".join((head, *reversed(ends)))
 
 
 def _assigned(

@@ -55,7 +55,7 @@ def test_cython(name: str) -> None:
 @pytest.mark.parametrize("name", ["minus", "not", "plus", "plus-in-lines", "dots-in-lines", "powers", "ternaries", "assigned", "calls"])
 def test_what_nests_without_brackets_is_refused_with_its_place(name: str) -> None:
     (problem,) = looked_at("a.py", PYTHON[name]).problems
-    assert problem.message == "nested too deeply: more than 2000 operators in a row"
+    assert problem.message == "nested too deeply: more than 2400 operators in a row"
     assert problem.row > 2
 
 
@@ -71,6 +71,39 @@ def test_fixes_beside_it(name: str) -> None:
         report = linter.run_text(text.encode(), "a.py", Resolver(Settings.of(select=["SL005"])), fixes=True)
     assert [finding.code for finding in report.findings] == ["SL005"]
     assert not [problem.message for problem in report.problems if "internal error" in problem.message]
+
+
+LINKS = {".a()": 1_000, ".a": 2_000, "[0]": 1_000, "()": 1_000, " + q": 2_000, ".a(1)[0].b": 300, ".to(q).cuda()": 250}
+USES = ("z = {}", "if {}: pass", "for z in {}: f(z)", "with {} as z: f(z)", "f({}, host)", "q.b = {}", "{}.b = 1", "event.record({})")
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_chains_of_a_thousand_calls_are_followed_in_python(link: str) -> None:
+    """Findings before and behind, and nothing is left out."""
+    chain = "q" + link * LINKS[link]
+    text = MISUSE.replace("def run():\n", f"def run(q):\n    event = torch.cuda.Event()\n    {chain}\n")
+    assert [finding.code for finding in looked_at("a.py", text).findings] == ["SL005"]
+    assert looked_at("a.py", text).problems == []
+
+
+@pytest.mark.parametrize("use", USES)
+def test_wherever_a_chain_stands(use: str) -> None:
+    """As many links as there may be frames: what takes a frame for each is found out."""
+    place = use.format("q" + ".a()" * 500)
+    text = f"{MISUSE}    event = torch.cuda.Event()\n    {place}\n\n\nrun(torch.zeros(1))\n".replace("run():", "run(q):")
+    assert looked_at("a.py", text).problems == []
+
+
+@pytest.mark.parametrize("link", ["->a()", ".a().b", "[0]", "()", " << q", " + q"])
+def test_chains_of_a_thousand_calls_are_followed_in_cpp(link: str) -> None:
+    chain = "q" + link * 1_000
+    text = (
+        "#include <cuda_runtime.h>\nvoid run(Q& q, float* d) {\n  float* h = new float[1 << 20];\n"
+        f"  cudaMemcpyAsync(h, d, 4 << 20, cudaMemcpyDeviceToHost, 0);\n  {chain};\n  use(h[0]);\n  auto x = {chain};\n}}\n"
+    )
+    report = looked_at("a.cu", text)
+    assert [finding.code for finding in report.findings if finding.span.row == 4] != []
+    assert report.problems == []
 
 
 def test_large_tables_are_no_chains() -> None:
