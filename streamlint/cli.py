@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -25,11 +27,15 @@ COMMANDS = {
 FAILED = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0 clean, 1 findings, 2 the linter could not do its work."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller has closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names and sources may hold what the terminal cannot show
@@ -50,10 +56,21 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads any more. What is still buffered must not raise again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _let_go()
+        with contextlib.suppress(OSError):
+            print(f"streamlint: what was found cannot be written: {error.strerror}", file=sys.stderr)
+        return FAILED
     return code
+
+
+def _let_go() -> None:
+    """Nobody takes the output any more. What is still buffered must not raise again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:
@@ -77,9 +94,9 @@ def _dispatch(words: list[str]) -> int:
         return FAILED
     except SystemExit as error:  # argparse has said why
         return error.code if isinstance(error.code, int) else FAILED
-    except BrokenPipeError:
-        raise
-    except Exception:
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno in NO_ROOM):
+            raise
         import traceback
 
         traceback.print_exc()

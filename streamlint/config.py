@@ -32,6 +32,7 @@ GLOBS = ("exclude", "extend-exclude", "include")
 FLAGS = ("respect-gitignore", "require-reasons", "preview")
 PATHS = ("baseline", "cache-dir")
 MOST_BYTES = 1 << 22
+MOST_EXTENDED = 50  # files, one by the other
 CONFIGURATIONS = ("streamlint.toml", ".streamlint.toml", "pyproject.toml")
 KEYS = (*SELECTORS, "per-file-ignores", *GLOBS, *FLAGS, *PATHS, *WORDS, "models", "extend")
 
@@ -185,6 +186,8 @@ def load(path: Path) -> Settings:
 def _load(path: Path, above: tuple[Path, ...]) -> Settings:
     if path in above:
         raise ConfigError(f"{path}: extends itself: {' -> '.join(str(item) for item in (*above, path))}")
+    if len(above) > MOST_EXTENDED:
+        raise ConfigError(f"{path}: more than {MOST_EXTENDED} configurations extend one another")
     table = _table(path)
     if table is None:
         raise ConfigError(f"{path}: has no [tool.streamlint] table")
@@ -209,7 +212,8 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     table: Any = parse_toml(data, str(path))
     if not named:
         return dict(table)
-    table = table.get("tool", {}).get("streamlint")
+    tools = table.get("tool")
+    table = tools.get("streamlint") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.streamlint] is not a table")
     return table
@@ -230,6 +234,8 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{where}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{where}: nested too deeply") from None
 
 
 class Resolver:

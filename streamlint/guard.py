@@ -39,6 +39,8 @@ def supervised(work: Callable[[], int]) -> int:
     _page = mmap.mmap(-1, _ROOM)
     while True:
         status = _in_child(work)
+        if status is None:
+            return work()
         if not os.WIFSIGNALED(status):
             return os.waitstatus_to_exitcode(status)
         _end_alike(os.WTERMSIG(status))
@@ -87,11 +89,15 @@ def reason(number: int) -> str:
     return f"left out: the linter was ended by {_named(number)} while it looked at it"
 
 
-def _in_child(work: Callable[[], int]) -> int:
+def _in_child(work: Callable[[], int]) -> int | None:
+    """How the child ended; None where no more processes may be begun."""
     at("")
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:
+        return None
     if child == 0:
         _be_child(work)
     before = {name: signal.signal(getattr(signal, name), lambda number, _: _forward(child, number)) for name in _FORWARDED}

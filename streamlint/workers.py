@@ -65,25 +65,38 @@ class _Pool:
     def run(self) -> Iterator[tuple[str, T]]:
         """The answers with their names, as they come."""
         try:
-            while self._left and len(self._busy) < self._jobs:
-                self._start()
+            while self._left and len(self._busy) < self._jobs and self._start():
+                pass
             while self._busy:
                 for ready in wait(list(self._busy)):
                     assert isinstance(ready, Connection)
                     self._hear(ready)
                     yield from self._done  # type: ignore[misc]
                     self._done.clear()
+            while self._left:  # no process could be begun
+                name = self._left.pop()
+                yield name, self._work(name)  # type: ignore[misc]
         finally:
             for process, _ in self._busy.values():
                 process.kill()
                 process.join()
 
-    def _start(self) -> None:
-        ours, theirs = self._fork.Pipe()
+    def _start(self) -> bool:
+        """Begin a process; False where the system allows no more of them, or no more open files."""
+        try:
+            ours, theirs = self._fork.Pipe()
+        except OSError:
+            return False
         process = self._fork.Process(target=_serve, args=(theirs, self._work, [ours, *self._busy]), daemon=True)
-        process.start()
-        theirs.close()
+        try:
+            process.start()
+        except OSError:
+            ours.close()
+            return False
+        finally:
+            theirs.close()
         self._give(ours, process)
+        return True
 
     def _give(self, connection: Connection, process: multiprocessing.process.BaseProcess) -> None:
         name = self._left.pop()

@@ -166,6 +166,8 @@ def _store(options: argparse.Namespace, resolver: Resolver) -> Store | None:
 def _input(options: argparse.Namespace) -> bytes:
     """Standard input, read once."""
     if not hasattr(options, "stdin"):
+        if sys.stdin is None:
+            raise ConfigError("standard input is closed")
         options.stdin = sys.stdin.buffer.read(MOST_BYTES + 1)
         if len(options.stdin) > MOST_BYTES:
             raise ConfigError(f"standard input is larger than {MOST_BYTES >> 20} MiB")

@@ -142,6 +142,8 @@ def _import(options: argparse.Namespace) -> int:
         raise ConfigError("'import' takes a file ('-' is standard input)")
     found: list[evidence.Entry] = []
     for word in options.words:  # all are read before any is kept
+        if word == "-" and sys.stdin is None:
+            raise ConfigError("standard input is closed")
         try:
             text = sys.stdin.read() if word == "-" else Path(word).read_text(encoding="utf-8")
             found += evidence.parse(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import sys
 from typing import Any
 
 from streamlint.commands.check_options import inline_settings
@@ -42,6 +43,8 @@ def main(words: list[str]) -> int:
     from streamlint.server.jobs import Setup
 
     config, inline = _configuration(options)
+    if not options.tcp and sys.stdin is None:
+        raise ConfigError("standard input is closed")
     if config and options.isolated:
         raise ConfigError("--isolated ignores configuration files, --config names one")
     tables = (("--config", inline),) if inline else ()

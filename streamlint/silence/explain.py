@@ -15,14 +15,13 @@ from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Report
 from streamlint.interpreter.index import Program
 from streamlint.layout import Layout, layout
-from streamlint.linter import codes_of
+from streamlint.linter import codes_of, sources_of
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes, split_lines
 from streamlint.rules import all_rules
 from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
-from streamlint.triggers import relevant
 from streamlint.workers import shared
 
 ALL_LOOPS = "all-loops"
@@ -49,10 +48,11 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
     if row > len(rows):
         raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
     answer.source = rows[row - 1].strip()
-    if not relevant(mine.language, mine.settings.models)(text.encode()):
-        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it")
+    sources = next((held for held in sources_of(_read_all(found)).values() if any(source.path == mine.path for source in held)), None)
+    if sources is None:
+        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it, and no file that counts needs it")
         return answer
-    _run(answer, mine, text, places, found, jobs)
+    _run(answer, mine, text, places, sources, jobs)
     return answer
 
 
@@ -90,11 +90,12 @@ def _read(answer: Answer, found: Found) -> str | None:
         return None
 
 
-def _run(answer: Answer, mine: Found, text: str, places: Layout, found: list[Found], jobs: int) -> None:
+def _run(answer: Answer, mine: Found, text: str, places: Layout, sources: list[Source], jobs: int) -> None:
     options = replace(mine.settings.options(False), codes=frozenset())
     report, program = Report(), Program()
-    source, others = Source(mine.path, text, mine.language), list(_others(mine, found))
-    headers = engine.headers_of([source, *others])
+    source = next(one for one in sources if one.path == mine.path)
+    others = [one for one in sources if one is not source]
+    headers = engine.headers_of(sources)
     engine.lower(source, options, program, report, headers)
     if report.problems:
         problem = report.problems[0]
@@ -127,16 +128,15 @@ def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
         yield 'evidence = "possible"', replace(options, evidence=POSSIBLE), "tells what is not shown to cost anything here"
 
 
-def _others(mine: Found, found: list[Found]) -> Iterator[Source]:
-    for other in found:
-        if other is mine or other.settings is not mine.settings:
-            continue
+def _read_all(found: list[Found]) -> Iterator[tuple[Found, bytes]]:
+    """The files that a run reads, with what they hold."""
+    for file in found:
         try:
-            data = read_bytes(other.path)
-            if not is_generated(data, other) and relevant(other.language, other.settings.models)(data):
-                yield Source(other.path, decode(data, other.language)[0], other.language)
+            data = read_bytes(file.path)
         except Unreadable:
             continue
+        if not is_generated(data, file):
+            yield file, data
 
 
 def _check(program: Program, options: Options, path: str) -> list[Finding]:

@@ -35,6 +35,33 @@ def test_a_file_without_a_trigger(capsys):
     assert "no trigger word of a rule's library occurs" in said(capsys, "x = 1\n", "x = 1")
 
 
+SEAM = {
+    "kernel.cu": """#include <cuda_runtime.h>
+#include "wait.h"
+void wait_all(cudaStream_t s) { cudaStreamSynchronize(s); }
+""",
+    "wait.h": "typedef struct CUstream_st* cudaStream_t;\nvoid wait_all(cudaStream_t s);\n",
+    "a.pyx": """cdef extern from "wait.h":
+    void wait_all(void* s)
+
+
+def finish(size_t s):
+    wait_all(<void*> s)
+""",
+}
+
+
+def test_a_file_that_is_read_for_others_is_run(capsys):
+    """Cython that names no CUDA, beside C++ that does, can hold findings."""
+    for name, text in SEAM.items():
+        Path(name).write_text(text)
+    cli.main(["check", ".", "--output-format", "json", "--no-cache", "--exit-zero", "--select", "SL009"])
+    (finding,) = json.loads(capsys.readouterr().out)
+    row = finding["location"]["row"]
+    assert finding["filename"].endswith("a.pyx")
+    assert "this line is not silent" in ask(capsys, row, "--select", "SL009", path="a.pyx")
+
+
 def test_a_file_that_is_excluded(capsys):
     Path("tests").mkdir()
     answer = said(capsys, TORCH + "x = torch.zeros(2).cuda()\n", "zeros", path="tests/a.py")

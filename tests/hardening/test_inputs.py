@@ -87,7 +87,7 @@ def test_chains_of_a_thousand_calls_are_followed_in_python(link: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_wherever_a_chain_stands(use: str) -> None:
+def test_chains_wherever_they_stand(use: str) -> None:
     """As many links as there may be frames: what takes a frame for each is found out."""
     place = use.format("q" + ".a()" * 500)
     text = f"{MISUSE}    event = torch.cuda.Event()\n    {place}\n\n\nrun(torch.zeros(1))\n".replace("run():", "run(q):")
