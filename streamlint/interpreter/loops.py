@@ -19,7 +19,7 @@ from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.spins import note_spin, waits_for_a_flag
 from streamlint.interpreter.taken_apart import Parts
 from streamlint.interpreter.unknowns import truth
-from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Series, Table, Value
+from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Opaque, Series, Table, Value
 from streamlint.operations import LoopFrame
 
 MOST_ROUNDS = 4
@@ -106,12 +106,18 @@ def _for(run: Run, node: p.Loop) -> None:
         return
     length = len(iterable.items) if isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open" else None
     target = node.target
+    asked = _question(iterable)
+    if asked and run.atoms.get(asked) is False:
+        execute(run, node.otherwise)
+        return
     if length is not None:
         run.known_loops.add(id(node))
     with run.within_loop(_frame(run, node, length)):
         if run.file.is_cuda and isinstance(iterable, Buffer):
             _look_at_elements(run, iterable, node)
         for number, value in enumerate(_counted(run, rounds_of(run, iterable, node))):
+            if asked:
+                run.atoms.setdefault(asked, True)
             try:
                 _declare_target(run, target)
                 assign(run, target, value, node)
@@ -124,6 +130,13 @@ def _for(run: Run, node: p.Loop) -> None:
             finally:
                 _write_back(run, node, iterable, number, value)
     execute(run, node.otherwise)
+
+
+def _question(iterable: Value) -> str:
+    """By what question a condition asks whether there is anything to loop over (``if streams:``); empty if that is no question."""
+    if isinstance(iterable, Opaque) or (isinstance(iterable, Series) and iterable.items is None):
+        return "" if iterable.term.startswith("not ") else iterable.term
+    return ""
 
 
 def _write_back(run: Run, node: p.Loop, iterable: Value, number: int, value: Value) -> None:
