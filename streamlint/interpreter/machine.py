@@ -267,13 +267,13 @@ class Machine:
         self.know(operation.stream)
         before = event.snapshot
         event.snapshot = self.clocks.record(operation.stream.key)
+        if self.ambient and operation.stream.kind in ("parameter", "foreign"):
+            event.snapshot = {**self.clocks.of(NULL), **event.snapshot}
         if isinstance(event.recorded, Record) and before is not None and not event.awaited and not event.unknown:
             lost = any(self.clocks.in_flight([key]) and event.snapshot.get(key, 0) < tick for key, tick in before.items())
             operation.loses = event.recorded if lost else None
             operation.replaces = event.recorded if self._is_out_of_view(event.recorded, operation) else None
         event.awaited = False
-        if self.ambient and operation.stream.kind in ("parameter", "foreign"):
-            event.snapshot = {**self.clocks.of(NULL), **event.snapshot}
         event.recorded = operation
 
     def _is_out_of_view(self, earlier: Record, record: Record) -> bool:
