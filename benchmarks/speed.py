@@ -272,6 +272,7 @@ def take_all(corpus: Path, names: Sequence[str], minutes: float, count: int, bud
         measure([whole], tree, cache, 1, budget, until)
         table = cheap_rows(tree)
         measure(table, tree, cache, count, budget, until)
+        files = [path for path in files if path.is_file()]  # a row has taken some away
         curves = []
         for share in PARTS:
             part = part_of(tree, files, share, Path(place, f"part-{share}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import importlib
 import os
@@ -61,6 +60,8 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
+        import contextlib  # dear at start-up
+
         _let_go()
         with contextlib.suppress(OSError):
             print(f"streamlint: what was found cannot be written: {error.strerror}", file=sys.stderr)
