@@ -1,10 +1,11 @@
-"""Bytes to text: languages by suffix, encodings, and what cannot be read."""
+"""Bytes to text: languages by suffix, encodings, what cannot be read; and how near files are to each other."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from itertools import takewhile
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyw"), "python"),
@@ -93,3 +94,9 @@ def encode(text: str, data: bytes, language: str) -> bytes:
 def split_lines(text: str) -> list[str]:
     """Lines without their ends, split as compilers do: form feeds and Unicode separators end no line."""
     return re.split(r"\r\n|\r|\n", text)
+
+
+def shared_folders(one: str, other: str) -> int:
+    """How many folders two paths begin with alike."""
+    pairs = zip(one.replace("\\", "/").split("/")[:-1], other.replace("\\", "/").split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

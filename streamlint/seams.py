@@ -7,11 +7,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, read_bytes
+from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
 
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
 IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
@@ -117,7 +116,7 @@ class Seams:
         for source in waiting:  # grows by what it imports
             for tail in dict.fromkeys(_modules_in(source.text)):
                 named = [f for f in by_module.get(tail[-1], ()) if _module_of(f.path)[-len(tail) :] == tail]
-                nearest = max(named, key=lambda f: _shared(f.path, source.path), default=None)
+                nearest = max(named, key=lambda f: shared_folders(f.path, source.path), default=None)
                 if nearest is None or nearest.path in self.taken or (read := self._read(nearest)) is None or "torch" not in read.text:
                     continue
                 if taken >= _MOST_IMPORTED:
@@ -181,12 +180,6 @@ def _holds_together(header: str, owners: set[str]) -> bool:
 
 def _last(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many folders two paths begin with alike."""
-    pairs = zip(one.replace("\\", "/").split("/")[:-1], other.replace("\\", "/").split("/")[:-1], strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _names(include: str, path: str) -> bool:

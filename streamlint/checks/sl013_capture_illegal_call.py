@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace
+from streamlint.interpreter.trace import Trace, is_inside
 from streamlint.operations import Copy, Direction, Launch, Opaque, Operation, Refusal
 
 _MOST_GUARDS = 1  # undecided branches between the beginning of the capture and the call: more are guesses
@@ -125,7 +125,7 @@ class CaptureIllegalCall(Check):
     def _guessed(self, operation: Operation, refusal: Refusal) -> bool:
         """Whether the call rests on more than one branch that nobody decided."""
         begin = refusal.capture.span
-        guards = [g for g in operation.context.guards if g.span is None or g.span.file != begin.file or not _holds(g.span, begin)]
+        guards = [g for g in operation.context.guards if g.span is None or not is_inside(begin, g.span)]
         return len(guards) > _MOST_GUARDS or any(guard.kind == "error" for guard in guards)
 
     def _place(self, operation: Operation, refusal: Refusal) -> Span:
@@ -153,9 +153,3 @@ class CaptureIllegalCall(Check):
             words = {Direction.D2H: "a read of a device value", Direction.H2D: "a copy to the device"}
             return f"{words.get(operation.direction, 'a copy')} ({last})"
         return f"the call of {last}"
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    """Whether one span holds another of the same file."""
-    begins = (outer.row, outer.column) <= (inner.row, inner.column)
-    return begins and (inner.end_row, inner.end_column) <= (outer.end_row, outer.end_column)

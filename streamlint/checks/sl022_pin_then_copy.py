@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace
+from streamlint.interpreter.trace import Trace, is_inside
 from streamlint.operations import Alloc, Copy, Direction, HostWrite, Memory, Operation
 
 
@@ -85,7 +85,7 @@ class PinThenCopy(Check):
         made = pinned.trail[0].span
         if not here.loops and not self._in_each_call(copy, made, path):
             return False  # what is done once may cost what it likes
-        if here.loops and _holds(there.loops[-1].span, pinned.span) and not _holds(there.loops[-1].span, made):
+        if here.loops and is_inside(pinned.span, there.loops[-1].span) and not is_inside(made, there.loops[-1].span):
             return False
         if any(name.rpartition(".")[2] in path.facts.threads.handed for name in here.functions):
             return False
@@ -98,12 +98,6 @@ class PinThenCopy(Check):
         function = copy.context.functions[-1] if copy.context.functions else ""
         called = function.endswith(".__call__") or path.facts.is_stepwise(function)
         return called and path.facts.is_in(function, made)
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    """Whether a span holds another."""
-    begins = outer.file == inner.file and (outer.row, outer.column) <= (inner.row, inner.column)
-    return begins and (inner.end_row, inner.end_column) <= (outer.end_row, outer.end_column)
 
 
 def _touches(operation: Copy | HostWrite, storage: object) -> bool:

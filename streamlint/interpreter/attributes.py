@@ -222,7 +222,7 @@ def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
         _read_member(run, value.buffer, node)
     data = value.attrs.get("data")
     if (name == "device" or name in PLACES) and isinstance(data, Buffer) and (data.storage.on_device or data.storage.on_host):
-        return _device_of(run, data) if name == "device" else Const(data.storage.on_device is PLACES[name])
+        return _of_buffer(run, data, name, node)
     if name in value.attrs:
         return value.attrs[name]
     if value.buffer is not None and not run.file.is_cuda:

@@ -15,6 +15,7 @@ from streamlint import program as p
 from streamlint.interpreter.bindings import Binding, bindings_of, registered
 from streamlint.interpreter.index import File, Program, is_declaration
 from streamlint.interpreter.interface import EXTENSION, Interface
+from streamlint.reading import shared_folders
 
 Kind = Literal["binding", "operator", "table", "inline", "symbol", "held"]  # held: a symbol that is called with the GIL
 
@@ -224,16 +225,10 @@ _Placed = TypeVar("_Placed", Export, ExportedClass)
 
 def _nearest(found: Sequence[_Placed], asking: File) -> _Placed | None:
     """The one in the file that is nearest to who asks; None where two are equally near."""
-    ranked = sorted(found, key=lambda each: -_shared(each.file.path, asking.path))
-    if len(ranked) > 1 and _shared(ranked[0].file.path, asking.path) == _shared(ranked[1].file.path, asking.path):
+    ranked = sorted(found, key=lambda each: -shared_folders(each.file.path, asking.path))
+    if len(ranked) > 1 and shared_folders(ranked[0].file.path, asking.path) == shared_folders(ranked[1].file.path, asking.path):
         return None
     return ranked[0] if ranked else None
-
-
-def _shared(one: str, two: str) -> int:
-    """How many folders two paths have in common, from the top."""
-    pairs = zip(one.replace("\\", "/").split("/")[:-1], two.replace("\\", "/").split("/")[:-1], strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(one.count("/"), two.count("/")))
 
 
 # --- names within a binding ------------------------------------------------------------------------------------------------------------

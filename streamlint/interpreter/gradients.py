@@ -22,10 +22,15 @@ def recording(run: Run) -> bool:
     return not any(_switches_off(frame.function, frame.file) for frame in run.frames if frame.function is not None)
 
 
+def is_decorated_off(function: p.Function, file: File) -> bool:
+    """Whether a decorator switches gradients off."""
+    words = (d.function if isinstance(d, p.Call) else d for d in function.decorators)
+    return any(dotted_name(file, word) in _OFF for word in words)
+
+
 def _switches_off(function: p.Function, file: File) -> bool:
-    for decorator in function.decorators:
-        if dotted_name(file, decorator.function if isinstance(decorator, p.Call) else decorator) in _OFF:
-            return True
+    if is_decorated_off(function, file):
+        return True
     if function.name not in ("forward", "backward") or not function.class_name:
         return False
     definition = file.class_named(function.class_name)

@@ -97,12 +97,6 @@ def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
 _APART = re.compile(r"(?<=\w)\s+\(")
 
 
-def _together(apart: re.Match[str]) -> str:
-    """A bracket where its name ends; what stands behind keeps its place."""
-    between = apart[0][:-1]
-    return "(" + (between + " " if "\n" in between else between)
-
-
 @dataclass(eq=False, slots=True)
 class File:
     """One module with its names, and the way to its neighbours."""

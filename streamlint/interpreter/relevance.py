@@ -50,7 +50,7 @@ class Relevance:
         """The source of a node, as far as it is code."""
         key = id(node)
         if key not in self._text:
-            self._text[key] = self._exact(node)
+            self._text[key] = self._between(node.at[:2], node.at[2:])
         return self._text[key]
 
     def callees(self, function: p.Function) -> list[p.Function]:
@@ -151,7 +151,7 @@ class Relevance:
     def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
         key = (id(node), signs)
         if key not in self._holds:
-            text = self._exact(node) if isinstance(node, p.Expression) else self.text(node)
+            text = self.text(node)
             self._holds[key] = self._has_sign(text, signs) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
         return self._holds[key]
 
@@ -182,12 +182,9 @@ class Relevance:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
         key = id(node)
         if key not in self._bodies:
-            text = _without(self._exact(node), self._idle_names(node))
+            text = _without(self.text(node), self._idle_names(node))
             self._bodies[key] = self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
         return self._bodies[key]
-
-    def _exact(self, node: p.Node) -> str:
-        return self._between(node.at[:2], node.at[2:])
 
     def _between(self, begin: tuple[int, int], end: tuple[int, int]) -> str:
         """The source from one place to another, as far as it is code."""
@@ -319,7 +316,7 @@ class Relevance:
             return outside.always
         key = (id(function), words)
         if key not in self._found_outside:
-            decorators = "\n".join(map(self._exact, function.decorators))
+            decorators = "\n".join(map(self.text, function.decorators))
             self._found_outside[key] = outside.of(f"{decorators}\n{self.text(function)}\n{self._of_object(function)}")
         return self._found_outside[key]
 
@@ -331,7 +328,7 @@ class Relevance:
                 methods = [method for overloads in definition.methods.values() for method in overloads]
                 given = [value for method in methods for values in assigned_attributes(method).values() for value in values]
                 given += [held.value for held in definition.fields if held.value is not None]
-                text = "\n".join([*map(self._exact, (*definition.bases, *given)), *map(self.text, definition.body)])
+                text = "\n".join([*map(self.text, (*definition.bases, *given)), *map(self.text, definition.body)])
                 self._around.update((id(method), text) for method in methods)
         return self._around.get(id(function), "")
 

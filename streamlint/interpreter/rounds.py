@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint import program as p
+from streamlint.interpreter.gradients import is_decorated_off
 from streamlint.interpreter.hot import BACKWARD, class_at_hand, enclosing, functions, is_hot, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.models import StepRow
@@ -37,14 +38,12 @@ _INFERS = re.compile(
     r"(?i)(^|_|\.)(infer\w*|predict\w*|generat\w*|decod\w*|eval\w*|test|simple_test|aug_test|valid\w*|sampl\w*|get_bboxes|get_results|"
     r"post_?process\w*|export\w*|onnx\w*|serve|serving|visuali[sz]e|dump|quanti[sz]e\w*|calibrat\w*|demo|deploy\w*)(_|\.|$)"
 )
-_NO_GRADIENTS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
 
 
 @functools.lru_cache(maxsize=4096)
 def _only_infers(function: p.Function, owner: p.Class | None, file: File) -> bool:
     """Whether a forward takes no part in training: it keeps no gradients, or is called so."""
-    words = (dotted_name(file, d.function if isinstance(d, p.Call) else d) for d in function.decorators)
-    return any(word in _NO_GRADIENTS for word in words) or infers(function.qualname) or (owner is not None and infers(owner.name))
+    return is_decorated_off(function, file) or infers(function.qualname) or (owner is not None and infers(owner.name))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -26,9 +26,11 @@ def _copy(call: Call) -> Value:
     direction = _direction(call, dst, src)
     if direction is Direction.UNKNOWN and _downloads(call, dst) and src is not None and presumed(run, src) is not None:
         direction = Direction.D2H
-    if direction is Direction.UNKNOWN and call.library == "torch" and call.switch("asynchronous") is True:
-        return _asked(call, dst, src)
-    _settle_place(dst, src, direction)
+    asked = _asked(call, dst, src) if direction is Direction.UNKNOWN else None
+    if asked is not None:
+        direction = asked
+    else:
+        _settle_place(dst, src, direction)
     if direction is Direction.H2H:
         _host_copy(call, dst, src)
         return call.receiver or call.status()
@@ -39,6 +41,8 @@ def _copy(call: Call) -> Value:
     evidence = on_device.storage.evidence if on_device is not None and on_device.storage.on_device else Evidence.NONE
     if run.file.is_cuda or call.library in ("cuda_python", "cupy", "numba"):
         evidence = Evidence.LITERAL
+    if asked is not None:
+        evidence = Evidence.ASKED
     issue_copy(
         call, dst, src, direction, asynchronous=is_asynchronous(call, asynchronous, stream), stream=stream, evidence=evidence, nbytes=nbytes
     )
@@ -50,13 +54,11 @@ def _downloads(call: Call, dst: Buffer | None) -> bool:
     return dst is not None and dst.storage.memory is Memory.PINNED and call.library == "torch" and call.switch("asynchronous") is True
 
 
-def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Value:
+def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | None:
     """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks."""
-    downloads, uploads = _place(dst) is False, _place(src) is False
-    direction = Direction.D2H if downloads else Direction.H2D if uploads else Direction.UNKNOWN
-    evidence = Evidence.ASKED if downloads or uploads else Evidence.NONE
-    issue_copy(call, dst, src, direction, asynchronous=True, stream=stream_argument(call), evidence=evidence)
-    return call.receiver if call.receiver is not None and not call.run.file.is_cuda else call.status()
+    if call.library != "torch" or call.switch("asynchronous") is not True:
+        return None
+    return Direction.D2H if _place(dst) is False else Direction.H2D if _place(src) is False else None
 
 
 def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None) -> bool:
