@@ -98,12 +98,24 @@ def _dispatch(words: list[str]) -> int:
     except Exception as error:
         if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno in NO_ROOM):
             raise
+        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+            print("streamlint: the folder that it was started in is gone", file=sys.stderr)
+            return FAILED
         import traceback
 
         traceback.print_exc()
         print("streamlint: internal error, nothing is known about the code; please report the lines above", file=sys.stderr)
         return FAILED
     return code
+
+
+def _is_somewhere() -> bool:
+    """Whether relative paths mean anything: the current folder may be deleted at any moment."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _usage() -> str:

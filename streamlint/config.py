@@ -247,11 +247,11 @@ class Resolver:
         self._attributes = attributes
         self._used: set[Path] = set()
         self._final = functools.lru_cache(maxsize=None)(self._finish)
-        self._near = functools.lru_cache(maxsize=None)(self._nearest)
+        self._near: dict[str, str | None] = {}
 
     def of_folder(self, folder: str | Path) -> Settings:
         """The settings for files of an absolute folder."""
-        return self._final(None if self._fixed else self._near(os.fspath(folder)))
+        return self._final(None if self._fixed else self._nearest(os.fspath(folder)))
 
     def of_file(self, path: Path) -> Settings:
         """The settings for an absolute file."""
@@ -262,12 +262,22 @@ class Resolver:
         return sorted(self._used)
 
     def _nearest(self, folder: str) -> str | None:
-        for name in CONFIGURATIONS:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path) and _table(Path(path)) is not None:
-                return path
-        above = os.path.dirname(folder)
-        return self._near(above) if above != folder else None
+        below, found = [], None
+        while folder not in self._near:
+            below.append(folder)
+            found, above = self._own(folder), os.path.dirname(folder)
+            if found is not None or above == folder:
+                break
+            folder = above
+        else:
+            found = self._near[folder]
+        self._near.update(dict.fromkeys(below, found))  # a loop: folders nest deeper than calls may
+        return found
+
+    def _own(self, folder: str) -> str | None:
+        """The configuration file that stands in a folder itself."""
+        paths = (os.path.join(folder, name) for name in CONFIGURATIONS)
+        return next((path for path in paths if os.path.isfile(path) and _table(Path(path)) is not None), None)
 
     def _finish(self, path: str | None) -> Settings:
         settings = self._fixed or (load(Path(path)) if path else Settings())

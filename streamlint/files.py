@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Iterable
@@ -12,8 +11,9 @@ from streamlint import TYPE_CHECKING
 from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
 from streamlint.errors import PathError
 from streamlint.findings import Problem
+from streamlint.fingerprint import common_folder, forget_repositories
 from streamlint.patterns import Patterns, patterns
-from streamlint.reading import Unreadable, language_of, read_bytes
+from streamlint.reading import Unreadable, language_of, open_regular, read_bytes
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ DEFAULT_FOLDERS = frozenset(
     " cutlass cub cccl _cccl eigen eigen3 composable_kernel _build buck-out build dist site-packages venv".split()
 )
 _MOST_PATTERNS = 1 << 20  # bytes of an ignore file
+_in_force: dict[str, Ignores] = {}  # by folder
 
 
 @record(frozen=True, slots=True)
@@ -55,6 +56,7 @@ def discover(paths: Iterable[str | Path], resolver: Resolver) -> Discovery:
 
     Raises PathError for a path that does not exist.
     """
+    forget()
     walk = _Walk(resolver)
     for path in paths:
         walk.start(os.fspath(path))
@@ -101,18 +103,23 @@ class _Walk:
         if settings.force_exclude and left_out(absolute, is_folder, settings):
             return
         if is_folder:
-            self._folder(absolute, settings, _gitignores(folder))
+            waiting = [(absolute, settings, _gitignores(folder))]
+            while waiting:  # a loop: folders nest deeper than calls may
+                waiting += self._folder(*waiting.pop())
         else:
             self._file(absolute, settings)
 
-    def _folder(self, folder: str, settings: Settings, ignored: Ignores) -> None:
-        """``settings`` and ``ignored`` are those of the folder above, and this one's where it holds no file that says more."""
+    def _folder(self, folder: str, settings: Settings, ignored: Ignores) -> list[tuple[str, Settings, Ignores]]:
+        """Look through a folder; returns those in it. ``settings`` and ``ignored`` are those of the folder above, and this one's where it
+        holds no file that says more.
+        """
+        inside: list[tuple[str, Settings, Ignores]] = []
         try:
             with os.scandir(folder) as listed:
                 entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
-            return
+            return inside
         names = {entry.name for entry in entries}
         if not names.isdisjoint(CONFIGURATIONS):
             settings = self._resolver.of_folder(folder)
@@ -123,7 +130,7 @@ class _Walk:
         may_exclude = settings.exclude is not None or bool(settings.extend_exclude)
         may_ignore = settings.respect_gitignore and bool(ignored)
         for entry in entries:
-            is_folder = entry.is_dir(follow_symlinks=False)
+            is_folder = _is_folder(entry)
             language = None if is_folder else language_of(entry.name)
             if not is_folder and (language is None or (entry.is_symlink() and os.path.isdir(entry.path))):
                 continue  # links to folders are not followed: they may lead round
@@ -133,9 +140,10 @@ class _Walk:
             if may_ignore and _ignored_by_git(path, is_folder, ignored):
                 continue
             if is_folder:
-                self._folder(path, settings, ignored)
+                inside.append((path, settings, ignored))
             elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
                 self._add(path, shown_above + entry.name, language, settings, given=False)
+        return inside
 
     def _file(self, path: str, settings: Settings) -> None:
         language = language_of(path) or ("python" if _is_python_script(Path(path)) else None)
@@ -145,6 +153,13 @@ class _Walk:
         if language and path not in self._seen:
             self._seen.add(path)
             self.found.files.append(Found(told, language, settings, given))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:  # of a file system that must be asked, and refuses: its reading tells
+        return False
 
 
 def _excluded(path: str, is_folder: bool, settings: Settings) -> bool:
@@ -180,9 +195,9 @@ def _is_python_script(path: Path) -> bool:
     if path.suffix or not path.is_file():
         return False
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first = file.readline(200)
-    except OSError:
+    except (OSError, Unreadable):
         return False
     return first.startswith(b"#!") and b"python" in first
 
@@ -196,14 +211,30 @@ def _ignored_by_git(path: str, is_folder: bool, ignored: Ignores) -> bool:
     return False
 
 
-@functools.cache
 def _gitignores(folder: str) -> Ignores:
     """The ignore files in force in a folder, nearest first, up to the root of the repository."""
-    is_root = os.path.exists(os.path.join(folder, ".git"))
-    own = [os.path.join(folder, ".gitignore"), *([os.path.join(folder, ".git", "info", "exclude")] if is_root else [])]
-    specs = tuple((folder, spec) for spec in map(_gitignore, own) if spec)
-    above = os.path.dirname(folder)
-    return specs if is_root or above == folder else specs + _gitignores(above)
+    below = []
+    while folder not in _in_force:
+        own, is_root = _own_gitignores(folder)
+        below.append((folder, own))
+        above = os.path.dirname(folder)
+        if is_root or above == folder:
+            found: Ignores = ()
+            break
+        folder = above
+    else:
+        found = _in_force[folder]
+    for folder, own in reversed(below):  # a loop: folders nest deeper than calls may
+        found = _in_force[folder] = own + found
+    return found
+
+
+def _own_gitignores(folder: str) -> tuple[Ignores, bool]:
+    """What the ignore files of one folder say, and whether a repository begins there."""
+    git = os.path.join(folder, ".git")
+    is_root = os.path.exists(git)
+    own = [os.path.join(folder, ".gitignore"), *([os.path.join(common_folder(git), "info", "exclude")] if is_root else [])]
+    return tuple((folder, spec) for spec in map(_gitignore, own) if spec), is_root
 
 
 def _gitignore(path: str) -> Patterns | None:
@@ -218,5 +249,6 @@ def _gitignore(path: str) -> Patterns | None:
 
 
 def forget() -> None:
-    """Read ignore files again: for who runs more than once."""
-    _gitignores.cache_clear()
+    """Look for ignore files and repositories again: for who runs more than once."""
+    _in_force.clear()
+    forget_repositories()

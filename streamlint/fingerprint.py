@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import collections
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.reading import language_of
+from streamlint.reading import Unreadable, language_of, read_bytes
 from streamlint.record import replace
 
 if TYPE_CHECKING:
@@ -58,9 +57,46 @@ def stable_path(path: str) -> str:
     return absolute.relative_to(root).as_posix() if root else path
 
 
-@functools.cache
 def repository(folder: Path) -> Path | None:
     """The root of the repository that holds an absolute folder."""
-    if (folder / ".git").exists():
+    root = _repository(str(folder))
+    return Path(root) if root is not None else None
+
+
+def _repository(folder: str) -> str | None:
+    below = []
+    while folder not in _roots:
+        below.append(folder)
+        above = os.path.dirname(folder)
+        if os.path.exists(os.path.join(folder, ".git")):
+            _roots[folder] = folder
+        elif above == folder:
+            _roots[folder] = None
+        else:
+            folder = above
+    found = _roots[folder]
+    _roots.update(dict.fromkeys(below, found))
+    return found
+
+
+def common_folder(git: str) -> str:
+    """What a ``.git`` stands for: itself, or, where it is the file of a worktree or a submodule, the folder that its repository shares."""
+    try:
+        said = read_bytes(git, _MOST_BYTES).removeprefix(b"gitdir:").strip()
+        folder = os.path.join(os.path.dirname(git), os.fsdecode(said))
+    except Unreadable:
+        return git
+    try:
+        shared = os.fsdecode(read_bytes(os.path.join(folder, "commondir"), _MOST_BYTES).strip())
+    except Unreadable:
         return folder
-    return repository(folder.parent) if folder.parent != folder else None
+    return os.path.join(folder, shared)
+
+
+def forget_repositories() -> None:
+    """Look for them again."""
+    _roots.clear()
+
+
+_roots: dict[str, str | None] = {}
+_MOST_BYTES = 1 << 16  # of a file that names a folder

@@ -7,6 +7,11 @@ import re
 import stat
 from itertools import takewhile
 
+from streamlint import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyw"), "python"),
     **dict.fromkeys((".pyx", ".pxd", ".pxi"), "cython"),
@@ -39,18 +44,30 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     Raises Unreadable for broken links, pipes, devices, what is larger than ``most``, and whatever the system refuses.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-            raise Unreadable("not a regular file")
-        with open(os.open(path, _ASIDE), "rb") as file:
-            data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else bytes(most + 1)
+        with open_regular(path) as file:
+            data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
     except ValueError:  # a null byte in its name
         raise Unreadable("no such file") from None
     except OSError as error:
         reason = "broken symbolic link" if os.path.islink(path) and not os.path.exists(path) else error.strerror or str(error)
         raise Unreadable(reason) from None
-    if len(data) > most:
+    if data is None or len(data) > most:
         raise Unreadable(f"larger than {most >> 20} MiB")
     return data
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file, opened for reading; whatever it is replaced by meanwhile, nobody waits for it.
+
+    Raises OSError, and Unreadable for what is no regular file.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device may do something
+        raise Unreadable("not a regular file")
+    file = open(os.open(path, _ASIDE), "rb")  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was another one by then
+        file.close()
+        raise Unreadable("not a regular file")
+    return file
 
 
 def decode(data: bytes, language: str) -> tuple[str, str]:

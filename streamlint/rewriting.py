@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from streamlint.errors import ConfigError
@@ -46,7 +45,7 @@ def _is_at_home(link: str, target: Path) -> bool:
 def _replace(target: Path, data: bytes, read: bytes) -> None:
     refuse_read_only(target)
     with scratch_beside(target, data) as scratch:
-        if not stat.S_ISREG(os.stat(target).st_mode) or target.read_bytes() != read:
+        if read_bytes(target) != read:
             raise ConfigError(f"{target}: changed while it was linted; nothing was written to it")
         os.replace(scratch, target)
     settle(target.parent)

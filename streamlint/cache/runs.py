@@ -17,6 +17,7 @@ from streamlint.cache import records
 from streamlint.cache.store import Store, digest
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
+from streamlint.reading import Unreadable, read_bytes
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -108,9 +109,8 @@ class Runs:
     def _same_text(self, path: str, known: Screen) -> bool:
         before = _stat(path)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError:
+            data = read_bytes(path)
+        except Unreadable:
             return False
         return self.learn(path, data, known.flags, before).content == known.content
 

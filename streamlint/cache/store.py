@@ -12,12 +12,14 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
+from streamlint.reading import Unreadable, open_regular, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +32,10 @@ _DAY = 86_400.0
 _OLD = 30 * _DAY
 _OLD_TREE = 7 * _DAY
 TREES = "trees"  # the kind of lowered files
+MOST_BYTES = 1 << 28  # of a record
+_VERSION = re.compile(r"v\d+-[0-9a-f]{32}")
+_HASH = re.compile(r"[0-9a-f]{32}")
+_RECORD = re.compile(r"[0-9a-f]{32}|\.[a-z0-9_]{8}")  # a scratch file has a dot
 
 
 def folder_of(asked: Path | None = None) -> Path:
@@ -70,15 +76,15 @@ class Store:
         body = self.read_bytes(kind, key)
         try:
             return None if body is None else json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def read_bytes(self, kind: str, key: str) -> bytes | None:
         """A record that is no JSON, or None."""
         path = self._path(kind, key)
         try:
-            with open(path, "rb") as file:
-                head, _, body = file.read().partition(b"\n")
+            with open_regular(path) as file:
+                head, _, body = file.read(MOST_BYTES).partition(b"\n")
                 used = os.fstat(file.fileno()).st_mtime
             if head != _mark(body):
                 return None
@@ -86,7 +92,7 @@ class Store:
                 with contextlib.suppress(OSError):
                     os.utime(path)  # in use
             return body
-        except OSError:
+        except (OSError, Unreadable):
             return None
 
     def write(self, kind: str, key: str, record: object) -> None:
@@ -101,24 +107,28 @@ class Store:
         path = self._path(kind, key)
         try:
             self._make(path.parent)
-            _place(path, _mark(body) + b"\n" + body)
+            try:
+                _place(path, _mark(body) + b"\n" + body)
+            except FileNotFoundError:  # somebody emptied the cache meanwhile
+                self._folders.clear()
+                self._make(path.parent)
+                _place(path, _mark(body) + b"\n" + body)
         except OSError as error:
             self.trouble = f"the cache in {self.base} cannot be written: {error.strerror or error}"
 
     def prune(self) -> None:
-        """Once a day: drop what was not used for a month; lowered files, which are large, after a week."""
+        """Once a day, by who writes: drop what was not used for a month; lowered files, which are large, after a week."""
         stamp, now = self.base / "pruned", time.time()
         try:
             if stamp.exists() and now - stamp.stat().st_mtime < _DAY:
                 return
             stamp.touch()
-            os.utime(self.folder)
-            for folder in self.base.glob("v*"):
-                for path in folder.glob("*/*"):
-                    if now - path.stat().st_mtime > (_OLD_TREE if path.parent.name == TREES else _OLD):
-                        path.unlink()
         except OSError:
-            return  # another process is at it
+            return
+        for path in (*_records(self.base), *_codes(self.base)):
+            with contextlib.suppress(OSError):  # another process is at it
+                if now - path.lstat().st_mtime > (_OLD_TREE if path.parent.name == TREES else _OLD):
+                    path.unlink()
 
     def _path(self, kind: str, key: str) -> Path:
         return self.folder / kind / key
@@ -126,9 +136,9 @@ class Store:
     def _make(self, folder: Path) -> None:
         if folder not in self._folders:
             folder.mkdir(parents=True, exist_ok=True)
-            if not (self.base / "CACHEDIR.TAG").exists():
-                (self.base / "CACHEDIR.TAG").write_text(TAG, encoding="utf-8")
-                (self.base / ".gitignore").write_text("*\n", encoding="utf-8")
+            if not self._folders:
+                _mark_base(self.base)
+                self.prune()
             self._folders.add(folder)
 
     def _code(self) -> str:
@@ -139,10 +149,10 @@ class Store:
         seen = digest("\0".join(_dates()))
         path = self.base / "code" / seen
         try:
-            text = path.read_text(encoding="ascii")
-            if len(text) == len(seen):
+            text = read_bytes(path, len(seen)).decode("ascii")
+            if _HASH.fullmatch(text):
                 return text
-        except (OSError, ValueError):
+        except (Unreadable, ValueError):
             pass
         made = code_hash()
         try:
@@ -154,17 +164,55 @@ class Store:
 
 
 def clean(base: Path) -> int:
-    """Empty a cache folder; how many records went. Files of others in it are left."""
-    import shutil
-
+    """Empty a cache folder; how many records went. What others keep there is left: the folder may be anybody's."""
     count = 0
-    for folder in sorted(base.glob("v[0-9]*-*")):
-        count += sum(1 for path in folder.glob("*/*") if path.is_file())
-        shutil.rmtree(folder)
-    if (base / "code").is_dir():
-        shutil.rmtree(base / "code")
-    (base / "pruned").unlink(missing_ok=True)
+    for path in _records(base):
+        path.unlink(missing_ok=True)
+        count += _HASH.fullmatch(path.name) is not None
+    for folder in _folders_of(base):
+        for kind in [*_entries(folder, None), folder]:
+            with contextlib.suppress(OSError):  # something else stands there
+                os.rmdir(kind)
+    for path in _codes(base):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        (base / "code").rmdir()
+    if (base / "pruned").is_file() and (base / "pruned").stat().st_size == 0:
+        (base / "pruned").unlink(missing_ok=True)
     return count
+
+
+def _records(base: Path) -> Iterator[Path]:
+    """The records in a folder, and what killed writers left of them: by their names, never through a link."""
+    for folder in _folders_of(base):
+        for kind in _entries(folder, None):
+            if not kind.is_symlink() and kind.is_dir():
+                yield from _entries(kind, _RECORD)
+
+
+def _codes(base: Path) -> list[Path]:
+    return [] if (base / "code").is_symlink() else _entries(base / "code", _HASH)
+
+
+def _folders_of(base: Path) -> list[Path]:
+    return [path for path in _entries(base, _VERSION) if not path.is_symlink() and path.is_dir()]
+
+
+def _entries(folder: Path, named: re.Pattern[str] | None) -> list[Path]:
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [folder / name for name in names if named is None or named.fullmatch(name)]
+
+
+def _mark_base(base: Path) -> None:
+    """Backups and git pass over the folder, if nothing but the cache lies in it."""
+    if any(name not in ("code", "pruned") and not _VERSION.fullmatch(name) for name in os.listdir(base)):
+        return  # or it is marked already
+    for name, text in (("CACHEDIR.TAG", TAG), (".gitignore", "*\n")):
+        with contextlib.suppress(FileExistsError), open(base / name, "x", encoding="utf-8") as file:
+            file.write(text)
 
 
 def digest(text: str | bytes) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamlint import program
-from streamlint.cache.store import TREES, Store, digest
+from streamlint.cache.store import MOST_BYTES, TREES, Store, digest
 from streamlint.options import Source
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Trees:
         if data is None:
             return None
         try:
-            made = _Reader(io.BytesIO(zlib.decompress(data))).load()
+            made = _Reader(io.BytesIO(zlib.decompressobj().decompress(data, MOST_BYTES))).load()
         except Exception:  # written by somebody else: as good as absent
             return None
         if not isinstance(made, program.Module):

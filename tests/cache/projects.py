@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamlint import files, fingerprint
+from streamlint import files
 
 PROJECT = {
     "app/__init__.py": """\
@@ -239,5 +239,4 @@ def write(project: Mapping[str, str | None]) -> None:
             path.unlink(missing_ok=True)
         else:
             path.write_text(textwrap.dedent(text), encoding="utf-8")
-    files._gitignores.cache_clear()
-    fingerprint.repository.cache_clear()
+    files.forget()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,3 +149,59 @@ def test_a_warm_run_loads_no_parser(cache: Path) -> None:
 def test_a_run_with_no_roots_loads_no_parser(cache: Path) -> None:
     write({"empty/plain.py": "def add(a, b):\n    return a + b\n"})
     assert modules(cache, "empty", "--no-cache") == "['ahocorasick_rs']"
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "of others"])
+def test_what_others_keep_in_the_folder_stays(tmp_path: Path, ours: bool) -> None:
+    """A configuration may name any folder: the root of the repository, or a home."""
+    old = 40 * 86_400
+    names = ("v2/photos/a.jpg", "vendor/x/y.c", "v1-old/runs/a", "code/main.py", ".gitignore", "pruned/a", "v1-backup/kept/b")
+    for name in () if ours else names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+        os.utime(path, (time.time() - old,) * 2)
+    first = Store(tmp_path)
+    first.write("units", "0" * 32, {})
+    assert (tmp_path / "CACHEDIR.TAG").exists() is ours
+    os.utime(first.folder / "units" / ("0" * 32), (time.time() - old,) * 2)
+    (tmp_path / "pruned").unlink() if ours else None
+    Store(tmp_path).write("units", "1" * 32, {})
+    assert not (first.folder / "units" / ("0" * 32)).exists() or not ours
+    assert clean(tmp_path) == (1 if ours else 2)
+    assert [name for name in names if not ours and (tmp_path / name).read_text() != "mine"] == []
+    assert not first.folder.exists()
+
+
+def test_links_in_the_folder_lead_nowhere(tmp_path: Path) -> None:
+    """Who commits a cache may put links in it."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ("a" * 32)).write_text("mine")
+    os.utime(tmp_path / "home" / ("a" * 32), (0, 0))
+    base = tmp_path / "cache"
+    store = Store(base)
+    store.folder.mkdir(parents=True)
+    (store.folder / "runs").symlink_to(tmp_path / "home")
+    (base / f"v9-{'b' * 32}").symlink_to(tmp_path)
+    Store(base).write("units", "1" * 32, {})
+    clean(base)
+    assert (tmp_path / "home" / ("a" * 32)).read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "folder"])
+def test_what_stands_where_a_record_would(tmp_path: Path, kind: str) -> None:
+    store = Store(tmp_path)
+    path = store.folder / "units" / "a"
+    path.parent.mkdir(parents=True)
+    {"pipe": os.mkfifo, "endless": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](path)
+    assert store.read("units", "a") is None
+    store.write("units", "a", {})
+    assert store.trouble == ("" if kind != "folder" else f"the cache in {tmp_path} cannot be written: Is a directory")
+
+
+def test_a_cache_that_is_emptied_in_the_midst_of_a_run(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write("units", "a", {})
+    shutil.rmtree(tmp_path)
+    store.write("units", "b", {})
+    assert (store.read("units", "b"), store.trouble) == ({}, "")

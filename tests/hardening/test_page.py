@@ -22,7 +22,7 @@ def test_each_command_of_the_page_selects_tests() -> None:
 def test_each_file_has_a_row() -> None:
     told = {Path(file).name for file, _ in COMMAND.findall(PAGE)}
     folders = (Path(__file__).parent, Path(__file__).parents[1] / "fuzzing")
-    assert {path.name for folder in folders for path in folder.glob("test_*.py")} - {Path(__file__).name} == told
+    assert {path.name for folder in folders for path in folder.glob("test_*.py")} - {Path(__file__).name} <= told
 
 
 def test_each_row_has_a_command() -> None:

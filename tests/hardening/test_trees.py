@@ -14,6 +14,7 @@ import pytest
 from hardening.inputs import MISUSE
 
 ROOT = Path(__file__).parents[2]
+DEEP = 1_900  # deeper than calls may nest; paths have at most 4,096 bytes
 SOURCE = "import torch\ntorch.cuda.synchronize()\n"
 
 
@@ -140,15 +141,18 @@ def test_deep_folders(tree: Path) -> None:
     here = os.getcwd()
     os.chdir(tree)
     try:
-        for _ in range(900):
+        for _ in range(DEEP):
             os.mkdir("d")
             os.chdir("d")
         Path("a.py").write_text(SOURCE)
+        Path("b.py").write_text(SOURCE)
+        Path(".gitignore").write_text("b.py\n")
     finally:
         os.chdir(here)
-    done = run(tree, ".")
-    assert done.returncode == 0, done.stderr[-500:]
-    assert b"2 files" in done.stderr
+    for given in (".", "d/" * DEEP + "a.py"):
+        done = run(tree, given, "--force-exclude", "--output-format", "sarif")
+        assert done.returncode == 0, done.stderr[-500:]
+        assert (b"2 files" if given == "." else b"1 file,") in done.stderr
 
 
 def _as_anyone() -> None:
