@@ -47,6 +47,11 @@ class Span:
     end_row: int
     end_column: int
 
+    @property
+    def at(self) -> tuple[int, int, int, int]:
+        """The place within its file, as the program's nodes hold theirs."""
+        return self.row, self.column, self.end_row, self.end_column
+
 
 @record(frozen=True, slots=True)
 class Step:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def of_span(span: Span) -> list[Any]:
-    return [span.file, span.row, span.column, span.end_row, span.end_column]
+    return [span.file, *span.at]
 
 
 def of_finding(finding: Finding) -> list[Any]:

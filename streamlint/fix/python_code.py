@@ -25,7 +25,7 @@ class PythonCode(Lines):
             self.module = wrapper.module
             self._ranges = wrapper.resolve(PositionProvider)
             self._parents = wrapper.resolve(ParentNodeProvider)
-        except cst.ParserSyntaxError:
+        except (cst.ParserSyntaxError, cst.CSTValidationError):
             raise NotThere from None
         except (RecursionError, KeyError):  # nested too deeply; then libcst also misses the place of what it did not come to
             raise NotThere from None

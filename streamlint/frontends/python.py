@@ -71,6 +71,9 @@ def _parse(text: str) -> libcst.Module:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
         raise _explain(text, error) from None
+    except libcst.CSTValidationError as error:
+        # Its parser reads what its nodes refuse, and says no place: ``return.5``, which is valid.
+        raise UnreadableSource(1, 1, f"libcst cannot hold this code: {error}") from None
     except UnicodeEncodeError as error:
         row, column = _place(text, error.start)
         raise UnreadableSource(row, column, "text is not valid Unicode") from None

@@ -48,7 +48,7 @@ def _quoted(low: Lowering, node: cst.SimpleString) -> Expression:
         return Const(value, at=low.at[node])
     try:
         parsed = cst.parse_expression(value.strip())
-    except (cst.ParserSyntaxError, UnicodeEncodeError):
+    except (cst.ParserSyntaxError, cst.CSTValidationError, UnicodeEncodeError):
         return Const(value, at=low.at[node])
     outside, low.at = low.at, _Everywhere(low.at[node])
     try:

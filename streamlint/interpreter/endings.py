@@ -24,10 +24,18 @@ def arms_leave(node: p.If, file: File) -> tuple[bool, bool]:
 
 
 def _leaves(statement: p.Statement, file: File) -> bool:
-    if isinstance(statement, p.Block):
-        return leaves(statement.body, file)
-    if isinstance(statement, p.If):
-        return leaves(statement.then, file) and leaves(statement.otherwise, file)
+    match statement:
+        case p.Block() | p.With():
+            return leaves(statement.body, file)
+        case p.If():
+            return leaves(statement.then, file) and leaves(statement.otherwise, file)
+        case p.Try():
+            ways = (statement.body + statement.otherwise, *(handler.body for handler in statement.handlers))
+            return leaves(statement.final, file) or all(leaves(way, file) for way in ways)
+        case p.Loop(kind="do"):
+            # Its body is run at least once; ``break`` and ``continue`` leave no more than the loop.
+            first = next((inner for inner in statement.body if _leaves(inner, file)), None)
+            return isinstance(first, p.Return | p.Raise) or (first is not None and ends_the_program(first, file))
     return isinstance(statement, p.Return | p.Raise | p.Break | p.Continue) or ends_the_program(statement, file)
 
 

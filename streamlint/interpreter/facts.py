@@ -90,7 +90,7 @@ class FileFacts:
     def is_given_stream(self, function: str, place: Span) -> bool:
         """Whether the function of this name that holds a place is given a stream: of its overloads some may not be."""
         return function in self.functions_given_streams and not any(
-            place.file == self.file.path and at[0] <= place.row <= at[2] for at in self.without_stream.get(function, ())
+            place.file == self.file.path and contains(at, place.at) for at in self.without_stream.get(function, ())
         )
 
     def is_uncalled(self, operation: Operation) -> bool:
@@ -105,8 +105,7 @@ class FileFacts:
     def is_in(self, function: str, span: Span) -> bool:
         """Whether a place is in the body of the function of that name."""
         file = self._met(span.file)
-        place = (span.row, span.column, span.end_row, span.end_column)
-        return file is not None and any(f.qualname == function and contains(f.at, place) for f, _ in p.functions_of(file.module))
+        return file is not None and any(f.qualname == function and contains(f.at, span.at) for f, _ in p.functions_of(file.module))
 
     @property
     def if_legacy(self) -> str:
@@ -115,7 +114,7 @@ class FileFacts:
 
     def statement_at(self, span: Span) -> p.Position:
         """The innermost statement around a place of the program; the place itself where there is none."""
-        file, wanted = self._met(span.file), (span.row, span.column, span.end_row, span.end_column)
+        file, wanted = self._met(span.file), span.at
         found = wanted
         for node in walk_module(file.module) if file is not None else ():
             if isinstance(node, p.Statement) and contains(node.at, wanted) and (found == wanted or contains(found, node.at)):

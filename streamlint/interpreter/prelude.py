@@ -64,7 +64,7 @@ class Preludes:
     def _within(self, function: p.Function, file: File, span: Span) -> tuple[set[str], bool]:
         """What a body changes in the wake of the statement that holds ``span``, and whether that goes into what it returns."""
         entries = self._of(function, file)
-        wanted: p.Position = (span.row, span.column, span.end_row, span.end_column)
+        wanted = span.at
         around = [at for at in _statements(function.body) if contains(at, wanted)]
         if not around:
             return set(ANYTHING), True

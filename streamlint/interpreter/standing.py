@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.guards import lvalue, places_assigned
-from streamlint.interpreter.hot import own_calls, steps_optimizer
+from streamlint.interpreter.hot import contains, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 
 # Names may silence a finding, never cause one: words of what is not done in each round, or not for real.
@@ -45,7 +45,7 @@ class Stand:
 @functools.lru_cache(maxsize=4096)
 def way_to(body: tuple[object, ...], span: Span) -> tuple[object, ...]:
     """The nodes from a statement down to the one that stands at ``span``: the call of that name, or the innermost that holds it."""
-    wanted: p.Position = (span.row, span.column, span.end_row, span.end_column)
+    wanted = span.at
     way: list[object] = []
     level: Sequence[object] = body
     while True:
@@ -64,7 +64,7 @@ def way_to(body: tuple[object, ...], span: Span) -> tuple[object, ...]:
 def _holds(node: object, wanted: p.Position) -> bool:
     at: p.Position = getattr(node, "at", p.NOWHERE)
     if at != p.NOWHERE:
-        return (at[0], at[1]) <= (wanted[0], wanted[1]) and (wanted[2], wanted[3]) <= (at[2], at[3])
+        return contains(at, wanted)
     return any(_holds(child, wanted) for child in p.children(node))
 
 

@@ -153,13 +153,14 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
     body, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     relevance = run.file.relevance
     ends = arms_leave(node, run.file)
-    worth = relevance.body_matters(other) or (not ends[taken] and relevance.body_matters(body))
+    goes_on, came_to_an_end = not ends[taken], ends[not taken]  # the other arm, this one
+    worth = relevance.body_matters(other) or (goes_on and (came_to_an_end or relevance.body_matters(body)))
     # What a function answers that a condition asks, and that chooses between such arms.
     answers = run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise))
     for decision in decisions:
         decision.worth = decision.orders or ((decision.worth or decision.loose) and (worth or answers))
         decision.loose = not decision.worth
-        if ends[not taken]:
+        if came_to_an_end:
             decision.arms = None  # what stands behind was not seen
         elif decision.arms is not None:
             decision.arms += ((run.file, other),)
