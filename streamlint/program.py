@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 Position = tuple[int, int, int, int]
+LONGEST_LINE = 200  # characters: many functions may stand on one line
 NOWHERE: Position = (0, 0, 0, 0)
 
 
@@ -491,7 +492,7 @@ class Function(Node):
     initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases
     class_name: str = ""  # qualified name of the class that a method belongs to, also when it is defined outside of it
     template: tuple[str, ...] = ()  # names of template parameters
-    line_text: str = ""  # text of the definition's first line
+    line_text: str = ""  # text of the definition's first line, as far as LONGEST_LINE
 
 
 @dataclass(eq=False, slots=True)

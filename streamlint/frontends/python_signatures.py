@@ -7,7 +7,7 @@ import libcst as cst
 from streamlint.frontends import python_literals as literals
 from streamlint.frontends.python_expressions import BINARY, EXPRESSIONS, axis, dotted, expression, optional
 from streamlint.frontends.python_lowering import Enclosing, Lowering
-from streamlint.program import Binary, Const, Expression, Function, Index, Lambda, Param, Position, Return
+from streamlint.program import LONGEST_LINE, Binary, Const, Expression, Function, Index, Lambda, Param, Position, Return
 
 
 def params(low: Lowering, node: cst.Parameters) -> list[Param]:
@@ -80,7 +80,7 @@ def _lambda(low: Lowering, node: cst.Lambda) -> Expression:
         [Return(value, at=value.at)],
         is_lambda=True,
         is_generator=scope.yields,
-        line_text=low.lines[at[0] - 1].strip(),
+        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
         at=at,
     )
     return Lambda(function, at=at)

@@ -13,6 +13,7 @@ from streamlint.frontends.python_patterns import switch_labels
 from streamlint.frontends.python_positions import positions, split_lines
 from streamlint.frontends.python_signatures import annotation, params
 from streamlint.program import (
+    LONGEST_LINE,
     Assert,
     Assign,
     Body,
@@ -238,7 +239,7 @@ def _function(low: Lowering, node: cst.FunctionDef) -> Statement | None:
         is_async=node.asynchronous is not None,
         annotation=annotation(low, node.returns.annotation) if node.returns else None,
         class_name=owner.qualname if owner else "",
-        line_text=low.lines[at[0] - 1].strip(),
+        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
         at=at,
     )
     low.scopes.append(Enclosing(function.qualname))

@@ -52,13 +52,15 @@ def _is_plain(value: Value) -> bool:
 
 def found(run: Run, node: p.Expression) -> Value | None:
     """What a name, or an attribute of an object at hand, holds: looked up, not evaluated."""
-    if isinstance(node, p.Name):
-        scope = run.frame.environment.find(node.id)
-        return scope.names.get(node.id) if scope is not None else None
-    if isinstance(node, p.Attr):
-        holder = found(run, node.value)
-        return holder.attrs.get(node.name) if isinstance(holder, Instance) else None
-    return None
+    names: list[str] = []
+    while isinstance(node, p.Attr):
+        names.append(node.name)
+        node = node.value
+    scope = run.frame.environment.find(node.id) if isinstance(node, p.Name) else None
+    held = scope.names.get(node.id) if scope is not None and isinstance(node, p.Name) else None
+    for name in reversed(names):
+        held = held.attrs.get(name) if isinstance(held, Instance) else None
+    return held
 
 
 def chosen(run: Run, value: Value, decisions: int) -> Value:

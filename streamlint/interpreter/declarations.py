@@ -258,7 +258,7 @@ def library_object(run: Run, row: TypeRow, name: str, arguments: Arguments, site
 
 
 def _object(run: Run, made: ClassValue, values: list[Value], span: Span, name: str) -> Value:
-    if len(run.frames) > 5:
+    if len(run.frames) > 5 or id(made.definition) in run.stack:
         return run.opaque(name)
     value = Instance(made.definition, made.file, types=made.types)
     site = CallSite(made.definition, span, made.definition.name)

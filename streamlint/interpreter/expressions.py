@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -49,6 +50,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 _LARGEST = 1 << 62
 _LONGEST_RING = 4
+_LONGEST_TERM = 8_000  # characters: a longer one is known by its hash
 
 
 def evaluate(run: Run, node: p.Expression) -> Value:
@@ -213,7 +215,8 @@ def _term(op: str, left: Value, right: Value) -> str:
         return "0"
     if op == "+" and one == "0":
         return two
-    return f"({one} {op} {two})"
+    text = f"({one} {op} {two})"
+    return text if len(text) < _LONGEST_TERM else f"({op} {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()})"
 
 
 def _cpp_arithmetic(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value:

@@ -98,7 +98,7 @@ def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
         arguments = Arguments(
             [given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in found[0].params if pm.kind == "keyword"}
         )
-    elif found is not None:
+    elif found is not None or id(made.definition) in run.stack:
         return value
     elif not made.file.is_cuda and is_dataclass(made.definition):
         _foreign_fields(run, value)

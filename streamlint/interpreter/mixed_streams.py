@@ -50,21 +50,21 @@ def _extensions(file: File) -> Iterator[Mix]:
 
 def _flags(value: p.Expression, given: dict[str, list[p.Expression]], seen: list[str]) -> Iterator[p.Position]:
     """The options for per-thread default streams in what an argument is made of."""
-    if isinstance(value, p.Name) and value.id not in seen and len(seen) < _MOST:
-        seen.append(value.id)
-        for each in given.get(value.id, ()):
-            yield from _flags(each, given, seen)
-        return
-    if isinstance(value, p.Collection):
-        words = [item.value if isinstance(item, p.Const) else None for item in value.items]
-        for item, word, after in zip(value.items, words, [*words[1:], None], strict=True):
-            if word in ("--default-stream", "-default-stream") and after == "per-thread":
-                yield item.at
-    if isinstance(value, p.Const) and isinstance(value.value, str) and _FLAG.match(value.value):
-        yield value.at
-    for child in p.children(value):
-        if isinstance(child, p.Expression):
-            yield from _flags(child, given, seen)
+    left = [value]  # a loop: what is joined may be longer than calls may nest
+    while left:
+        value = left.pop()
+        if isinstance(value, p.Name) and value.id not in seen and len(seen) < _MOST:
+            seen.append(value.id)
+            left += reversed(given.get(value.id, ()))
+            continue
+        if isinstance(value, p.Collection):
+            words = [item.value if isinstance(item, p.Const) else None for item in value.items]
+            for item, word, after in zip(value.items, words, [*words[1:], None], strict=True):
+                if word in ("--default-stream", "-default-stream") and after == "per-thread":
+                    yield item.at
+        if isinstance(value, p.Const) and isinstance(value.value, str) and _FLAG.match(value.value):
+            yield value.at
+        left += reversed([child for child in p.children(value) if isinstance(child, p.Expression)])
 
 
 def _sibling(file: File) -> Iterator[Mix]:

@@ -22,7 +22,9 @@ from streamlint.interpreter.values import (
 
 
 def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite) -> Value:
-    """``C(args)``: an object, its constructor run in place."""
+    """``C(args)``: an object, its constructor run in place; never while another of the class is made, which would need one as well."""
+    if id(made.definition) in run.stack:
+        return run.opaque(f"{made.definition.name}{run.visit_key(site.node)}")
     value = Instance(made.definition, made.file, types=made.types)
     run.rooted.append(value)
     try:
@@ -35,7 +37,11 @@ def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite
 def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -> None:
     """Give the fields their defaults and run the constructor."""
     if value.file.is_cuda:
-        initialise_fields(run, value, arguments, site)
+        run.stack.append(id(value.definition))
+        try:
+            initialise_fields(run, value, arguments, site)
+        finally:
+            run.stack.pop()
     if not value.file.is_cuda and is_dataclass(value.definition):
         _bind_fields(run, value, arguments)
         arguments = Arguments()

@@ -211,12 +211,15 @@ def _member_name(target: p.Expression) -> str:
 
 def _is_current(file: File, value: p.Expression | None, depth: int = 0) -> bool:
     """Whether an expression is the current stream: PyTorch's getter, or a function at hand that returns what it gives."""
-    if isinstance(value, p.Cast):
-        return _is_current(file, value.value, depth)
+    while True:
+        if isinstance(value, p.Cast):
+            value = value.value
+        elif isinstance(value, p.Call) and isinstance(value.function, p.Attr) and value.function.name == "stream" and not value.args:
+            value = value.function.value
+        else:
+            break
     if not isinstance(value, p.Call):
         return False
-    if isinstance(value.function, p.Attr) and value.function.name == "stream" and not value.args:
-        return _is_current(file, value.function.value, depth)
     called = value.function.name if isinstance(value.function, p.Attr) else getattr(value.function, "id", "")
     row = file.models.calls.get(called) or file.models.calls.get(f"at::cuda::{_last(called)}")
     if row is not None and row.effect == "stream_of":

@@ -98,28 +98,37 @@ def is_known_before(stand: Stand) -> bool:
 
 
 def _comes_from(stand: Stand, node: p.Expression, targets: set[str], given: frozenset[str], depth: int) -> bool:
-    if depth <= 0:
-        return False
-    if isinstance(node, p.Name):
-        if node.id in targets or node.id not in given:
-            return True
-        value = only_value(stand, node.id)
-        values = values_given(stand, node.id) if value is None else [value]
-        return bool(values) and all(v is not None and _comes_from(stand, v, targets | {node.id}, given, depth - 1) for v in values)
-    if isinstance(node, p.Attr):
-        return node.name in ("shape", "device", "dtype") or (
-            lvalue(node) not in given and _comes_from(stand, node.value, targets, given, depth)
-        )
-    if isinstance(node, p.Call):
-        return (
-            isinstance(node.function, p.Attr)
-            and node.function.name in _SHAPES
-            and _comes_from(stand, node.function.value, targets, given, depth)
-            and all(_comes_from(stand, arg.value, targets, given, depth) for arg in node.args)
-        )
-    if isinstance(node, p.Slice | p.Lambda | p.Comprehension | p.Conditional):
-        return False
-    return all(_comes_from(stand, part, targets, given, depth) for part in p.children(node) if isinstance(part, p.Expression))
+    left = [(node, targets, depth)]  # all of them must; a loop, for chains are longer than calls may nest
+    while left:
+        node, targets, depth = left.pop()
+        if depth <= 0:
+            return False
+        if isinstance(node, p.Name):
+            if node.id in targets or node.id not in given:
+                continue
+            value = only_value(stand, node.id)
+            values = values_given(stand, node.id) if value is None else [value]
+            if not values:
+                return False
+            for each in values:
+                if each is None:
+                    return False
+                left.append((each, targets | {node.id}, depth - 1))
+        elif isinstance(node, p.Attr):
+            if node.name in ("shape", "device", "dtype"):
+                continue
+            if lvalue(node) in given:
+                return False
+            left.append((node.value, targets, depth))
+        elif isinstance(node, p.Call):
+            if not isinstance(node.function, p.Attr) or node.function.name not in _SHAPES:
+                return False
+            left += [(part, targets, depth) for part in (node.function.value, *(arg.value for arg in node.args))]
+        elif isinstance(node, p.Slice | p.Lambda | p.Comprehension | p.Conditional):
+            return False
+        else:
+            left += [(part, targets, depth) for part in p.children(node) if isinstance(part, p.Expression)]
+    return True
 
 
 def _later(stands: Sequence[Stand], level: int, way: tuple[object, ...], depth: int, seen: frozenset[str]) -> bool:

@@ -106,6 +106,58 @@ def test_chains_of_a_thousand_calls_are_followed_in_cpp(link: str) -> None:
     assert report.problems == []
 
 
+def test_a_class_that_makes_itself() -> None:
+    """Never in a program that ends; where it stands in a file, the file is looked at all the same."""
+    members = "A x = A(); A* next = new A(); A y; std::unique_ptr<A> z = std::make_unique<A>();"
+    body = "cudaMallocHost(&h, 4 << 20); cudaMemcpyAsync(h, d, 4 << 20, cudaMemcpyDeviceToHost, s);\n  use(h[0]);"
+    for head in ("", "A() : y(A()) {}", "A(int a) : y(A(a - 1)) {}"):
+        text = f"#include <cuda_runtime.h>\nclass A {{ {head} {members}\n void m(cudaStream_t s, float* h, float* d) {{ {body} }} }};\n"
+        report = looked_at("a.cu", text + "void f() { A a; A b(1); A c = A(); a.m(0, 0, 0); }\n")
+        assert report.problems == []
+        assert ("SL005", 4) in [(finding.code, finding.span.row) for finding in report.findings]
+
+
+DEEP = {
+    "an arm": ("def f(q, c, y):\n    x = q{0} if c else y\n    torch.cuda.synchronize()\n    return x\n", ".a" * 2_000),
+    "a size": (
+        "def f(model, opt, data, q):\n    for x in data:\n        loss = model(x.cuda()).sum()\n        loss.backward()\n"
+        "        opt.step()\n"
+        "        n = loss.item()\n        y = x[q{0}]\n        print(n, y)\n",
+        " + 1" * 2_000,
+    ),
+    "a sum of options": (
+        "from torch.utils.cpp_extension import CUDAExtension\nflags = ['-O3']{0}\n"
+        "CUDAExtension('a', ['a.cu'], extra_compile_args={{'nvcc': flags}})\ntorch.cuda.synchronize()\n",
+        " + ['-g']" * 1_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_chains_in_what_is_looked_through_beside_the_paths(name: str) -> None:
+    text, chain = DEEP[name]
+    assert looked_at("a.py", "import torch\n" + text.format(chain)).problems == []
+
+
+def test_chains_of_getters() -> None:
+    getter = "at::cuda::getCurrentCUDAStream()" + ".stream()" * 1_000
+    text = f"#include <ATen/cuda/CUDAContext.h>\nclass A {{ cudaStream_t s_ = {getter}; void m(float* d) {{ k<<<1, 1, 0, s_>>>(d); }} }};\n"
+    assert looked_at("a.cu", text).problems == []
+
+
+def test_terms_stay_short() -> None:
+    """A sum of long chains is a text of megabytes, and each step of it would copy all of it."""
+    chain = "q" + ".a" * 2_000
+    text = f"import torch\n\n\ndef f(q):\n    m = {chain}\n    n = m{' + m' * 2_000}\n    torch.cuda.synchronize()\n    return n\n"
+    assert looked_at("a.py", text).problems == []
+
+
+def test_many_functions_on_one_line() -> None:
+    """Nothing that is kept of one of them is as long as the line."""
+    text = "#include <cuda_runtime.h>\n" + "".join(f"class A{index} {{ cudaStream_t s; void m(); }}; " for index in range(20_000)) + "\n"
+    assert looked_at("a.cu", text).problems == []
+
+
 def test_large_tables_are_no_chains() -> None:
     assert looked_at("a.py", PYTHON["large-table"]).problems == []
     assert looked_at("a.py", "import torch.cuda\nx = [\n" + "    -1 + 2,\n" * 3_000 + "]\n").problems == []
