@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from streamlint.errors import ConfigError
+from streamlint.files import shown
 from streamlint.findings import Finding, Span
 from streamlint.fingerprint import repository
+from streamlint.git import GitError, ask
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-# A repository's own configuration may name programs for git to start. What is linted may be anybody's: none of them is started.
-HARMLESS = (
-    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null"),
-    *("core.untrackedCache=false", "diff.external=", "protocol.allow=never", "diff.submodule=short"),
-)
-GIT_S = 60.0
+Rows = list[tuple[int, int]]  # the first of some lines, and how many
 
 
 class Changes:
@@ -28,7 +24,8 @@ class Changes:
         if revision.startswith("-") or not revision:
             raise ConfigError(f"--since: '{revision}' is no revision")
         self._revision = revision
-        self._of: dict[Path, dict[str, set[int] | None]] = {}  # None: the whole file is new
+        self._of: dict[Path, dict[str, Rows | None] | None] = {}  # None: the whole file, or all of them, are new
+        self.remarks: list[str] = []
 
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings with a changed line at their place, or at a step of their trail."""
@@ -41,9 +38,10 @@ class Changes:
         if root is None:
             raise ConfigError(f"--since: {span.file} is in no git repository")
         if root not in self._of:
-            self._of[root] = self._changed(root)
-        rows = self._of[root].get(path.relative_to(root).as_posix(), set())
-        return rows is None or not rows.isdisjoint(range(span.row, span.end_row + 1))
+            self._of[root] = self._of_another(root)
+        changed = self._of[root]
+        rows = changed.get(path.relative_to(root).as_posix(), []) if changed is not None else None
+        return rows is None or any(first <= span.end_row and span.row < first + count for first, count in rows)
 
     def check(self, folder: Path) -> None:
         """Ask git once, so that a wrong revision fails also where nothing was found."""
@@ -52,28 +50,42 @@ class Changes:
             raise ConfigError(f"--since: {folder} is in no git repository")
         self._of[root] = self._changed(root)
 
-    def _changed(self, root: Path) -> dict[str, set[int] | None]:
+    def _of_another(self, root: Path) -> dict[str, Rows | None] | None:
+        """What changed in a repository inside of the one that was asked about; None where it does not know the revision."""
+        try:
+            return self._changed(root)
+        except GitError as error:
+            self.remarks.append(f"all findings in {shown(str(root))}, a repository of its own, are told: {error}")
+            return None
+
+    def _changed(self, root: Path) -> dict[str, Rows | None]:
         diff = ["diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]
         diff += ["--find-renames", "--relative", "--src-prefix=a/", "--dst-prefix=b/"]
-        found: dict[str, set[int] | None] = dict(_parse(_git(root, *diff, self._revision, "--")))
-        for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
+        try:
+            found: dict[str, Rows | None] = dict(_parse(ask(root, *diff, self._revision, "--")))
+        except ValueError:
+            raise GitError("--since: what git says is no list of changes") from None
+        for name in ask(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
             found[name] = None
         return found
 
 
-def _parse(diff: str) -> dict[str, set[int]]:
-    rows: dict[str, set[int]] = {}
-    here: set[int] = set()
+def _parse(diff: str) -> dict[str, Rows]:
+    """The changed lines by file. Raises ValueError for what is no list of changes."""
+    if diff and not diff.startswith(("diff --git ", "* Unmerged path ")):
+        raise ValueError
+    rows: dict[str, Rows] = {}
+    here: Rows = []
     content = 0  # lines of a hunk that are left: they may look like anything
     for line in diff.split("\n"):
         if content:
             content -= not line.startswith("\\")
         elif line.startswith("+++ "):
-            here = rows.setdefault(_name(line[4:]), set())
+            here = rows.setdefault(_name(line[4:]), [])
         elif match := HUNK.match(line):
             first, count = int(match[2]), int(match[3] or 1)
             content = int(match[1] or 1) + count
-            here |= set(range(first, first + count))
+            here.append((first, count))
     return rows
 
 
@@ -82,32 +94,3 @@ def _name(text: str) -> str:
     if text.startswith('"'):  # git quotes what is not plain
         text = text[1:-1].encode("latin-1").decode("unicode_escape").encode("latin-1").decode("utf-8", "surrogateescape")
     return text.removeprefix("b/")
-
-
-def _git(root: Path, *words: str) -> str:
-    settings = [*HARMLESS, *(f"{key}=" for key in _filters(root))]
-    return _output(root, *(word for setting in settings for word in ("-c", setting)), *words)
-
-
-def _filters(root: Path) -> list[str]:
-    """The keys that name the programs through which git would pass files on their way to a comparison."""
-    try:
-        found = _output(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
-    except ConfigError:  # there are none
-        return []
-    return sorted({key for key in found.split("\0") if key and "=" not in key and "\n" not in key})
-
-
-def _output(root: Path, *words: str) -> str:
-    environment = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    command = ["git", "--no-pager", "-C", str(root), *words]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment, timeout=GIT_S)
-    except OSError:
-        raise ConfigError("--since: git is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise ConfigError(f"--since: git gave no answer within {GIT_S:.0f} s") from None
-    except subprocess.CalledProcessError as error:
-        reason = error.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigError(f"--since: {reason[0] if reason else 'git failed'}") from None
-    return done.stdout.decode("utf-8", "surrogateescape")

@@ -196,6 +196,7 @@ def _keep_changed(options: argparse.Namespace, report: Report) -> None:
     first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])
     changes.check(first if first.is_dir() else first.parent)
     report.findings = changes.keep(report.findings)
+    report.remarks += changes.remarks
 
 
 def _add_ignores(options: argparse.Namespace, report: Report) -> int:

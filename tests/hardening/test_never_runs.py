@@ -185,8 +185,9 @@ def test_changed_lines_that_look_like_a_diff(repository: Path) -> None:
     """What a file says of other files is not believed."""
     from streamlint.changes import _parse
 
-    diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1,3 @@\n-x\n+a\n+++ b/other.py\n+b\x0c+++ b/other.py\n@@ -9,0 +11 @@\n+c\n"
-    assert _parse(diff) == {"a.py": {1, 2, 3, 11}}
+    diff = "diff --git a/a.py b/a.py\n"
+    diff += "--- a/a.py\n+++ b/a.py\n@@ -1 +1,3 @@\n-x\n+a\n+++ b/other.py\n+b\x0c+++ b/other.py\n@@ -9,0 +11 @@\n+c\n"
+    assert _parse(diff) == {"a.py": [(1, 3), (11, 1)]}
 
 
 @pytest.mark.parametrize("revision", ["--output=x", "-O/dev/stdin", "", "HEAD --ext-diff", "HEAD\0x", "no/such"])
