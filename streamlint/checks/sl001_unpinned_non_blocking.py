@@ -174,6 +174,10 @@ class UnpinnedNonBlocking(Check):
     def _trail(self, copy: Copy) -> tuple[Step, ...]:
         place = self._place(copy)
         steps = [*copy.trail, *(step for step in call_trail(copy) if step.span != place)]
+        if not steps and copy.context.loops:
+            steps = [
+                Step("in each round of this loop, and the memory, which comes from out of view, is ordinary", copy.context.loops[-1].span)
+            ]
         return (*steps, Step("the copy", copy.span)) if place != copy.span else tuple(steps)
 
     def _help(self, copy: Copy) -> str:

@@ -9,6 +9,7 @@ from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_in_loop, is_inside
 from streamlint.operations import (
     Alloc,
+    Callback,
     Collective,
     Copy,
     Direction,
@@ -44,6 +45,16 @@ def _host_waits(operation: Operation) -> bool:
     if isinstance(operation, Copy):
         return operation.direction is Direction.D2H and not operation.asked_async
     return isinstance(operation, Synchronize) and not operation.empty
+
+
+def _has_waited(free: Free, path: Trace) -> bool:
+    """Whether the last work before a free is an algorithm that ends with a wait, and makes and frees scratch memory of its own."""
+    for earlier in reversed(path.operations[: free.index]):
+        if isinstance(earlier, Launch):
+            return earlier.host_waits
+        if isinstance(earlier, Copy | Collective | Callback) or (isinstance(earlier, Opaque) and (earlier.on_device or earlier.works)):
+            return False
+    return False
 
 
 # Guards under which an allocation is not made in every round.
@@ -86,8 +97,8 @@ class AllocInLoop(Check):
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
-    or fetches its result anyway), the wait is told with ``evidence = "possible"`` alone, and so is an emptied cache outside of trainings
-    and of the methods of modules.
+    or fetches its result anyway), or where thrust has waited right before the free, the wait is told with ``evidence = "possible"`` alone,
+    and so is an emptied cache outside of trainings and of the methods of modules.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
@@ -178,7 +189,7 @@ class AllocInLoop(Check):
             allocated,
             self._message(free),
             span=place,
-            shown=not _is_long(path.within(loop)[0]),
+            shown=not _is_long(path.within(loop)[0]) and not _has_waited(free, path),
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},

@@ -7,6 +7,7 @@ from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.gradients import beside
+from streamlint.interpreter.held import may_be_among
 from streamlint.interpreter.members import class_member, member
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -224,7 +225,7 @@ def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:
     if (name == "device" or name in PLACES) and isinstance(data, Buffer) and (data.storage.on_device or data.storage.on_host):
         return _of_buffer(run, data, name, node)
     if name in value.attrs:
-        return value.attrs[name]
+        return may_be_among(value.attrs[name], value.reach) if value.held else value.attrs[name]
     if value.buffer is not None and not run.file.is_cuda:
         if value.buffer.storage.writes:
             return _of_buffer(run, value.buffer, name, node)
@@ -252,7 +253,7 @@ def settle_method(run: Run, value: Value) -> Value:
                 holder.attrs[name] = _device_of(run, holder)
                 return holder.attrs[name]
             holder.attrs[name] = made
-        return holder.attrs[name]
+        return may_be_among(holder.attrs[name], holder.reach) if holder.held else holder.attrs[name]
     return value
 
 

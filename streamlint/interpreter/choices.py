@@ -21,7 +21,7 @@ _MOST = 20  # values that are looked at in what an arm gives
 def choice(run: Run, test: p.Expression, *arms: p.Expression) -> bool:
     """Whether a condition inside an expression holds. The arms are what it chooses from."""
     before = len(run.decisions)
-    answer = holds(run, test)
+    answer = holds(run, test, default=not _is_of_nothing(test, arms))
     if len(run.decisions) > before:
         matters = run.file.is_cuda or any(_matters(run, arm) for arm in arms)
         made = run.file.is_cuda or any(_is_held(run, arm) for arm in arms)
@@ -34,6 +34,17 @@ def choice(run: Run, test: p.Expression, *arms: p.Expression) -> bool:
                 decision.loose = True
                 decision.worth = decision.orders
     return answer
+
+
+def _is_of_nothing(test: p.Expression, arms: tuple[p.Expression, ...]) -> bool:
+    """``rows == 0 ? 0 : rows - 1``: the number that is left where there is nothing; as a rule there is something."""
+    if not isinstance(test, p.Compare) or test.op not in ("==", "<=") or len(arms) != 2:
+        return False
+    return isinstance(arms[0], p.Const) and not isinstance(arms[1], p.Const) and _is_zero(test.right)
+
+
+def _is_zero(node: p.Expression) -> bool:
+    return isinstance(node, p.Const) and node.value == 0 and not isinstance(node.value, bool)
 
 
 def _matters(run: Run, arm: p.Expression) -> bool:

@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.copies import alike
-from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, type_row
+from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, type_row
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -62,7 +62,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
     if (
         element.pointers
         or (held is not None and held.kind != "buffer")
-        or class_of(run, element) is not None
+        or (class_of(run, element) is not None and not is_data(run, element))
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):
         if kind.name == "std::array" and not values:

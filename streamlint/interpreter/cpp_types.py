@@ -56,6 +56,24 @@ def class_of(run: Run, kind: Type) -> ClassValue | None:
     return None
 
 
+def is_data(run: Run, kind: Type, depth: int = 3) -> bool:
+    """Whether a class at hand is a struct that is copied byte by byte: numbers, such structs, and what is not known to be more."""
+    found = class_of(run, kind)
+    if found is None or not found.definition.fields or found.definition.bases or "__del__" in found.definition.methods:
+        return False
+    held = [field.type for field in found.definition.fields if not field.static]
+    types = [found.types.get(one.name, found.file.resolve_type(one)) for one in held if one is not None]
+    return bool(types) and len(types) == len(held) and all(_is_plain(run, one, depth - 1) for one in types)
+
+
+def _is_plain(run: Run, kind: Type, depth: int) -> bool:
+    if kind.pointers or kind.reference or kind.name in (*SEQUENCES, *TABLES) or kind.name.endswith("_ptr"):
+        return False
+    if class_of(run, kind) is not None:
+        return depth > 0 and is_data(run, kind, depth)
+    return type_row(run, kind) is None
+
+
 def _template_argument(run: Run, name: str) -> Type | None:
     """The type that a class template's parameter stands for in the object at hand."""
     this = run.frame.this if run.frames else None

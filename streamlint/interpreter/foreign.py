@@ -10,7 +10,7 @@ from streamlint.findings import Span
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import find_method, lineage
-from streamlint.interpreter.cpp_types import SEQUENCES, class_of, type_row
+from streamlint.interpreter.cpp_types import SEQUENCES, class_of, is_data, type_row
 from streamlint.interpreter.index import assigned_attributes
 from streamlint.interpreter.objects import construct, is_dataclass
 from streamlint.interpreter.roots import parameters, typed_by_annotation
@@ -73,7 +73,7 @@ def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
     row = type_row(run, element)
     if (
         (row is not None and (row.kind != "buffer" or row.space == "unknown"))
-        or class_of(run, element) is not None
+        or (class_of(run, element) is not None and not is_data(run, element))
         or element.pointers
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):

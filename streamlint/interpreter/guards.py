@@ -139,6 +139,8 @@ def classify(test: p.Expression, arm: Iterable[object], holds: bool = True) -> s
     tested = places_in(test) - _NEUTRAL
     assigned = places_assigned(arm)
     if tested & assigned and not _asks_for_place(test):
+        if not tested & assigned - _found_large(test, holds):
+            return "rare"  # what has become large is emptied
         return "growth" if compares_size(test) else "first"
     if _is_interval(test):
         return "rare"
@@ -160,6 +162,20 @@ _PLACES = frozenset({"is_cuda", "is_cpu", "device", "is_pinned"})
 def compares_size(test: p.Expression) -> bool:
     """Whether a condition asks for more or less."""
     return any(isinstance(node, p.Compare) and node.op in ("<", "<=", ">", ">=") for node in p.walk(test))
+
+
+def _found_large(test: p.Expression, holds: bool) -> set[str]:
+    """The places of which a condition says, where it holds (or does not), that they are the larger ones, and of nothing else."""
+    if isinstance(test, p.Unary) and test.op == "not":
+        return _found_large(test.operand, not holds)
+    if isinstance(test, p.Bool):
+        large = [_found_large(value, holds) for value in test.values]
+        others = [places_in(value) - one for value, one in zip(test.values, large, strict=True)]
+        return set().union(*large) - set().union(*others)
+    if not isinstance(test, p.Compare) or test.op not in ("<", "<=", ">", ">="):
+        return set()
+    sides = (test.left, test.right) if (test.op in ("<", "<=")) == holds else (test.right, test.left)
+    return places_in(sides[1]) - places_in(sides[0])
 
 
 def _is_interval(test: p.Expression) -> bool:
