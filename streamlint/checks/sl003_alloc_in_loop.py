@@ -13,6 +13,7 @@ from streamlint.operations import (
     Collective,
     Copy,
     Direction,
+    Evidence,
     Free,
     HostWait,
     Launch,
@@ -52,7 +53,8 @@ def _has_waited(free: Free, path: Trace) -> bool:
     for earlier in reversed(path.operations[: free.index]):
         if isinstance(earlier, Launch):
             return earlier.host_waits
-        if isinstance(earlier, Copy | Collective | Callback) or (isinstance(earlier, Opaque) and (earlier.on_device or earlier.works)):
+        works = isinstance(earlier, Opaque) and (earlier.on_device or earlier.works is not Evidence.NONE)
+        if works or isinstance(earlier, Copy | Collective | Callback):
             return False
     return False
 

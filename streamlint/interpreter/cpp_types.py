@@ -56,22 +56,21 @@ def class_of(run: Run, kind: Type) -> ClassValue | None:
     return None
 
 
-def is_data(run: Run, kind: Type, depth: int = 3) -> bool:
-    """Whether a class at hand is a struct that is copied byte by byte: numbers, such structs, and what is not known to be more."""
+def is_data(run: Run, kind: Type) -> bool:
+    """Whether a class at hand is a struct of numbers, which is copied byte by byte: none of its members is known to be more."""
     found = class_of(run, kind)
     if found is None or not found.definition.fields or found.definition.bases or "__del__" in found.definition.methods:
         return False
     held = [field.type for field in found.definition.fields if not field.static]
     types = [found.types.get(one.name, found.file.resolve_type(one)) for one in held if one is not None]
-    return bool(types) and len(types) == len(held) and all(_is_plain(run, one, depth - 1) for one in types)
+    return bool(types) and len(types) == len(held) and all(_may_be_number(run, one) for one in types)
 
 
-def _is_plain(run: Run, kind: Type, depth: int) -> bool:
-    if kind.pointers or kind.reference or kind.name in (*SEQUENCES, *TABLES) or kind.name.endswith("_ptr"):
+def _may_be_number(run: Run, kind: Type) -> bool:
+    """No pointer, container, template or class, and of no library; a name of its own that nothing at hand explains stands for a number."""
+    if kind.pointers or kind.reference or kind.args or kind.array is not None or kind.name in (*SEQUENCES, *TABLES):
         return False
-    if class_of(run, kind) is not None:
-        return depth > 0 and is_data(run, kind, depth)
-    return type_row(run, kind) is None
+    return "::" not in kind.name.removeprefix("std::") and class_of(run, kind) is None and type_row(run, kind) is None
 
 
 def _template_argument(run: Run, name: str) -> Type | None:
