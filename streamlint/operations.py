@@ -257,6 +257,9 @@ class Synchronize(Operation):
     empty: bool = False
 
 
+MADE_ON_HOST = "noise or zeros"  # the origin of what is uploaded and could have been made on the device
+
+
 @dataclass(eq=False, slots=True)
 class HostWait(Operation):
     """The host waits in each round of a loop, for nothing that the round needs. Stands at the end of its path.

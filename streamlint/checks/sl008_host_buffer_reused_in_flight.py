@@ -123,9 +123,16 @@ class HostBufferReusedInFlight(Check):
         )
 
     def _fills(self, conflict: Conflict) -> bool:
-        """Whether the second access is the host filling a buffer of its own: by itself, or by a copy that it waits for."""
+        """Whether the second access is the host filling the copy's buffer of its own: by itself, or by a copy that it waits for."""
         if isinstance(conflict.second, HostWrite | Free):
-            return True
+            return _is_host_side(conflict)
         second, buffer = conflict.second, conflict.buffer
         waits = isinstance(second, Copy) and not second.asked_async and second.dst is buffer
         return waits and buffer is not None and buffer.storage.on_host
+
+
+def _is_host_side(conflict: Conflict) -> bool:
+    """Whether the conflict is over the host's side of the copy: of the other side nothing may be known, but on the host it is not."""
+    copy, buffer = conflict.first, conflict.buffer
+    host = (copy.dst if copy.direction is Direction.D2H else copy.src) if isinstance(copy, Copy) else None
+    return buffer is None or host is None or buffer.storage is host.storage

@@ -9,7 +9,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, round_trail
-from streamlint.operations import HostWait, Operation
+from streamlint.operations import MADE_ON_HOST, HostWait, Operation
 
 
 class HiddenSyncInHotLoop(Check):
@@ -55,6 +55,9 @@ class HiddenSyncInHotLoop(Check):
     Values that the step needs (a check for NaN, an early stop, a learning rate that adapts, a size), reads behind a condition that is
     rarely true, values on the CPU, loops that evaluate, and code that measures or tests. A loop over the cases that stand in the source, or
     over what makes the leaves whose gradients it reads, only tries something out; one over pieces that are one by default is no round.
+
+    Noise and zeros that are made on the host and then uploaded (``torch.randn(n).to(device)``) are told with ``evidence = "possible"``
+    alone: some want the numbers of the host's generator.
 
     ## Verify
     A gate holds the stream shut: the step with the read returns only when the gate opens, the step without it at once.
@@ -103,6 +106,7 @@ class HiddenSyncInHotLoop(Check):
         yield self.finding(
             operation,
             self._message(operation),
+            shown=operation.origin != MADE_ON_HOST,
             trail=round_trail(operation, operation.loop),
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
@@ -116,13 +120,15 @@ class HiddenSyncInHotLoop(Check):
         return [self._joined(group) for group in loops.values()]
 
     def _joined(self, group: list[Finding]) -> Finding:
-        first, *others = sorted(group, key=_place_in_loop)
+        first, *others = sorted(group, key=lambda finding: (not finding.shown, _place_in_loop(finding)))
         known = {first.span, *(step.span for step in first.trail)}
-        more = [Step("read in the same round", f.span) for f in others if f.span not in known]
+        more = [Step("read in the same round" if f.shown else "uploaded in the same round", f.span) for f in others if f.span not in known]
         return replace(first, trail=(*first.trail, *more))
 
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
+        if wait.origin == MADE_ON_HOST:
+            return f"made on the host and uploaded in each {wait.round}: the host waits for the copy if the model is on a GPU"
         if wait.what == "upload" and wait.origin in ("a size", "a list of tensors"):
             return f"{wait.origin} is uploaded in each {wait.round}: the host waits for the copy if the model is on a GPU"
         if wait.what == "upload":
@@ -140,6 +146,8 @@ class HiddenSyncInHotLoop(Check):
             return "use the number as it is, or torch.full((), n, device=...), which fills on the device"
         if wait.what == "upload" and wait.origin == "a list of tensors":
             return "join them where they are: torch.stack, torch.cat, expand"
+        if wait.origin == MADE_ON_HOST:
+            return "give the factory the device: torch.randn(..., device=...) draws, fills and counts there"
         if wait.what == "upload":
             return "make the tensor once before the loop"
         if wait.what == "size" and wait.name in ("indexing", "slicing"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import program as p
-from streamlint.interpreter import items
+from streamlint.interpreter import items, weights
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
@@ -108,6 +108,8 @@ def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
         _set_member(run, holder, target.name, value)
     elif isinstance(holder, Opaque | Buffer | Handle):
         holder.attrs[target.name] = value
+        if target.name == "data" and not run.file.is_cuda:
+            weights.rebind(holder, value)
         if isinstance(holder, Buffer) and run.file.is_cuda:
             from streamlint.interpreter.effects.host import host_write
 
@@ -141,7 +143,7 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
             holder.items[key.value] = value
         else:
             holder.made[key.term] = value
-    elif isinstance(holder, Opaque) and isinstance(value, Buffer) and _is_region(target):
+    elif isinstance(holder, Opaque) and isinstance(value, Buffer) and (_is_region(target) or _are_places(indices)):
         # Elements of an array that is not known: it is written where the value is.
         from streamlint.interpreter.effects import buffer_of
         from streamlint.interpreter.effects.work import compute
@@ -166,6 +168,12 @@ def _is_region(target: p.Index) -> bool:
     return len(target.indices) > 1 or any(
         isinstance(i, p.Slice) or (isinstance(i, p.Const) and i.value is Ellipsis) for i in target.indices
     )
+
+
+def _are_places(indices: list[Value]) -> bool:
+    """``a[rows]`` with a tensor of indices, which is no number that was taken out of one: what it stands for are elements of an array."""
+    tensors = [i for i in indices if isinstance(i, Buffer) and i.type.startswith("torch.") and not i.storage.small]
+    return any(all(axis[0] != "i" for axis in tensor.part) for tensor in tensors)
 
 
 def _write_elements(run: Run, holder: Buffer, target: p.Index, value: Value) -> None:

@@ -33,6 +33,7 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
+from streamlint.interpreter.weights import rebound
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -160,6 +161,7 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
         return _fold(run, op, left, right)
     if run.file.is_cuda:
         return _cpp_arithmetic(run, node, op, left, right)
+    left, right = rebound(left), rebound(right)
     if is_address(left) or is_address(right):
         return moved_address(run, _term(op, left, right), op, left, right)
     if isinstance(left, Buffer) or isinstance(right, Buffer):

@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 
 from streamlint import operations as ops
+from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.handed import presumed
 from streamlint.interpreter.index import File
 from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run
@@ -61,6 +63,12 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
             peek(run, READ, receiver, site.span, f"torch.Tensor.{name}")
     if _imports(run, "torch"):
         _fetch_numbers(run, receiver, name, arguments, site)
+    if name == "to" and site.node is run.discarded and _imports(run, "torch") and _moves_module(run, receiver, arguments, site):
+        return receiver
+    if name.endswith("_") and not name.endswith("__") and _imports(run, "torch") and _is_computed(receiver):
+        row = run.file.models.method("torch.Tensor", name)  # ``total.add_(part)`` in the scope of a stream that was made
+        if row is not None and not row.names[0].endswith("*") and (there := presumed(run, receiver)) is not None:
+            return apply(run, row, f"torch.Tensor.{name}", there, arguments, site)
     if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
         buffer = buffer_of(run, receiver)
         row = run.file.models.method("torch.Tensor", name)
@@ -154,6 +162,22 @@ def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
         arrays = isinstance(given, Buffer) and given.storage.on_host and _imports(run, "cupy")
         return "stream" in arguments.keywords or arrays
     return False
+
+
+def _is_computed(value: Opaque) -> bool:
+    """Whether work in view made the value, if it is memory of a device: no argument as it was handed over."""
+    return value.made is not None and not isinstance(value.made.operation, ops.Entry)
+
+
+def _moves_module(run: Run, receiver: Opaque, arguments: Arguments, site: CallSite) -> bool:
+    """``part.to(device, non_blocking=True)``, and nobody takes the result: a tensor would not have moved."""
+    from streamlint.interpreter.effects.devices import as_device
+
+    asked = arguments.keywords.get("non_blocking")
+    if asked is None or (isinstance(asked, Const) and not asked.value) or receiver.buffer is not None:
+        return False
+    target = next((d for v in arguments.all() if not isinstance(v, Const) or isinstance(v.value, str) if (d := as_device(run, v))), None)
+    return weights.move(run, receiver, target or Device("unknown"), site.span, "torch.nn.Module.to")
 
 
 def _moved(run: Run, receiver: Handle | Instance, name: str, arguments: Arguments, site: CallSite) -> Value | None:

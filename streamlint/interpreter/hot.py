@@ -110,7 +110,7 @@ def _is_factory(call: p.Call, file: File) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _is_hot(node: p.Loop, file: File) -> bool:
     holder, owner = enclosing(file, node)
-    if (trains(node.body, file, owner) and not is_trial(node, file)) or _accumulates(node, file):
+    if (trains(node.body, file, owner) and not is_trial(node, file)) or _accumulates(node, file) or _goes_both_ways(node, file, owner):
         return True
     return holder is not None and _steps_parameters(node, holder, owner, file)
 
@@ -125,6 +125,23 @@ def _accumulates(node: p.Loop, file: File) -> bool:
             if extent is not None and extent == lvalue(stride):
                 return any(isinstance(call.function, p.Attr) and call.function.name == "accumulate" for call in scopes)
     return False
+
+
+def _goes_both_ways(node: p.Loop, file: File, owner: p.Class | None) -> bool:
+    """A loop whose rounds take gradients for one model and, in a loop of their own, train another: natural gradients beside a critic."""
+    two = any(isinstance(inner, p.Loop) and is_hot(inner, file) for inner in node.body)
+    return two and any(_takes_gradients(call, file, owner, frozenset()) for call in own_calls(node.body, file))
+
+
+def _takes_gradients(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int]) -> bool:
+    """Whether a call reaches ``torch.autograd.grad`` without going through a loop."""
+    if dotted_name(file, call.function) == "torch.autograd.grad":
+        return True
+    found = _callee(call, file, owner)
+    if found is None or id(found[0]) in seen or len(seen) >= _DEEPEST:
+        return False
+    function, home, cls = found
+    return any(_takes_gradients(inner, home, cls, seen | {id(function)}) for inner in own_calls(function.body, home))
 
 
 def _range_argument(node: p.Loop, position: int) -> p.Expression | None:

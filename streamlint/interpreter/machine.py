@@ -175,7 +175,7 @@ class Machine:
         reached = storage.memory is Memory.UNKNOWN and isinstance(operation, Launch) and operation.kind == "kernel"
         if storage.made is not None and (storage.on_device or reached):  # what a kernel is given is there
             # An upload into what a caller hands over: the caller knows that it is free.
-            fills = isinstance(operation, Copy) and operation.direction is Direction.H2D
+            fills = isinstance(operation, Copy) and operation.direction is Direction.H2D and isinstance(storage.made.operation, Entry)
             storage.writes.extend([] if fills else [storage.made])
             storage.made = None
         access = Access(operation, stamp, buffer.part, sure)

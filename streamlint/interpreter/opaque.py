@@ -6,6 +6,7 @@ import re
 
 from streamlint import operations as ops
 from streamlint import program as p
+from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.handed import computed_from
@@ -37,6 +38,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if receiver is not None:
         values = [receiver, *values]
     run.coverage.opaque[name] += 1
+    weights.read(run, receiver, site.span, name)
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
     reached = list(reachable(values))
     near = reached[:_NEAR]

@@ -20,7 +20,7 @@ from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.rounds import feeds_back, infers, is_forward, is_framework_step
 from streamlint.interpreter.spared import is_spared
 from streamlint.interpreter.standing import Stand, each_round, way_to
-from streamlint.interpreter.uses import is_avoidable, is_constant, is_size
+from streamlint.interpreter.uses import is_avoidable, is_constant, is_made_on_host, is_size
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
 from streamlint.operations import Context, Evidence
 
@@ -101,7 +101,7 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     reason = origin.text if origin is not None else ""
     if found.what == UPLOAD:
         reason = _uploads_needlessly(found, stands[-1], settled)
-        if not _uploads_constant(stands[-1]) and not (reason and run.settings.all_loops):
+        if not _uploads_constant(stands[-1]) and not (reason and (run.settings.all_loops or reason == ops.MADE_ON_HOST)):
             return "what is uploaded differs from round to round"
     operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
     moves = found.what in (DEVICE, CACHE) or (stands[0].is_forward and stands[-1].owner is None)
@@ -135,8 +135,10 @@ def _uploads_constant(stand: Stand) -> bool:
 
 
 def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled]) -> str:
-    """A size, which arithmetic takes as it is, or a list of tensors, which ``torch.stack`` joins where they are."""
+    """A size, which arithmetic takes as it is, a list of tensors, which ``torch.stack`` joins where they are, or noise and zeros."""
     node = stand.node
+    if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and is_made_on_host(node.function.value, stand.file):
+        return ops.MADE_ON_HOST
     if isinstance(node, p.Call) and node.args and is_size(node.args[0].value):
         return "a size"
     if isinstance(found.value, Series):

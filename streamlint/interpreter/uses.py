@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue
+from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.standing import Stand, changing, divides, only_value, unnegated, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
@@ -144,6 +145,8 @@ def _later(stands: Sequence[Stand], level: int, way: tuple[object, ...], depth: 
 def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index: int, depth: int, seen: frozenset[str]) -> bool | None:
     """What the parent of ``way[index]`` makes of the value: an answer, or None where it hands it on."""
     node, parent = way[index], way[index - 1]
+    if isinstance(parent, p.Return | p.Function | p.Lambda) and _is_mapped(way[:index]):
+        return None
     if isinstance(node, p.Statement):
         return False
     if isinstance(parent, p.Format | p.ExprStatement):
@@ -172,6 +175,14 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     if isinstance(parent, p.Handler | p.Delete):
         return False
     return None
+
+
+def _is_mapped(way: tuple[object, ...]) -> bool:
+    """Whether a way ends in ``map(lambda x: x / count, parts)``: the function runs here, on each part."""
+    at = next((i for i in range(len(way) - 1, max(len(way) - 4, 1), -1) if isinstance(way[i], p.Lambda)), 0)
+    call = way[at - 2] if at > 1 else None
+    named = isinstance(call, p.Call) and isinstance(call.function, p.Name) and call.function.id == "map"
+    return named and isinstance(call, p.Call) and bool(call.args) and call.args[0] is way[at - 1]
 
 
 def steers(node: p.Expression) -> bool:
@@ -283,3 +294,28 @@ def is_size(node: p.Expression) -> bool:
             return node.function.name in ("numel", "nelement", "dim") or (node.function.name == "size" and bool(node.args))
         return isinstance(node.function, p.Name) and node.function.id == "len"
     return isinstance(node, p.Index) and isinstance(node.value, p.Attr) and node.value.name == "shape"
+
+
+# Makes a tensor of nothing but sizes and numbers, and takes a device to make it on.
+_MAKERS = frozenset(f"torch.{name}" for name in "rand randn randint randperm zeros ones full eye arange linspace empty normal".split())
+_OF_SIZES = frozenset(f"torch.{name}" for name in "Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split())
+_FILLS = frozenset("uniform_ normal_ fill_ zero_ random_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_".split())
+_ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out"})
+
+
+def is_made_on_host(node: p.Expression, file: File) -> bool:
+    """``torch.randn(n, m)``, ``torch.FloatTensor(n).uniform_() * 2``: drawn or filled on the host, of nothing that is there already."""
+    if isinstance(node, p.Binary):
+        return any(
+            is_made_on_host(side, file) and isinstance(other, p.Const) for side, other in ((node.left, node.right), (node.right, node.left))
+        )
+    if not isinstance(node, p.Call) or not isinstance(node.function, p.Attr):
+        return False
+    made = dotted_name(file, node.function)
+    if made in _MAKERS or made in _OF_SIZES:
+        open_or_elsewhere = any(arg.stars == 2 or arg.keyword in _ELSEWHERE for arg in node.args)
+        return not open_or_elsewhere and (made in _MAKERS or len(node.args) > 1)
+    name, inner = node.function.name, node.function.value
+    if name in _FILLS and isinstance(inner, p.Call) and dotted_name(file, inner.function) in _OF_SIZES:
+        return not any(arg.keyword == "generator" for arg in node.args)
+    return (name in _FILLS or name in _SHAPES) and not any(arg.keyword == "generator" for arg in node.args) and is_made_on_host(inner, file)

@@ -121,6 +121,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "stream": STREAM,
             "host": "bool",  # always on the host (numpy functions)
             "result": "word buffer|sequence|scalar|none|self",
+            "several": "selectors",  # flags: where one is set, the result is a sequence (unique with return_inverse)
             "waits": "bool",  # on device buffers it also makes the host wait for the current stream (nonzero, masked_select)
             "scalars": "selectors",  # arguments that have to be numbers: of a tensor the number is fetched (torch's Scalar, float)
             "compares": "bool",  # it asks for the truth of a comparison of its arguments, wherever they are (the builtin `max`)

@@ -29,6 +29,9 @@ def _copy(call: Call) -> Value:
     asked = _asked(call, dst, src) if direction is Direction.UNKNOWN else None
     if asked is not None:
         direction = asked
+        made = dst.storage.made if dst is not None and asked is Direction.H2D else None
+        if dst is not None and made is not None and not isinstance(made.operation, ops.Entry):
+            presumed(run, dst)
     else:
         _settle_place(dst, src, direction)
     if direction is Direction.H2H:

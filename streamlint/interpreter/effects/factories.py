@@ -11,10 +11,11 @@ from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.devices import as_device
-from streamlint.interpreter.effects.host import read_values
+from streamlint.interpreter.effects.host import maybe_device_read, read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.handed import from_outside
 from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.peeks import UPLOAD, peek
@@ -47,9 +48,15 @@ def _made(call: Call) -> Value:
     if isinstance(kind := call.value("dtype"), LibraryName):
         result.attrs["dtype"] = kind
     data = call.value("data")
+    if memory is Memory.UNKNOWN and data is None and _is_filled(call):
+        stream = run.stream_of("torch")
+        filling = ops.Launch(call.span, "torch", call.name, stream=stream, kind="compute", assumed=True)
+        storage.made = run.machine.presume_work(filling, stream)
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
     if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
         peek(run, UPLOAD, data, call.span, call.name)
+        if not isinstance(data, Buffer) or data.storage.on_host:
+            maybe_device_read(run)  # the host waits for the copy, and so for what stands before it
     if run.settings.all_loops and memory is Memory.UNKNOWN and _is_put(call):
         run.origins.put(result, "a value that was made for the device")
     if data is not None and memory is Memory.UNKNOWN and device is None:
@@ -115,6 +122,14 @@ def _is_put(call: Call) -> bool:
     """Whether a device is named that nothing is known of: ``device=x.device``."""
     value = call.value("device") if call.row.get("device") is not None else None
     return value is not None and not isinstance(value, Const) and not (isinstance(value, Device) and value.space in ("host", "other"))
+
+
+def _is_filled(call: Call) -> bool:
+    """Whether PyTorch fills the new tensor where a device is named, or another tensor is, of which nothing is known."""
+    if call.library != "torch" or call.run.file.is_cuda or "empty" in call.name:
+        return False
+    like = call.value("like") if call.row.get("like") is not None else None
+    return _is_put(call) if like is None else from_outside([like])
 
 
 def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Step
+from streamlint.interpreter import weights
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
@@ -23,6 +24,7 @@ from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.peeks import READ, UPLOAD, peek
 from streamlint.interpreter.run import family
+from streamlint.interpreter.uses import is_made_on_host
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -113,7 +115,7 @@ def _is_fresh(call: Call) -> bool:
     node = call.site.node
     maker = node.function.value if isinstance(node, p.Call) and isinstance(node.function, p.Attr) else None
     made = isinstance(maker, p.Call) and dotted_name(call.run.file, maker.function) in ("torch.tensor", "torch.as_tensor")
-    return made and call.switch("asynchronous") is False
+    return (made or (maker is not None and is_made_on_host(maker, call.run.file))) and call.switch("asynchronous") is False
 
 
 def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
@@ -215,6 +217,8 @@ def move_module(call: Call, value: Handle | Instance) -> Value:
         return value
     before = value.attrs.get("(device)")
     value.attrs["(device)"] = target
+    if call.switch("asynchronous"):
+        weights.move(call.run, value, target, call.span, call.name)
     if target.space == "device" and not call.run.file.is_cuda:
         call.run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=target.evidence))
     if target.space == "device" and before is None and isinstance(value, Handle) and value.made and call.switch("asynchronous"):

@@ -274,7 +274,7 @@ def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Va
             result.storage.trail = (Step("a new array in pageable host memory", call.span),)
         else:
             result.storage.memory = Memory.UNKNOWN
-    if kind == "sequence" and isinstance(result, Buffer):
+    if isinstance(result, Buffer) and (kind == "sequence" or any(isinstance(v, Const) and v.value is True for v in call.values("several"))):
         return Series(None, element=result, name=f"{call.name}{call.run.visit_key(call.site.node)}")
     return result
 
