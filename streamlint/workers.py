@@ -6,13 +6,15 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from streamlint import guard
 
 T = TypeVar("T")
+_FATAL = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 FEWEST = 8  # below this a second process costs more than it saves
 
 
@@ -64,6 +66,7 @@ class _Pool:
 
     def run(self) -> Iterator[tuple[str, T]]:
         """The answers with their names, as they come."""
+        before = self._listen()
         try:
             while self._left and len(self._busy) < self._jobs and self._start():
                 pass
@@ -80,6 +83,21 @@ class _Pool:
             for process, _ in self._busy.values():
                 process.kill()
                 process.join()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _listen(self) -> dict[int, Any]:
+        """What ends this process ends those first that it began: they would go on with what they are at. Returns what held before."""
+        if threading.current_thread() is not threading.main_thread():
+            return {}
+
+        def end(number: int, _: object) -> None:
+            for process, _name in list(self._busy.values()):
+                process.kill()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        return {number: signal.signal(number, end) for number in _FATAL if signal.getsignal(number) is signal.SIG_DFL}
 
     def _start(self) -> bool:
         """Begin a process; False where the system allows no more of them, or no more open files."""
@@ -137,6 +155,8 @@ class _Fault:
 def _serve(connection: Connection, work: Callable[[str], object], foreign: list[Connection]) -> None:
     """A worker: a name in, an answer out, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle: it ends its workers
+    for number in _FATAL:
+        signal.signal(number, signal.SIG_DFL)
     for other in foreign:
         other.close()  # else a sibling would hold the pipe open that tells of its death
     guard.in_worker()
