@@ -280,8 +280,9 @@ def _to_module(source: Source, headers: Headers | None) -> Module:
 
         return from_cython(source.path, source.text)
     from streamlint.frontends.python import lower as from_python
+    from streamlint.frontends.python_comments import without_comments
 
-    return from_python(source.path, source.text)
+    return from_python(source.path, without_comments(source.text))
 
 
 def _models(language: str, options: Options) -> models.Models:

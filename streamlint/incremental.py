@@ -11,6 +11,7 @@ from streamlint import build, guard
 from streamlint.cache.store import digest
 from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
 from streamlint.findings import Report
+from streamlint.frontends.python_comments import bare
 from streamlint.interpreter.index import Program, imported_names
 from streamlint.interpreter.interface import Interface
 from streamlint.options import Options, Source
@@ -32,6 +33,7 @@ class Incremental:
 
     def __init__(self, sources: Sequence[Source], lower: Lower, units: Units | None, ahead: Ahead | None = None) -> None:
         self.program, self.report = Program(), Report(files=len(sources))
+        sources = [bare(source) for source in sources]
         self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
         self._ahead = ahead
         self._hashes = {source.path: digest(source.text) for source in sources} if units else {}

@@ -1,0 +1,42 @@
+"""Python without its comments: they say nothing to whoever lowers and runs it, and an edit of one changes nothing that is found.
+
+What is left keeps its place: a comment ends its line, so it is cut off, with the blanks before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from streamlint.options import Source
+from streamlint.record import replace
+
+_STRING = (
+    r'''"(?:""(?:[^"\\]+|\\.|"(?!""))*"""|(?:[^"\\\r\n]+|\\(?:\r\n|.))*")'''
+    r"""|'(?:''(?:[^'\\]+|\\.|'(?!''))*'''|(?:[^'\\\r\n]+|\\(?:\r\n|.))*')"""
+)
+# A stretch without a comment; a quote that opens no string is an error of syntax, which is told by the parser.
+_CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
+_LINE = re.compile(r"[^\r\n]*")
+
+
+def without_comments(text: str) -> str:
+    """A text of Python as it runs. What no parser takes is left as it is."""
+    if "#" not in text:
+        return text.rstrip() + "\n"
+    if "\0" in text:
+        return text
+    found: list[str] = []
+    at, end = 0, len(text)
+    while at < end:
+        code = _CODE.match(text, at)
+        if code is not None:
+            at = code.end()
+            found.append(code[0] if at == end else code[0].rstrip(" \t"))
+        comment = _LINE.match(text, at)
+        at = comment.end() if comment is not None and at < end else end
+    return "".join(found).rstrip() + "\n"
+
+
+def bare(source: Source) -> Source:
+    """A source without what says nothing."""
+    return replace(source, text=without_comments(source.text)) if source.language == "python" else source
