@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from streamlint import program
 from streamlint.cache.store import MOST_BYTES, TREES, Store, digest
+from streamlint.frontends.python_comments import bare
 from streamlint.options import Source
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Trees:
             return None
         if not isinstance(made, program.Module):
             return None
-        made.text = source.text
+        made.text = bare(source).text
         return made
 
     def keep(self, source: Source, made: program.Module) -> None:

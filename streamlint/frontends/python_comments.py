@@ -16,14 +16,16 @@ _STRING = (
 )
 # A stretch without a comment; a quote that opens no string is an error of syntax, which is told by the parser.
 _CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
+# An f-string that may hold its own quote, as Python 3.12 lets it.
+_NESTED = re.compile(r"""[fF][rR]?(?:"[^"\n]*\{[^}"\n]*"|'[^'\n]*\{[^}'\n]*')""")
 _LINE = re.compile(r"[^\r\n]*")
 
 
 def without_comments(text: str) -> str:
-    """A text of Python as it runs. What no parser takes is left as it is."""
+    """A text of Python as it runs; as it stands where a line ends or begins no string for sure."""
     if "#" not in text:
         return text.rstrip() + "\n"
-    if "\0" in text:
+    if "\0" in text or _NESTED.search(text):
         return text
     found: list[str] = []
     at, end = 0, len(text)
