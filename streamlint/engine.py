@@ -54,7 +54,7 @@ def _analyse(
 
     start = time.perf_counter()
     read = reader(sources, options, units)
-    work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
+    work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
@@ -109,7 +109,7 @@ def parts_of(
 
     with seldom_collected():
         read = reader(sources, options, units)
-        work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs))
+        work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
         work.narrow(only)
         work.ready()
         freeze()
@@ -187,6 +187,11 @@ class Reader:
             if not isinstance(made, Problem):
                 made.text = texts[path].text
             self._ahead[path] = made
+
+    def made_of(self, source: Source) -> str:
+        """A name for all that a source is lowered from; only where there is a store."""
+        assert self._trees is not None
+        return self._trees.key(source)
 
     def _import(self, sources: Sequence[Source]) -> None:
         """What the processes share: the parsers, and the C++ that is included."""

@@ -28,10 +28,18 @@ MANY = 8  # with so many to check, everything is lowered before the work is shar
 class Incremental:
     """A program whose files are lowered when they are needed, and the units that are kept of it. ``units`` is None without a cache.
 
-    ``ahead`` is told which sources are lowered at once, before ``lower`` is asked for each of them.
+    ``ahead`` is told which sources are lowered at once, before ``lower`` is asked for each of them. ``made_of`` names what
+    lowered C++ was made of, as long as that is the same.
     """
 
-    def __init__(self, sources: Sequence[Source], lower: Lower, units: Units | None, ahead: Ahead | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        lower: Lower,
+        units: Units | None,
+        ahead: Ahead | None = None,
+        made_of: Callable[[Source], str] | None = None,
+    ) -> None:
         self.program, self.report = Program(), Report(files=len(sources))
         sources = [bare(source) for source in sources]
         self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
@@ -45,20 +53,39 @@ class Incremental:
         others = [source for source in sources if source.language != "python"]
         self._take(python, "")
         self._natives = [s.path for s in sources if s.language != "python" or len(self._outline(s.path)) > 1]
-        native = native_hash(self._natives, self._hashes) if units else ""
+        self.native = native = native_hash(self._natives, self._hashes) if units else ""
         self._take(others, native)
         self.program.files.together = tuple(self._natives)
         outlines = {key: names for path in self._sources for key, names in self._outline(path).items()}
         self.program.outlines = outlines
         parsed, seen = [path for path in self._sources if self._outline(path)], self._interface(native)
-        self._view = View(self._hashes, outlines, self.program.texts, native, seen, parsed)
-        self._paths, self.native = "", native
+        cpp = frozenset(source.path for source in others if source.language == "cuda")
+        trees = (lambda path: made_of(self._sources[path])) if made_of is not None else None
+        said = self.program.answers.said
+        self._view = View(self._hashes, outlines, self.program.texts, native, seen, parsed, cpp, trees, said)
+        self._paths = ""
         if units is not None:
             self._paths = units.keep_paths(self._view.paths)
-            self.kept = {path: self._made[path] for path in self._view.paths if holds(self._made[path], self._view, units.store)}
+            self.kept = {path: self._made[path] for path in self._view.paths if self._holds(path, units)}
             for path in self._sources.keys() - set(self._view.paths):  # what does not parse is not tried again
                 units.keep(self._sources[path], self._hashes[path], replace(self._made[path], native=native, parts=[]))
         self.open = [path for path in self._view.paths if path not in self.kept]
+
+    def _holds(self, path: str, units: Units) -> bool:
+        """Whether what is kept of a source is what a run would find; among other C++ than before, this is noted."""
+        unit = self._made[path]
+        guard.at(path)
+        try:
+            if not holds(unit, self._view, units.store):
+                return False
+        except Exception:  # a fault of ours is told once the file is checked
+            return False
+        finally:
+            guard.at("")
+        if "asked" in unit.rests and unit.rests["native"] != self.native:
+            unit.rests["native"] = unit.native = self.native
+            units.keep(self._sources[path], self._hashes[path], unit)
+        return True
 
     def _interface(self, native: str) -> str:
         """A hash of what Python may see of the C++, which need not be there for it where it is as it was."""
@@ -81,6 +108,8 @@ class Incremental:
             unit = found.get(source.path)
             if unit is None or (whole and source.language != "python"):
                 self._lowered(source)
+                if unit is not None and source.language == "cuda":
+                    self._made[source.path].parts, self._made[source.path].rests = unit.parts, unit.rests
                 continue
             self._made[source.path] = unit
             self.report.problems += unit.problems

@@ -42,7 +42,7 @@ class Trees:
 
     def load(self, source: Source) -> program.Module | None:
         """What a source was lowered to, if that is kept."""
-        data = self._store.read_bytes(TREES, self._key(source))
+        data = self._store.read_bytes(TREES, self.key(source))
         if data is None:
             return None
         try:
@@ -65,9 +65,10 @@ class Trees:
             return  # nested too deeply for this; it is lowered again
         finally:
             made.text = text
-        self._store.write_bytes(TREES, self._key(source), zlib.compress(data, _LEVEL))
+        self._store.write_bytes(TREES, self.key(source), zlib.compress(data, _LEVEL))
 
-    def _key(self, source: Source) -> str:
+    def key(self, source: Source) -> str:
+        """A hash of all that a source is lowered from."""
         if source.path not in self._keys:
             included = self._included(source) if source.language == "cuda" else ""
             self._keys[source.path] = digest("\0".join((source.path, source.language, digest(source.text), included)))

@@ -8,7 +8,7 @@ hash of all of them stands in each unit of the block, and of Python that calls i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,9 @@ class View:
     native: str
     interface: str  # a hash of what Python may see of the block
     paths: list[str]  # of all that parses
+    cpp: frozenset[str] = frozenset()  # the C++ among them
+    trees: Callable[[str], str] | None = None  # what a C++ file is made of
+    answer: Callable[[str, str, tuple[str, ...]], str | None] = lambda name, key, words: None  # to a question about all C++
     _importers: dict[str, set[str]] | None = None
     _mentioned: dict[str, list[str]] = field(default_factory=dict)
     _added: dict[str, frozenset[str] | None] = field(default_factory=dict)
@@ -126,7 +129,7 @@ class Units:
 def holds(unit: Unit, view: View, store: Store) -> bool:
     """Whether all that a unit rests on is as it was."""
     rests = unit.rests
-    if unit.parts is None or rests.get("native") not in (view.native, view.interface):
+    if unit.parts is None or not (rests.get("native") in (view.native, view.interface) or _answered_alike(rests, view)):
         return False
     if any(view.hashes.get(path) != content for path, content in rests["files"].items()):
         return False
@@ -140,18 +143,38 @@ def holds(unit: Unit, view: View, store: Store) -> bool:
     )
 
 
+def _answered_alike(rests: dict[str, Any], view: View) -> bool:
+    """C++: whether the files that a unit has to do with are as they were, and all others say of it what they said."""
+    if "asked" not in rests or view.trees is None or not view.cpp.issuperset(rests["trees"]):
+        return False
+    return all(view.trees(path) == made for path, made in rests["trees"].items()) and all(
+        view.answer(name, key, tuple(words)) == said for name, key, words, said in rests["asked"]
+    )
+
+
 def rests_on(program: Program, path: str, natives: Iterable[str], view: View, paths: str) -> dict[str, Any]:
     """What the findings of a file that was just checked rest on."""
     noted, block = program.consulted, frozenset(natives)
     reach = noted.reach((path,))
     inside = NATIVE in reach or not block.isdisjoint(reach)
-    reach = noted.reach((path, *block)) - {NATIVE} if inside else reach
+    alone = path in view.cpp and view.trees is not None and NATIVE not in reach and view.cpp.issuperset(reach & block)
+    more: dict[str, Any] = {}
+    if alone:
+        mine = sorted(reach & block)
+        for key in mine:
+            program.answers.of("index.includes", program.files[key], ())
+        asked_for = {(*asked, said) for member in reach for asked, said in noted.questions.get(member, {}).items()}
+        more = {"trees": {member: view.trees(member) for member in mine}, "asked": sorted(map(list, asked_for))}  # type: ignore[misc]
+    elif inside:
+        reach = noted.reach((path, *block)) - {NATIVE}
+    leaves = {leaf for member in reach for leaf in noted.leaves.get(member, ())}
     words = {words for member in reach for words in noted.texts.get(member, ())}
     texts = [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
     asked = {path, *noted.touched, *(found for _, _, found_in in texts for found in found_in)} | (block if inside else set())
     return {
+        **more,
         "native": view.native if inside else view.interface,
-        "files": {member: view.hashes[member] for member in sorted(reach - block | {path})},
+        "files": {member: view.hashes[member] for member in sorted((reach | leaves) - block | {path})},
         "paths": paths,
         "modules": sorted({word for member in reach for word in noted.modules.get(member, ())}),
         "texts": texts,
@@ -160,7 +183,7 @@ def rests_on(program: Program, path: str, natives: Iterable[str], view: View, pa
             [member, word, build.plain_answer(said)]
             for member in asked
             for word, said in build.asked.get(member, {}).items()
-            if member not in block or word not in BUILT_OF_NATIVES  # these stand in the block's hash
+            if member not in block or word not in BUILT_OF_NATIVES or (alone and member in reach)  # else they stand in the block's hash
         ),
     }
 

@@ -14,6 +14,7 @@ from typing import Literal
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, accepts, dotted_name
+from streamlint.interpreter.questions import question
 
 Role = Literal["wait", "silent", "other"]
 
@@ -36,6 +37,7 @@ class Unrecorded:
     may_record: bool = False  # it is asked for something else than records
 
 
+@question
 @functools.lru_cache(maxsize=512)
 def unrecorded_events(file: File) -> list[Unrecorded]:
     """The events made in a file that are waited for, and that nothing records, hands on or renames."""

@@ -13,6 +13,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.questions import question
 from streamlint.interpreter.relevance import Needs
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Event, Stream
@@ -59,14 +60,19 @@ def _mentioned(function: p.Function) -> frozenset[str]:
 
 def _is_driven(second: p.Function, first: p.Function, file: File) -> bool:
     """Whether code at hand calls both, or one calls the other: there the true order is seen."""
-    names = {second.name, first.name}
-    for other in file.program.cpp(file):
-        if any(
-            function not in (first, second) and function.class_name != second.class_name and names <= _called(function)
-            for function, _ in p.functions_of(other.module)
-        ):
-            return True
+    if called_together(file, first.qualname, second.class_name, first.name, second.name):
+        return True
     return first.name in _called(second) or second.name in _called(first)
+
+
+@question
+def called_together(file: File, own: str, class_name: str, one: str, other: str) -> bool:
+    """Whether code outside of a class, and of a function, calls two methods of the class."""
+    return any(
+        function.qualname != own and function.class_name != class_name and {one, other} <= _called(function)
+        for home in file.program.cpp(file)
+        for function, _ in p.functions_of(home.module)
+    )
 
 
 @functools.lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -16,6 +17,7 @@ from streamlint.interpreter.words import Words, last_word
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
+    from streamlint.interpreter.questions import Question
 
 T = TypeVar("T")
 NATIVE = ""  # stands for all C++ and Cython among the paths of answers
@@ -104,6 +106,9 @@ class Consulted:
     edges: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # to the paths of the answers
     modules: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # the last words of the imports
     texts: dict[str, set[Words]] = field(default_factory=lambda: defaultdict(set))
+    leaves: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # to paths of which no more than the text was asked
+    questions: dict[str, dict[Question, str]] = field(default_factory=lambda: defaultdict(dict))  # about all C++, and what was said
+    answering: bool = False  # a question
     touched: set[str] = field(default_factory=set)  # for what files anything was asked since the current root began
     called: set[tuple[str, str, bool]] = field(default_factory=set)  # since then: is this name of this file called
 
@@ -125,7 +130,9 @@ class Consulted:
         self.called.add((name, home.key, elsewhere))
 
     def native(self, asking: File) -> None:
-        """Note that C++ was looked at."""
+        """Note that C++ was looked at, by whoever will not do it again with a question."""
+        if self.answering and asking.is_cuda:
+            return
         self.touched.add(asking.path)
         self.edges[asking.path].add(NATIVE)
 
@@ -134,6 +141,32 @@ class Consulted:
         self.touched.add(asking)
         self.texts[asking].add(words)
         self.edges[asking].update(answers)
+
+    def text(self, words: Words, asking: str, answers: Iterable[str]) -> None:
+        """Note which files' text holds words, where nothing else is asked of them."""
+        self.touched.add(asking)
+        self.texts[asking].add(words)
+        self.leaves[asking].update(answers)
+
+    def link(self, asking: str, answers: Iterable[str]) -> None:
+        """Note to which C++ files a C++ file leads."""
+        self.edges[asking].update(answers)
+        self.edges[asking].discard(asking)
+
+    def question(self, asked: Question, said: str, asking: str) -> None:
+        """Note a question about all C++."""
+        self.touched.add(asking)
+        self.questions[asking][asked] = said
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """While a question is answered: what is looked at for it is looked at again with it, and is not what findings rest on."""
+        before = self.answering, self.touched, self.called
+        self.answering, self.touched, self.called = True, set(), set()
+        try:
+            yield
+        finally:
+            self.answering, self.touched, self.called = before
 
     def reach(self, starts: Iterable[str]) -> set[str]:
         """The files that may have had a part in what was said of these."""

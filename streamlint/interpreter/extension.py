@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.questions import question
 
 _HEADERS = (
     "torch/extension.h",
@@ -19,6 +20,7 @@ _HEADERS = (
 TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList"})
 
 
+@question
 def is_torch_extension(file: File) -> bool:
     """Whether the work of a C++ file is done for PyTorch."""
     return _works_on_tensors(file) or _is_linked(file)

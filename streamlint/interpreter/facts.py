@@ -21,6 +21,7 @@ from streamlint.interpreter.measuring import measures_time
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
+from streamlint.interpreter.questions import question
 from streamlint.interpreter.stale import Kept, kept_streams
 from streamlint.interpreter.uncalled import is_uncalled
 from streamlint.operations import Operation
@@ -208,6 +209,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     return facts
 
 
+@question
 def launches_of_project(file: File) -> tuple[int, int]:
     """How many launches of the files at hand under one build root go to the null stream, and how many have a stream."""
     root = build_root(file.path)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File
+from streamlint.interpreter.questions import question
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Instance
 from streamlint.models.vocabulary import Selector
@@ -21,13 +22,19 @@ def filled_elsewhere(run: Run, value: Instance, name: str) -> Buffer | None:
     """The host memory of a member of an object from out of view, where every place that gives it any gives it the same kind."""
     if not value.foreign or not value.file.is_cuda:
         return None
-    files = (value.file, *(file for file in run.program.cpp(run.file) if value.file in file.neighbours()))
-    fills = [fill for file in files for fill in _fills(file).get(name, ())]
+    fills = fills_of(value.file, name)
     kinds = {kind for kind, _ in fills}
     if len(kinds) != 1 or (memory := _KINDS.get(kinds.pop())) is None:
         return None
     trail = (Step(f"allocated in {memory.value} host memory here", fills[0][1]),)
     return Buffer(run.storage(memory, f"{value.term}.{name}", trail=trail), type="pointer")
+
+
+@question
+def fills_of(file: File, name: str) -> list[Fill]:
+    """What a member is given in a file and in those that include it."""
+    files = (file, *(other for other in file.program.cpp(file) if file in other.neighbours()))
+    return [fill for other in files for fill in _fills(other).get(name, ())]
 
 
 @functools.lru_cache(maxsize=1024)

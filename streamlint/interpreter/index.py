@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.findings import Span
 from streamlint.interpreter.consulted import Consulted, Files
+from streamlint.interpreter.questions import Answers, question
 from streamlint.interpreter.words import mentioning
 from streamlint.models import Models
 from streamlint.program import (
@@ -310,6 +311,10 @@ class Program:
     known_interface: Interface | None = None
     _importers: dict[str, set[str]] | None = None  # by what they import
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
+    answers: Answers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = Answers(self)
 
     def exported(self, asking: File) -> Exports:
         """What the C++ at hand makes known to Python, asked on behalf of a file."""
@@ -343,11 +348,16 @@ class Program:
 
     def definition(self, declared: Function, file: File) -> tuple[Function, File] | None:
         """C++: the body of a function that ``file`` only declares."""
+        return self.linker.definition(declared, file)
+
+    @property
+    def linker(self) -> Linker:
+        """The bodies of all C++."""
         if self._linker is None:
             from streamlint.interpreter.linking import Linker
 
             self._linker = Linker(self)
-        return self._linker.definition(declared, file)
+        return self._linker
 
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
@@ -369,8 +379,14 @@ class Program:
         self.consulted.mention((words, every), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
 
+    def saying(self, asking: File, *words: str) -> list[File]:
+        """The same, for who looks at nothing but their text."""
+        paths = mentioning(self.texts, (words, ()))
+        self.consulted.text((words, ()), asking.path, paths)
+        return [file for path in paths if (file := self.files.get(path)) is not None]
+
     def cpp(self, asking: File | None = None) -> list[File]:
-        """The C++ at hand, in files and in strings of Python, in order; asked on behalf of a file, if it may be one of Python."""
+        """The C++ at hand, in files and in strings of Python, in order; asked on behalf of a file."""
         if asking is not None:
             self.consulted.native(asking)
         if self._cpp is None:
@@ -390,6 +406,7 @@ class Program:
             self.texts[file.path] = module.text
         self._importers, self._cpp = None, None
         self._called.clear()
+        self.answers.clear()
         self.strangers.clear()
         _index(file)
         self._owners.update((id(function), file) for function, _ in functions_of(module))
@@ -465,11 +482,15 @@ class Program:
                 found.extend(other for other in self.included(target) if other not in found and other is not file)
         if file.module.path.endswith(_BODIES) and (home := self.includer(file)) is not None:
             found.extend(other for other in (home, *self.included(home)) if other not in found and other is not file)
+        self.consulted.link(file.path, (other.path for other in found))
         return found
 
     def header(self, include: str, file: File) -> File | None:
         """The file at hand that an include of ``file`` names."""
-        return self._include(include, file)
+        target = self._include(include, file)
+        self.consulted.link(file.path, () if target is None else (target.path,))
+        header_named(file, include)
+        return target
 
     def includer(self, file: File) -> File | None:
         """The one file that includes a file of bodies, as a part of itself; of a CUDA and a HIP build the former."""
@@ -488,6 +509,19 @@ class Program:
         folder = str(PurePosixPath(file.path).parent)
         candidates.sort(key=lambda f: -len(_common(f.path, folder)))
         return candidates[0] if candidates else None
+
+
+@question
+def includes(file: File) -> list[str]:
+    """The keys of the C++ files that one includes, transitively."""
+    return [other.key for other in file.program.included(file)]
+
+
+@question
+def header_named(file: File, include: str) -> str:
+    """The key of the file that an include of another one names."""
+    target = file.program._include(include, file)
+    return target.key if target is not None else ""
 
 
 def imported_names(module: Module) -> frozenset[str]:

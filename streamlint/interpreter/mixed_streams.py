@@ -12,6 +12,7 @@ from streamlint.build import per_thread_default_stream, sources_built_with
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, dotted_name, walk_module
 from streamlint.interpreter.per_thread import MACRO, working_macro
+from streamlint.interpreter.questions import question
 
 _BUILDERS = tuple(f"torch.utils.cpp_extension.{name}" for name in ("CUDAExtension", "load", "load_inline"))
 _OPTIONS = frozenset({"extra_cuda_cflags", "extra_compile_args", "define_macros"})
@@ -30,7 +31,7 @@ class Mix:
 
 def mixes(file: File) -> Iterator[Mix]:
     """The mixes that a file makes: Python that builds an extension of PyTorch, C++ beside CUDA sources."""
-    yield from _sibling(file) if file.is_cuda else _extensions(file)
+    yield from _siblings(file) if file.is_cuda else _extensions(file)
 
 
 def _extensions(file: File) -> Iterator[Mix]:
@@ -65,6 +66,11 @@ def _flags(value: p.Expression, given: dict[str, list[p.Expression]], seen: list
         if isinstance(value, p.Const) and isinstance(value.value, str) and _FLAG.match(value.value):
             yield value.at
         left += reversed([child for child in p.children(value) if isinstance(child, p.Expression)])
+
+
+@question
+def _siblings(file: File) -> list[Mix]:
+    return list(_sibling(file))
 
 
 def _sibling(file: File) -> Iterator[Mix]:

@@ -12,6 +12,7 @@ from streamlint import program as p
 from streamlint.build import build_root, lies_beside
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.questions import question
 
 # Whoever names one of these has thought of it; so have PyTorch, CuPy and RMM, and libraries that talk between devices.
 _PREPARES = ("EnablePeerAccess", "CanAccessPeer", "MemPoolSetAccess", "MemSetAccess", "P2PAttribute")
@@ -20,6 +21,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONTEXT = frozenset({"cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuCtxCreate_v4", "cuDevicePrimaryCtxRetain", "cudaInitDevice"})
 
 
+@question
 def program_without_peers(file: File) -> Span | None:
     """Where the program of a file begins, if it is whole and no code in it prepares copies between devices."""
     beginning = _beginning(file)
@@ -32,7 +34,7 @@ def program_without_peers(file: File) -> Span | None:
 def _linked(file: File) -> list[File]:
     """What may be in one program with a file: what is at hand under its build root, but for other programs if it has a ``main``."""
     near = file.neighbours()
-    others = file.program.mentioning(file, *_PREPARES)  # the rest of Python prepares nothing, and is not asked for more
+    others = file.program.saying(file, *_PREPARES)  # the rest of Python prepares nothing, and is not asked for more
     files = [f for f in (*file.program.cpp(file), *others) if f in near or _built_together(f, file)]
     if _main(file) is None:
         return files

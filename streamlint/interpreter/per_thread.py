@@ -14,6 +14,7 @@ from streamlint import program as p
 from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.questions import question
 
 MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
 # Headers that read the runtime's header, whoever includes them, by the beginning of their names.
@@ -58,7 +59,7 @@ def built_per_thread(file: File) -> bool | None:
     if said or not file.is_cuda:
         return said
     name = file.path.rpartition("/")[2]
-    for other in file.program.mentioning(file, "per-thread", "PER_THREAD"):
+    for other in file.program.saying(file, "per-thread", "PER_THREAD"):
         if "tream" in other.module.text and (name in other.module.text or other.path == file.path):
             code = _code(other)
             if "per-thread" in code or "PER_THREAD" in code:
@@ -98,6 +99,7 @@ def working_macro(file: File) -> Span | None:
     return None
 
 
+@question
 def compiled_as_cuda(file: File) -> bool | None:
     """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
     sources = [file] if file.path.endswith((*_CUDA_SOURCES, *_SOURCES)) else []

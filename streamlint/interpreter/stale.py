@@ -12,6 +12,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.questions import question
 
 _STREAMS = ("cudaStream_t", "hipStream_t", "CUDAStream", "HIPStream")
 # Order between streams is no work: it may be meant for the stream that was current then.
@@ -40,6 +41,7 @@ class Kept:
     member: bool
 
 
+@question
 def kept_streams(file: File) -> list[Kept]:
     """The current streams that code of this file keeps."""
     if not any("getCurrent" in f.module.text for f in (file, *file.neighbours())):

@@ -11,11 +11,13 @@ import re
 from streamlint import program as p
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.questions import question
 
 _BINDS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "RegisterOperators")
 _SHORTEST = 6  # a piece of a name that a macro may be given to make it of
 
 
+@question
 @functools.lru_cache(maxsize=1024)
 def is_uncalled(file: File, qualname: str) -> bool:
     """Whether nothing at hand calls a function of ``file``, and nobody else can."""
@@ -50,7 +52,7 @@ def _unbound(file: File, function: p.Function) -> bool:
 
 def _is_named_in_others(file: File, name: str) -> bool:
     """Whether the name is a word of another file of Python or Cython."""
-    return any(other is not file and _times(name, other.module.text) for other in file.program.mentioning(file, name))
+    return any(other is not file and _times(name, other.module.text) for other in file.program.saying(file, name))
 
 
 @functools.lru_cache(maxsize=256)

@@ -114,7 +114,7 @@ def test_what_somebody_else_wrote_is_not_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     run = sources()
     held = trees(tmp_path / "cache", run)
-    held._store.write_bytes(TREES, held._key(run["a.py"]), data)
+    held._store.write_bytes(TREES, held.key(run["a.py"]), data)
     assert held.load(run["a.py"]) is None
     assert not Path("made-by-a-record").exists()
 
