@@ -174,7 +174,9 @@ class Reader:
         if self._trees is not None:
             self._ahead.update((source.path, kept) for source in sources if (kept := self._trees.load(source)) is not None)
             sources = [source for source in sources if source.path not in self._ahead]
-        texts = {source.path: source for source in sources}
+        from streamlint.frontends.python_comments import bare
+
+        texts = {source.path: bare(source) for source in sources}
         self._import(sources)
 
         def work(path: str) -> Module | Problem:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -56,8 +57,10 @@ class Answers:
     def said(self, name: str, key: str, words: tuple[str, ...]) -> str | None:
         """A hash of the answer, as it is noted; None where the file is not there any more."""
         file = self._program.files.get(key)
-        if file is None or not file.is_cuda or name not in _KNOWN:
+        if file is None or not file.is_cuda:
             return None
+        if name not in _KNOWN:
+            importlib.import_module(f"{__package__}.{name.partition('.')[0]}")
         self.of(name, file, words)
         return self._known[name, key, words][1]
 

@@ -10,6 +10,8 @@ Tree = dict[str, str | None]  # None: the file is gone
 Mutation = Callable[[random.Random, str, list[str]], list[str]]  # a file's name and lines, and what its lines become
 
 _DEF = re.compile(r"^(\s*)(?:async )?def \w+\(.*\).*:\s*$")
+_OPENS = re.compile(r"^[^\s#/].*\)\s*(?:const )?\{\s*$")  # C++: a body at the left margin
+_CALLED = re.compile(r"\b(\w+)\(")
 _WORDS = re.compile(r"[A-Za-z_][\w.]{2,}\(?")
 
 
@@ -79,9 +81,23 @@ def function(chance: random.Random, name: str, lines: list[str]) -> list[str]:
     return [*lines, f"void more_{chance.randrange(99)}(float* p) {{ cudaFree(p); }}", ""]
 
 
+def _in_cpp(chance: random.Random, lines: list[str]) -> list[str] | None:
+    heads = [number for number, line in enumerate(lines) if _OPENS.match(line)]
+    if not heads:
+        return None
+    called = sorted(set(_CALLED.findall("\n".join(lines)))) or ["abort"]
+    said = chance.choice(
+        ("(void)0;", "cudaDeviceSynchronize();", "cudaStream_t more; cudaStreamCreate(&more);", f"{chance.choice(called)}();")
+    )
+    at = chance.choice(heads)
+    return [*lines[: at + 1], f"  {said}", *lines[at + 1 :]]
+
+
 def statement(chance: random.Random, name: str, lines: list[str]) -> list[str]:
     """A statement more in some function."""
     heads = [number for number, line in enumerate(lines) if _DEF.match(line)]
+    if not name.endswith((".py", ".pyx")) and (found := _in_cpp(chance, lines)) is not None:
+        return found
     if not heads or not name.endswith(".py"):
         return function(chance, name, lines)
     at = chance.choice(heads)
