@@ -60,6 +60,46 @@ def test_an_edit_costs_what_rests_on_it(cache: Path, checked: list[str]) -> None
     assert checked == ["app/streams.py", "app/use.py"]
 
 
+def test_an_edit_of_cpp_costs_what_includes_and_links_to_it(cache: Path, checked: list[str]) -> None:
+    kernel = """
+        __global__ void {name}_kernel(float* x) {{ x[0] = 1; }}
+
+        void {name}(float* x, cudaStream_t stream) {{
+          {name}_kernel<<<1, 32, 0, stream>>>(x);
+        }}
+        """
+    caller = """
+        #include "one.h"
+
+        void both(float* x, cudaStream_t stream) {
+          one(x, stream);
+        }
+        """
+    write(dict.fromkeys(PROJECT))
+    write({f"{name}.cu": textwrap.dedent(kernel).format(name=name) for name in ("one", "two", "three")})
+    write({"one.h": "#include <cuda_runtime.h>\nvoid one(float* x, cudaStream_t stream);\n", "caller.cu": textwrap.dedent(caller)})
+    report(cache)
+
+    def cost(name: str, old: str, new: str) -> list[str]:
+        write({f"{name}.cu": textwrap.dedent(kernel).format(name=name).replace(old, new, 1)})
+        checked.clear()
+        warm, looked_at = report(cache), sorted(checked)
+        assert warm == report(None)
+        return looked_at
+
+    assert cost("two", "<<<", "<<<(void)0, ") == ["two.cu"]
+    assert cost("one", "32", "64") == ["caller.cu", "one.cu", "one.h"]
+
+
+def test_a_comment_costs_nothing(cache: Path, checked: list[str]) -> None:
+    report(cache)
+    write({"app/loading.py": PROJECT["app/loading.py"].rstrip() + "  # one word more: torch.cuda.synchronize()\n# and a line\n"})
+    checked.clear()
+    warm, looked_at = report(cache), list(checked)
+    assert warm == report(None)
+    assert looked_at == []
+
+
 def test_how_processes_start_costs_only_those_who_are_told(cache: Path, checked: list[str]) -> None:
     batches = """
         import torch
