@@ -174,7 +174,7 @@ class Reader:
         if self._trees is not None:
             self._ahead.update((source.path, kept) for source in sources if (kept := self._trees.load(source)) is not None)
             sources = [source for source in sources if source.path not in self._ahead]
-        from streamlint.frontends.python_comments import bare
+        from streamlint.bare import bare
 
         texts = {source.path: bare(source) for source in sources}
         self._import(sources)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlint import build, guard
+from streamlint.bare import bare
 from streamlint.cache.store import digest
 from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
 from streamlint.findings import Report
-from streamlint.frontends.python_comments import bare
 from streamlint.interpreter.index import Program, imported_names
 from streamlint.interpreter.interface import Interface
 from streamlint.options import Options, Source

@@ -194,6 +194,9 @@ class _Run:
             if self.runs is not None:
                 self.runs.whole = False
             return
+        if known is not None and self.runs is not None and self.runs.is_what(known, data):
+            self._screened(file, known.flags, data)
+            return
         flags = screening.flags_of(data, file)
         if self.runs is not None:
             self.runs.learn(file.path, data, flags, before)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamlint import guard
+
+if TYPE_CHECKING:
+    import multiprocessing
+    from multiprocessing.connection import Connection
 
 T = TypeVar("T")
 _FATAL = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -59,7 +61,10 @@ def alone(work: Callable[[str], T], names: Sequence[str], *, instead: Callable[[
 
 class _Pool:
     def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T]) -> None:
-        self._work, self._left, self._jobs, self._instead = work, names, jobs, instead
+        import multiprocessing  # dear, and few files are worked on here
+        from multiprocessing.connection import wait
+
+        self._work, self._left, self._jobs, self._instead, self._wait = work, names, jobs, instead, wait
         self._fork = multiprocessing.get_context("fork")
         self._busy: dict[Connection, tuple[multiprocessing.process.BaseProcess, str]] = {}
         self._done: list[tuple[str, object]] = []
@@ -71,9 +76,8 @@ class _Pool:
             while self._left and len(self._busy) < self._jobs and self._start():
                 pass
             while self._busy:
-                for ready in wait(list(self._busy)):
-                    assert isinstance(ready, Connection)
-                    self._hear(ready)
+                for ready in self._wait(list(self._busy)):
+                    self._hear(ready)  # type: ignore[arg-type]
                     yield from self._done  # type: ignore[misc]
                     self._done.clear()
             while self._left:  # no process could be begun

@@ -72,6 +72,11 @@ class Runs:
         self.screens[path] = known
         return known
 
+    @staticmethod
+    def is_what(known: Screen, data: bytes) -> bool:
+        """Whether a file that was read is what is known of it: it may have changed since it was looked at."""
+        return known.content == content_of(data)
+
     def learn(self, path: str, data: bytes, flags: int, before: Stat | None) -> Screen:
         """Keep the first look at a file that was read after its ``stat``."""
         fresh = before is None or max(before[:2]) > self._started - _TICK

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamlint import program
+from streamlint.bare import bare
 from streamlint.cache.store import MOST_BYTES, TREES, Store, digest
-from streamlint.frontends.python_comments import bare
 from streamlint.options import Source
 
 if TYPE_CHECKING:

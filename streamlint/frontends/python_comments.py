@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import re
 
-from streamlint.options import Source
-from streamlint.record import replace
-
 _STRING = (
     r'''"(?:""(?:[^"\\]+|\\.|"(?!""))*"""|(?:[^"\\\r\n]+|\\(?:\r\n|.))*")'''
     r"""|'(?:''(?:[^'\\]+|\\.|'(?!''))*'''|(?:[^'\\\r\n]+|\\(?:\r\n|.))*')"""
@@ -37,8 +34,3 @@ def without_comments(text: str) -> str:
         comment = _LINE.match(text, at)
         at = comment.end() if comment is not None and at < end else end
     return "".join(found).rstrip() + "\n"
-
-
-def bare(source: Source) -> Source:
-    """A source without what says nothing."""
-    return replace(source, text=without_comments(source.text)) if source.language == "python" else source

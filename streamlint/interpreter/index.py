@@ -385,6 +385,10 @@ class Program:
         self.consulted.text((words, ()), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
 
+    def file_of(self, key: str) -> File | None:
+        """A file by its key, for who notes what he asks of it."""
+        return self.files.get(key)
+
     def cpp(self, asking: File | None = None) -> list[File]:
         """The C++ at hand, in files and in strings of Python, in order; asked on behalf of a file."""
         if asking is not None:

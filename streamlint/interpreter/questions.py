@@ -56,7 +56,7 @@ class Answers:
 
     def said(self, name: str, key: str, words: tuple[str, ...]) -> str | None:
         """A hash of the answer, as it is noted; None where the file is not there any more."""
-        file = self._program.files.get(key)
+        file = self._program.file_of(key)
         if file is None or not file.is_cuda:
             return None
         if name not in _KNOWN:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from streamlint.models.rows import read_rows
 from streamlint.models.vocabulary import (
     CONSTANTS,
     EFFECTS,
@@ -79,8 +80,8 @@ class Models:
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     own_words: tuple[str, ...] = ()  # the last parts of names that matter wherever they stand: the user's, and of files that say so
-    _patterns: list[tuple[str, re.Pattern[str], Row]] = field(default_factory=list)
-    _type_patterns: list[tuple[re.Pattern[str], TypeRow]] = field(default_factory=list)
+    _patterns: list[tuple[str, list[str], Row]] = field(default_factory=list)
+    _type_patterns: list[tuple[list[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _packages: frozenset[str] | None = None
     _heads: frozenset[str] | None = None
@@ -109,7 +110,7 @@ class Models:
         """The row of a type; one found by a pattern takes the name that was asked for."""
         found = self.types.get(name)
         if found is None:
-            held = next((row for pattern, row in self._type_patterns if pattern.fullmatch(name)), None)
+            held = next((row for pattern, row in self._type_patterns if is_covered(pattern, name)), None)
             if held is not None:
                 found = self.types[name] = replace(held, name=name)
         return found
@@ -132,7 +133,7 @@ class Models:
 
     def _method_pattern(self, type_name: str, method: str, separator: str) -> Row | None:
         """A row whose pattern covers the type's own name (``cutlass::gemm::device::*::run``)."""
-        if not any(pattern.fullmatch(type_name) for pattern, _ in self._type_patterns):
+        if not any(is_covered(pattern, type_name) for pattern, _ in self._type_patterns):
             return None
         return self._pattern(f"{type_name}{separator}{method}", "")
 
@@ -161,7 +162,7 @@ class Models:
         key = (name, prefix)
         if key not in self._cache:
             self._cache[key] = next(
-                (row for text, pattern, row in self._patterns if text.startswith(prefix) and pattern.fullmatch(name)), None
+                (row for text, pattern, row in self._patterns if text.startswith(prefix) and is_covered(pattern, name)), None
             )
         return self._cache[key]
 
@@ -184,8 +185,7 @@ class Models:
             row = _row(table, library, source)
             for name in row.names:
                 if "*" in name:
-                    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
-                    self._patterns.append((name, pattern, row))
+                    self._patterns.append((name, name.split("*"), row))
                 else:
                     self.calls[name] = row
         for table in data.get("attribute", ()):
@@ -219,9 +219,23 @@ class Models:
         for name in names:
             row = TypeRow(name=name, library=library, **values)
             if "*" in name:
-                self._type_patterns.append((re.compile(".*".join(map(re.escape, name.split("*")))), row))
+                self._type_patterns.append((name.split("*"), row))
             else:
                 self.types[name] = row
+
+
+def is_covered(pieces: list[str], name: str) -> bool:
+    """Whether a name is these pieces, with anything between them."""
+    first, *between, last = pieces
+    if not name.startswith(first) or not name.endswith(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for piece in between:
+        at = name.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return at <= end
 
 
 def _names(table: dict[str, Any], source: str) -> tuple[str, ...]:
@@ -274,8 +288,11 @@ def load_file(path: Path) -> dict[str, Any]:
 
     Raises ModelError if it is not TOML.
     """
+    text = path.read_text(encoding="utf-8")
+    if (rows := read_rows(text)) is not None:
+        return rows
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{path.name}: {error}") from None
 

@@ -93,7 +93,12 @@ def test_an_edit_of_cpp_costs_what_includes_and_links_to_it(cache: Path, checked
 
 def test_a_comment_costs_nothing(cache: Path, checked: list[str]) -> None:
     report(cache)
-    write({"app/loading.py": textwrap.dedent(PROJECT["app/loading.py"]).rstrip() + "  # one word more: torch.cuda.synchronize()\n# and a line\n"})
+    write(
+        {
+            "app/loading.py": textwrap.dedent(PROJECT["app/loading.py"]).rstrip()
+            + "  # one word more: torch.cuda.synchronize()\n# and a line\n"
+        }
+    )
     checked.clear()
     warm, looked_at = report(cache), list(checked)
     assert warm == report(None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.models import Models, Row, load, load_file
+from streamlint.models import Models, Row, is_covered, load, load_file
 from streamlint.models.vocabulary import Selector
 
 FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "host_cpp")
@@ -228,7 +228,7 @@ def test_names_exist() -> None:
 def test_patterns_match_something() -> None:
     known = words()
     rows = [(name, pattern) for name, pattern, row in models()._patterns if row.library in ("cuda-runtime", "cuda-driver")]
-    idle = [name for name, pattern in rows if not any(pattern.fullmatch(word) for word in known)]
+    idle = [name for name, pattern in rows if not any(is_covered(pattern, word) for word in known)]
     # Gone with CUDA 12: texture references, and the settings of cudaThread*.
     assert set(idle) <= {"cudaBindTexture*", "cudaThreadGet*", "cudaThreadSet*"}
 

@@ -1,0 +1,12 @@
+"""Sources without what says nothing to who lowers and runs them."""
+
+from __future__ import annotations
+
+from streamlint.frontends.python_comments import without_comments
+from streamlint.options import Source
+from streamlint.record import replace
+
+
+def bare(source: Source) -> Source:
+    """A source without its comments, where they are sure to be known; C++ is left as it is."""
+    return replace(source, text=without_comments(source.text)) if source.language == "python" else source
