@@ -33,6 +33,8 @@ def question(work: Callable[Concatenate[File, P], T]) -> Callable[Concatenate[Fi
     def ask(file: File, *words: Any, **none: Any) -> Any:
         return file.program.answers.of(name, file, words) if file.is_cuda else work(file, *words, **none)
 
+    if hasattr(work, "cache_clear"):  # what is remembered of Python is let go with the rest
+        ask.cache_clear = work.cache_clear  # type: ignore[attr-defined]
     return ask  # type: ignore[return-value]
 
 
