@@ -17,6 +17,14 @@ def put_in(holder: Series) -> list[Value]:
     return [value for key, value in holder.made.items() if key.startswith(_ADDED)]
 
 
+def parts_at(values: Sequence[Value], term: str) -> list[Value]:
+    """What stands at a place of the values, where they are tuples or lists; else they themselves."""
+    place = int(term) if term.isdigit() else -1
+    return [
+        value.items[place] if isinstance(value, Series) and value.items and 0 <= place < len(value.items) else value for value in values
+    ]
+
+
 def may_be_among(element: Value, values: Sequence[Value]) -> Value:
     """An element that is not known, which may be one of these values, or a part of one."""
     if values and isinstance(element, Opaque) and not element.type:

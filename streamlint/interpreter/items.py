@@ -9,7 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.copies import alike
-from streamlint.interpreter.held import may_be_among, put_in
+from streamlint.interpreter.held import may_be_among, parts_at, put_in
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.places import held_memory, is_place, pointer_to
@@ -130,7 +130,7 @@ def element_of(run: Run, value: Value, term: str) -> Value:
         key = f"[{term}]"
         if key not in value.attrs:
             value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter, made=value.made)
-        return may_be_among(value.attrs[key], value.reach) if value.held else value.attrs[key]
+        return may_be_among(value.attrs[key], parts_at(value.reach, term)) if value.held else value.attrs[key]
     return run.opaque(f"{value.term}[{term}]", value)
 
 
