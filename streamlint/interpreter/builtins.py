@@ -26,6 +26,7 @@ from streamlint.interpreter.values import (
     Loader,
     Method,
     Opaque,
+    Prepared,
     Series,
     Table,
     Value,
@@ -267,6 +268,8 @@ def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
             {**function.keywords, **arguments.keywords},
             function.owner,
         )
+    if isinstance(function, ClassValue | LibraryName | Method | Instance | Prepared) and not arguments.open:
+        return Prepared(function, tuple(bound), dict(arguments.keywords))
     return run.opaque(f"partial{run.visit_key(site.node)}", *arguments.positional, *arguments.keywords.values())
 
 

@@ -33,6 +33,7 @@ from streamlint.interpreter.values import (
     LibraryName,
     Method,
     Opaque,
+    Prepared,
     Reference,
     Series,
     Stream,
@@ -101,6 +102,8 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
         return _call_library(run, callee, arguments, site)
     if isinstance(callee, Method):
         return _call_method_value(run, callee, arguments, site)
+    if isinstance(callee, Prepared):
+        return invoke(run, callee.callee, _with_prepared(callee, arguments), site)
     if isinstance(callee, Bound):
         return call_bound(run, callee, arguments, site)
     if isinstance(callee, KernelConfig):
@@ -112,6 +115,11 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
     if isinstance(callee, Const):
         return opaque_call(run, site.name, None, arguments, site)  # a name that code out of view has given something to call
     return opaque_call(run, callee.term, callee, arguments, site)
+
+
+def _with_prepared(callee: Prepared, arguments: Arguments) -> Arguments:
+    keywords = {**callee.keywords, **arguments.keywords}
+    return Arguments([*callee.bound, *arguments.positional], keywords, arguments.open, () if callee.bound else arguments.nodes)
 
 
 def _launch(run: Run, config: KernelConfig, arguments: Arguments, site: CallSite) -> Value:

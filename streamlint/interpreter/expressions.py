@@ -180,7 +180,7 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
 
 
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
-    if op == "%" and isinstance(right.value, int) and right.value > _LONGEST_RING:
+    if _modulus(op, right) > _LONGEST_RING:
         return run.opaque(_term(op, left, right))  # a few rounds say nothing of an interval
     run.ring = max(run.ring, _ring(op, left, right))
     action = _ARITHMETIC.get(op)
@@ -196,11 +196,20 @@ def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
 
 
 def _ring(op: str, left: Const, right: Const) -> int:
-    """How many places a counter goes round through: ``i % n``, ``turn ^ 1``, ``1 - turn``; 0 where it is none."""
-    if op == "%" and isinstance(right.value, int) and 2 <= right.value <= _LONGEST_RING:
-        return right.value
+    """How many places a counter goes round through: ``i % n``, ``i & 1``, ``turn ^ 1``, ``1 - turn``; 0 where it is none."""
+    if 2 <= (modulus := _modulus(op, right)) <= _LONGEST_RING:
+        return modulus
     flips = (op == "^" and right.value == 1) or (op == "-" and left.value == 1 and right.value in (0, 1))
     return 2 if flips else 0
+
+
+def _modulus(op: str, right: Const) -> int:
+    """``i % n`` and, for powers of two, ``i & (n - 1)``: how many remainders there are; 0 where it is neither."""
+    if not isinstance(right.value, int):
+        return 0
+    if op == "&" and right.value > 0 and right.value & (right.value + 1) == 0:
+        return right.value + 1
+    return right.value if op == "%" else 0
 
 
 def _modest(value: object) -> bool:

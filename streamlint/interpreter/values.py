@@ -373,6 +373,15 @@ class Method(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Prepared(Value):
+    """What can be called, but is no function at hand, with arguments that wait for the call: ``partial(DataLoader, batch_size=8)``."""
+
+    callee: Value
+    bound: tuple[Value, ...]
+    keywords: dict[str, Value]
+
+
+@dataclass(eq=False, slots=True)
 class KernelConfig(Value):
     """A kernel of numba or Triton with its launch configuration: ``kernel[grid, block, stream]``, ``kernel[(n,)]``."""
 

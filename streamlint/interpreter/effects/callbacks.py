@@ -10,7 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.calls import invoke
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Reference, Stream, Value
+from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Prepared, Reference, Stream, Value
 
 
 def _callback(call: Call) -> Value:
@@ -52,7 +52,7 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         data = [stream or run.opaque("callback-stream", type="cudaStream_t"), status, *(data or [Const(None)])]
         if style == "numba" and isinstance(function, FunctionValue):
             data = data[: max(1, len(function.function.params))]
-    if isinstance(function, FunctionValue | Method | ClassValue | LibraryName):
+    if isinstance(function, FunctionValue | Method | Prepared | ClassValue | LibraryName):
         shadow, in_progress = run.machine.clocks, run.stack
         run.machine.clocks = shadow.copy()
         run.stack = []  # when it runs, what registers it has returned: it may call that again

@@ -28,12 +28,13 @@ from streamlint.interpreter.values import (
     LibraryName,
     Method,
     Opaque,
+    Prepared,
     Series,
     Table,
     Value,
 )
 
-_CALLABLE = (FunctionValue, Method, ClassValue, LibraryName, Instance, Handle, KernelConfig)
+_CALLABLE = (FunctionValue, Method, Prepared, ClassValue, LibraryName, Instance, Handle, KernelConfig)
 
 
 def _thread(call: Call) -> Value:

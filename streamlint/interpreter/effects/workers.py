@@ -27,12 +27,13 @@ from streamlint.interpreter.values import (
     Loader,
     Method,
     Opaque,
+    Prepared,
     Series,
     Value,
 )
 from streamlint.operations import Evidence
 
-_COLLATES = (FunctionValue, Instance, Method)
+_COLLATES = (FunctionValue, Instance, Method, Prepared)
 
 
 def _loader(call: Call) -> Value:
