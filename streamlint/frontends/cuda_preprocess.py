@@ -307,6 +307,7 @@ _EXPORT = re.compile(
 )
 _BEFORE_EXPORT = re.compile(r"(?:[;{}>:]|\b(?:static|inline|extern|virtual|constexpr|friend|explicit)|\A|extern \"_\")\s*\Z")
 _EXPORTED_CLASS = re.compile(r"\b(?:class|struct|namespace)\s+([A-Z][A-Z0-9_]{2,})\s+(?=[A-Za-z_]\w*\s*(?:final\s*)?(?:[:{]|$))", re.M)
+_BOUND_CLASS = re.compile(r"\bclass_\s*<")
 _UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
 
 
@@ -323,7 +324,7 @@ def without_annotations(text: str, mask: str = "") -> tuple[str, list[int]]:
     edits += [(match.start(), match.end(), "") for match in _BRACKETS.finditer(mask)]
     edits += [(match.start(1), match.end(1), "D") for match in _UNSIGNED.finditer(mask)]
     edits += [(match.start(1), match.end(1), _space(match.group(1))) for match in _EXPORTED_CLASS.finditer(mask)]
-    edits += _exports(mask)
+    edits += _exports(mask) + _holders(mask)
     text, mask = _edited(text, edits), _edited(mask, edits)
     lambdas = [match for match in _IN_LAMBDA.finditer(mask) if "__device__" in match.group() or "__host__" in match.group()]
     device = [match.start() for match in lambdas if "__host__" not in match.group()]
@@ -338,6 +339,21 @@ def _exports(mask: str) -> list[tuple[int, int, str]]:
         after_other = bool(found) and not mask[found[-1][1] : start].strip()
         if after_other or _BEFORE_EXPORT.search(mask, max(0, start - 60), start):
             found.append((start, match.end(1), _space(match.group(1))))
+    return found
+
+
+def _holders(mask: str) -> list[tuple[int, int, str]]:
+    """What stands behind the class in ``py::class_<Rows<T>, std::unique_ptr<Rows<T>>>(m, …)``: the grammar takes it for comparisons."""
+    found: list[tuple[int, int, str]] = []
+    for match in _BOUND_CLASS.finditer(mask) if "class_" in mask else ():
+        depth, comma = 1, 0
+        for part in re.compile(r"[<>,;{}]").finditer(mask, match.end()):
+            depth += {"<": 1, ">": -1}.get(part.group(), 0)
+            if not depth or part.group() in ";{}":
+                found += [(comma, part.start(), "")] if comma and not depth else []
+                break
+            if depth == 1 and part.group() == ",":
+                comma = comma or part.start()
     return found
 
 

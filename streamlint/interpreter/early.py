@@ -6,7 +6,7 @@ import functools
 
 from streamlint import program as p
 from streamlint.interpreter.endings import arms_leave
-from streamlint.interpreter.guards import compares_size, lvalue, places_in
+from streamlint.interpreter.guards import are_new, compares_size, lvalue, places_in
 from streamlint.interpreter.run import Run
 from streamlint.operations import Guard
 
@@ -20,6 +20,8 @@ def guard_behind(run: Run, body: list[p.Statement], index: int) -> Guard | None:
     kind, places = _kept_behind(node, tuple(body[:index]), tuple(body[index + 1 :]))
     if not kind or (kind == "first" and all(run.frame.environment.find(place) is not None for place in places)):
         return None  # a variable of the function is new in each call: a status that is asked for after each step
+    if are_new(run, places):
+        return None
     return Guard(kind, run.span((*node.at[:2], *body[-1].at[2:])))
 
 

@@ -114,7 +114,26 @@ def asks_for_another(test: p.Expression) -> bool:
 def guard_of(run: Run, node: p.If, holds: bool) -> Guard | None:
     """The guard that the taken arm of an ``if`` stands under."""
     kind = _arm_kind(node, holds)
+    if kind in ("growth", "first") and are_new(run, _asked_and_given(node, holds)):
+        return None
     return Guard("switch" if kind == "plain" and _is_switch(run, node.test, holds) else kind, run.node_span(node))
+
+
+def are_new(run: Run, places: Iterable[str]) -> bool:
+    """C++: whether these are members of an object whose constructor is still running: nothing was kept in them before."""
+    made = run.frame.this
+    if made is None or made.foreign:
+        return False
+    constructors = made.definition.methods.get("__init__", ())
+    if not any(frame.this is made and any(frame.function is each for each in constructors) for frame in run.frames):
+        return False
+    members = {declared.name for declared in made.definition.fields}
+    return all(place.partition(".")[0] in members for place in places)
+
+
+@functools.lru_cache(maxsize=8192)
+def _asked_and_given(node: p.If, holds: bool) -> frozenset[str]:
+    return frozenset((places_in(node.test) - _NEUTRAL) & places_assigned(node.then if holds else node.otherwise))
 
 
 def _is_switch(run: Run, test: p.Expression, holds: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
@@ -70,6 +72,18 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
         pointers.end(run, value, span)
     elif isinstance(value, Handle) and GUARD in value.attrs:
         run.machine.gil.back()
+
+
+def moved(value: Value) -> Value:
+    """``std::move(x)``: a new owner of what ``x`` holds; the end of ``x`` frees nothing from now on."""
+    if isinstance(value, Handle) and pointers.is_smart(value):
+        return pointers.moved(value)
+    if not isinstance(value, Instance) or value.destroyed or value.shared:
+        return value
+    inside = {declared.name for declared in value.definition.fields if declared.type is not None and not declared.type.reference}
+    attrs = {name: moved(held) if name in inside and not isinstance(held, Buffer) else held for name, held in value.attrs.items()}
+    value.destroyed = True
+    return replace(value, attrs=attrs, destroyed=False)
 
 
 def _destroy_instance(run: Run, value: Instance, span: Span | None) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from streamlint import operations as ops
 from streamlint.findings import Step
-from streamlint.interpreter import pointers
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.interop import handed_over
+from streamlint.interpreter.lifetimes import moved
 from streamlint.interpreter.run import family
 from streamlint.interpreter.taken_apart import Pairs, Parts, members_of
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, LibraryName, Opaque, Series, Storage, Table, Value
@@ -168,7 +168,7 @@ def _move(call: Call) -> Value:
     value = call.value("of")
     if value is None:
         return call.opaque()
-    return pointers.moved(value) if isinstance(value, Handle) and pointers.is_smart(value) else value
+    return moved(value)
 
 
 EFFECTS: dict[str, Callable[[Call], Value]] = {
