@@ -168,4 +168,6 @@ def _copy_waits(copy: Copy) -> bool:
         return False
     if copy.direction is Direction.D2H:
         return not copy.asked_async or copy.host_memory is Memory.PAGEABLE
+    if copy.api == "torch" and copy.src is not None and copy.host_memory is Memory.UNKNOWN:
+        return False  # a tensor that is on the device already stays as it is, and who calls may give one
     return not copy.asked_async and copy.direction is Direction.H2D

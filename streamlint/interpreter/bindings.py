@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -238,7 +239,7 @@ def _callable(run: Run, node: p.Expression) -> FunctionValue | None:
         if inner is None:
             return None
         found = _callable(run, inner)
-        return _of_arity(found, len(node.template)) if found is not None and node.function.id.endswith("overload_cast") else found
+        return _overload(found, node.template) if found is not None and node.function.id.endswith("overload_cast") else found
     if not isinstance(node, _POINTED):
         return None
     target: p.Expression = node
@@ -261,11 +262,33 @@ def _method(run: Run, name: str) -> FunctionValue | None:
     return FunctionValue(found[0], found[2], None, receiver, owner=found[1])
 
 
-def _of_arity(value: FunctionValue, arity: int) -> FunctionValue:
+def _overload(value: FunctionValue, types: tuple[str, ...]) -> FunctionValue | None:
+    """``py::overload_cast<int, const T&>(&C::f)``: the overload with these types; None where none is known to be meant."""
     name = value.function.name
     overloads = value.owner.methods.get(name, []) if value.owner is not None else value.file.functions.get(name, [])
-    fitting = [f for f in overloads if len(f.params) == arity]
-    return replace(value, function=fitting[0]) if fitting and value.function not in fitting else value
+    fitting = [f for f in overloads if len(f.params) == len(types)]
+    exact = [f for f in fitting if all(map(_is_spelled, f.params, types))]
+    chosen = exact or fitting
+    if len(chosen) > 1 and not exact:
+        return None
+    return replace(value, function=chosen[0]) if chosen and value.function is not chosen[0] else value
+
+
+def _is_spelled(param: p.Param, text: str) -> bool:
+    """Whether a parameter has the type of this spelling, but for ``const``, references and namespaces."""
+    kind = param.type
+    if kind is None:
+        return False
+    plain = _QUALIFIERS.sub("", text)
+    name, _, inside = plain.rstrip("*& ").partition("<")
+    return (
+        name.strip().rpartition("::")[2] == kind.name.rpartition("::")[2]
+        and plain.count("*") == kind.pointers + sum(arg.pointers for arg in kind.args)
+        and (not kind.args or kind.args[0].name.rpartition("::")[2] in inside)
+    )
+
+
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|class|typename)\b")
 
 
 def _call_bound(run: Run, value: FunctionValue, holding: Holding) -> None:

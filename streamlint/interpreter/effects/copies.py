@@ -13,7 +13,7 @@ from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Buffer, Const, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -76,6 +76,8 @@ def _side(call: Call, name: str) -> Buffer | None:
     value = call.value(name)
     if isinstance(value, Series | Const) and not call.run.file.is_cuda:
         return Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True), type="numpy.ndarray")
+    if isinstance(value, Opaque) and value.buffer is None and call.library == "cuda_python":
+        value.made = None  # an address is a number: to compute it is no work of the device
     return buffer_of(call.run, value)
 
 
