@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 _STRING = (
-    r'''"(?:""(?:[^"\\]+|\\.|"(?!""))*"""|(?:[^"\\\r\n]+|\\(?:\r\n|.))*")'''
-    r"""|'(?:''(?:[^'\\]+|\\.|'(?!''))*'''|(?:[^'\\\r\n]+|\\(?:\r\n|.))*')"""
+    r'''"(?:""(?:[^"\\]|\\.|"(?!""))*"""|(?:[^"\\\r\n]|\\(?:\r\n|.))*")'''
+    r"""|'(?:''(?:[^'\\]|\\.|'(?!''))*'''|(?:[^'\\\r\n]|\\(?:\r\n|.))*')"""
 )
 # A stretch without a comment; a quote that opens no string is an error of syntax, which is told by the parser.
 _CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
