@@ -41,6 +41,14 @@ def follow(page: str, folder: Path) -> list[Path]:
     return paths
 
 
+def passed(folder: Path, name: str) -> re.Match[str] | None:
+    """Whether the documents of a name pass; of the folders of other runs nothing is asked."""
+    apart = ("-p", "no:cacheprovider", "--basetemp", str(folder / "temporary"))
+    done = run(folder, "pytest", "-q", *apart, "tests/rules", "-k", name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return re.search(r"\d passed", done.stdout)
+
+
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")} | {"PYTHONPATH": str(folder)}
     return subprocess.run([sys.executable, "-m", *words], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
@@ -48,9 +56,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_rule(copy):
     assert len(follow("adding-a-rule.md", copy)) == 2
-    done = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "-k", "sl099")
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"\d passed", done.stdout)
+    assert passed(copy, "sl099")
     page = run(copy, "streamlint", "rule", "repeated-synchronize")
     assert page.stdout.startswith("# repeated-synchronize (SL099)\n")
     ask = "from streamlint.checks.base import HEADINGS, registry\nprint(tuple(registry()['SL099'].documentation())[1:] == HEADINGS)\n"
@@ -60,8 +66,7 @@ def test_a_rule(copy):
 
 def test_a_model(copy):
     (row, document) = follow("adding-a-model.md", copy)
-    done = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "-k", "slipway")
-    assert done.returncode == 0, done.stdout
+    assert passed(copy, "slipway")
     (copy / "a.py").write_text(re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)[-1])
     assert run(copy, "streamlint", "check", "a.py", "--isolated", "--output-format", "concise").stdout.startswith("a.py:7:20: unpinned")
     row.write_text(row.read_text().replace('"transfer"', '"transfers"'))
