@@ -8,10 +8,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, guard
 from streamlint.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def _output(root: Path, *words: str) -> str:
         reason = "git is not installed" if isinstance(error, FileNotFoundError) else f"git cannot be started: {error.strerror}"
         raise GitError(f"--since: {reason}") from None
     try:
-        with _ended_with_us(child):
+        with guard.ending_first(lambda: _end(child)):  # it has a session of its own, which no signal to ours reaches
             out, errors = _read(child)
     finally:
         _end(child)  # with whatever it started
@@ -111,26 +110,3 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-
-
-@contextlib.contextmanager
-def _ended_with_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """It has a session of its own, which no signal to ours reaches: what ends this process ends it first."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ended(number: int, _: object) -> None:
-        _end(child)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if signal.getsignal(getattr(signal, name, signal.SIGTERM)) is signal.SIG_DFL]
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    for number in numbers:
-        signal.signal(number, ended)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)

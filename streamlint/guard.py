@@ -3,6 +3,8 @@
 The command line runs in a child process. The child notes which file it looks at, on a page of memory that both share, and has an alarm for
 each file that ends it. If it dies, the parent starts it again and has that file left out. Native parsers overflow their stacks and run for
 hours on a few kilobytes that are made for it; no handler in the same process helps there. Who uses the library is not watched.
+
+No process outlives those that it works for: what ends a process ends first what it began, and a child whose parent is gone ends.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SECONDS = 60.0  # of processor time that one step of the work on one file may take
 VARIABLE = "STREAMLINT_FILE_SECONDS"
 MOST_LOST = 10  # files that a run may lose
 _ROOM = 1 << 14
-_FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP")
+FATAL = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_FORWARDED = (signal.SIGINT, *FATAL)
 
 lost: dict[str, str] = {}  # by file as findings show it: why it is left out
 _page: mmap.mmap | None = None
@@ -67,6 +70,40 @@ def in_worker() -> None:
     _page = None
 
 
+@contextlib.contextmanager
+def ending_first(end: Callable[[], None]) -> Iterator[None]:
+    """What ends this process meanwhile does this first: what it began would go on with what it is at."""
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ended(number: int, _: object) -> None:
+        end()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    numbers = [number for number in FATAL if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, ended)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[set[int]]:
+    """No signal tells this process to end while it begins another, which is then known, and listens; gives what was held back before."""
+    before: set[int] = set(signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED))
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def timed() -> None:
     """This process may be ended by an alarm and by its memory: somebody else sees its death."""
     global _clock
@@ -94,35 +131,72 @@ def _in_child(work: Callable[[], int]) -> int | None:
     at("")
     sys.stdout.flush()
     sys.stderr.flush()
+    ours, theirs = _pipe()
+    parent, handlers = os.getpid(), {}
     try:
-        child = os.fork()
-    except OSError:
-        return None
-    if child == 0:
-        _be_child(work)
-    before = {name: signal.signal(getattr(signal, name), lambda number, _: _forward(child, number)) for name in _FORWARDED}
-    try:
+        with held_back() as before:
+            try:
+                child = os.fork()
+            except OSError:
+                return None
+            if child == 0:
+                if theirs is not None:
+                    os.close(theirs)
+                _be_child(work, before, parent, ours)
+            handlers = {number: signal.signal(number, lambda number, _: _forward(child, number)) for number in _FORWARDED}
         return os.waitpid(child, 0)[1]
     finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for end in (ours, theirs):
+            if end is not None:
+                os.close(end)
 
 
-def _be_child(work: Callable[[], int]) -> None:
-    timed()
+def _pipe() -> tuple[int | None, int | None]:
+    """Its second end is held by this process alone, so that the other end tells of its death."""
+    try:
+        return os.pipe()
+    except OSError:  # no more files may be open
+        return None, None
+
+
+def _be_child(work: Callable[[], int], held: set[int], parent: int, pipe: int | None) -> None:
     code = 2
     try:
+        _end_with(parent, pipe)
+        timed()
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         code = work()
         sys.stdout.flush()
         sys.stderr.flush()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 2
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
     except BaseException:
         import traceback
 
         traceback.print_exc()
     finally:
         os._exit(code)  # no destructors: trees are freed faster by the system
+
+
+def _end_with(parent: int, pipe: int | None) -> None:
+    """This process ends when its parent does, wherever it is: it would watch, or wait for its input, for ever."""
+
+    def heard(number: int, _: object) -> None:
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        if pipe is not None:
+            signal.signal(signal.SIGIO, heard)
+            fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    heard(0, None)  # it may have gone before
 
 
 def _bound_memory() -> None:
@@ -140,7 +214,7 @@ def _bound_memory() -> None:
 
 def _end_alike(number: int) -> None:
     """A run that was told to end has ended, whatever it looked at."""
-    if _named(number) in (*_FORWARDED, "SIGPIPE"):
+    if number in _FORWARDED or _named(number) == "SIGPIPE":
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from streamlint import guard
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 T = TypeVar("T")
-_FATAL = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 FEWEST = 8  # below this a second process costs more than it saves
 
 
@@ -71,37 +69,26 @@ class _Pool:
 
     def run(self) -> Iterator[tuple[str, T]]:
         """The answers with their names, as they come."""
-        before = self._listen()
-        try:
-            while self._left and len(self._busy) < self._jobs and self._start():
-                pass
-            while self._busy:
-                for ready in self._wait(list(self._busy)):
-                    self._hear(ready)  # type: ignore[arg-type]
-                    yield from self._done  # type: ignore[misc]
-                    self._done.clear()
-            while self._left:  # no process could be begun
-                name = self._left.pop()
-                yield name, self._work(name)  # type: ignore[misc]
-        finally:
-            for process, _ in self._busy.values():
-                process.kill()
-                process.join()
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with guard.ending_first(self._kill):
+            try:
+                while self._left and len(self._busy) < self._jobs and self._start():
+                    pass
+                while self._busy:
+                    for ready in self._wait(list(self._busy)):
+                        self._hear(ready)  # type: ignore[arg-type]
+                        yield from self._done  # type: ignore[misc]
+                        self._done.clear()
+                while self._left:  # no process could be begun
+                    name = self._left.pop()
+                    yield name, self._work(name)  # type: ignore[misc]
+            finally:
+                self._kill()
+                for process, _ in self._busy.values():
+                    process.join()
 
-    def _listen(self) -> dict[int, Any]:
-        """What ends this process ends those first that it began: they would go on with what they are at. Returns what held before."""
-        if threading.current_thread() is not threading.main_thread():
-            return {}
-
-        def end(number: int, _: object) -> None:
-            for process, _name in list(self._busy.values()):
-                process.kill()
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-
-        return {number: signal.signal(number, end) for number in _FATAL if signal.getsignal(number) is signal.SIG_DFL}
+    def _kill(self) -> None:
+        for process, _ in list(self._busy.values()):
+            process.kill()
 
     def _start(self) -> bool:
         """Begin a process; False where the system allows no more of them, or no more open files."""
@@ -109,15 +96,16 @@ class _Pool:
             ours, theirs = self._fork.Pipe()
         except OSError:
             return False
-        process = self._fork.Process(target=_serve, args=(theirs, self._work, [ours, *self._busy]), daemon=True)
-        try:
-            process.start()
-        except OSError:
-            ours.close()
-            return False
-        finally:
-            theirs.close()
-        self._give(ours, process)
+        with guard.held_back() as held:
+            process = self._fork.Process(target=_serve, args=(theirs, self._work, [ours, *self._busy], held), daemon=True)
+            try:
+                process.start()
+            except OSError:
+                ours.close()
+                return False
+            finally:
+                theirs.close()
+            self._give(ours, process)
         return True
 
     def _give(self, connection: Connection, process: multiprocessing.process.BaseProcess) -> None:
@@ -156,11 +144,12 @@ class _Fault:
         self.error = error
 
 
-def _serve(connection: Connection, work: Callable[[str], object], foreign: list[Connection]) -> None:
+def _serve(connection: Connection, work: Callable[[str], object], foreign: list[Connection], held: set[int]) -> None:
     """A worker: a name in, an answer out, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle: it ends its workers
-    for number in _FATAL:
+    for number in guard.FATAL:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, held)
     for other in foreign:
         other.close()  # else a sibling would hold the pipe open that tells of its death
     guard.in_worker()

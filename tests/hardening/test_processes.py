@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hardening.groups import begun, ended
 from hardening.inputs import MISUSE
 
 from streamlint import analysis, guard, linter
@@ -176,26 +177,11 @@ def test_large_answers_come_whole() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGHUP, -1)])
 @pytest.mark.parametrize("group", [False, True], ids=["parent", "group"])
 def test_a_run_that_is_ended_ends(tree: Path, number: signal.Signals, code: int, group: bool) -> None:
-    command = [sys.executable, "-c", DRIVER, "parser", "hangs", "--jobs", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, cwd=tree, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_listen
-    )
-    time.sleep(4)
-    try:
+    with begun(tree, [sys.executable, "-c", DRIVER, "parser", "hangs", "--jobs", "2"]) as process:
+        time.sleep(4)
         (os.killpg if group else os.kill)(process.pid, number)
-        out, errors = process.communicate(timeout=60)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert (process.returncode, out, b"Traceback" in errors) == (code, b"", False), errors
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
-
-
-def _listen() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a background job of a shell, or nohup, has them ignored
-        signal.signal(number, signal.SIG_DFL)
+        status, out, errors = ended(process)
+    assert (status, out, b"Traceback" in errors) == (code, b"", False), errors
 
 
 # Real inputs --------------------------------------------------------------------------------------------------------------------

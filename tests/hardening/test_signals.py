@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from hardening.groups import begun, ended, left
 from hardening.inputs import MISUSE
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are not Windows'")
 # The command line, which is told to end when it comes to a function, as whoever watches over it is told.
 DRIVER = """
@@ -30,6 +30,34 @@ sys.argv = ["streamlint", "check", "--isolated", "--output-format", "json", *wor
 from streamlint.cli import main
 sys.exit(main())
 """
+# The same, told in the moment in which a process has been forked.
+FORKED = """
+import os, signal, sys
+number, which = map(int, sys.argv[1:])
+real, first, count = os.fork, os.getpid(), 0  # who is forked goes on counting
+def fork():
+    global count
+    count += 1
+    child = real()
+    if child and count == which:
+        os.killpg(0, number) if which == 2 else os.kill(first, number)
+    return child
+os.fork = fork
+sys.argv = ["streamlint", "check", "--isolated", "--no-cache", "--jobs", "2", "."]
+from streamlint.cli import main
+sys.exit(main())
+"""
+# Work that never ends by itself, in workers.
+FOREVER = """
+import sys, time
+import streamlint.frontends.python as python
+python._parse = lambda text: time.sleep(600)
+sys.argv = ["streamlint", *sys.argv[1:]]
+from streamlint.cli import main
+sys.exit(main())
+"""
+CHECK = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache"]
+WATCHING, WAITING, SERVING = [*CHECK, "--watch", "."], [*CHECK, "-"], [sys.executable, "-m", "streamlint", "server"]
 COLD, FIX, BASELINE = ("--cache-dir", "kept", "."), ("--no-cache", "--fix", "."), ("--no-cache", "--write-baseline", "known.json", ".")
 PHASES = [
     ("streamlint.linter.discover", COLD),
@@ -45,49 +73,6 @@ PHASES = [
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: -15, signal.SIGHUP: -1}
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "STREAMLINT_NO_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _listen() -> None:
-    for number in NUMBERS:  # a background job of a shell, or nohup, has them ignored
-        signal.signal(number, signal.SIG_DFL)
-
-
-def _begun(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=folder, env=_environment(), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, preexec_fn=_listen
-    )
-
-
-def _ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
-    """Its status and what it wrote, once nothing of its group is left."""
-
-    def gone() -> bool:
-        try:
-            os.killpg(process.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
-
-    try:
-        out, errors = process.communicate(timeout=60)
-        left = [] if gone() else _alive(process.pid)
-    finally:
-        if not gone():
-            os.killpg(process.pid, signal.SIGKILL)
-    assert left == []
-    return process.returncode, out, errors
-
-
-def _alive(group: int) -> list[str]:
-    """The processes of a group that are no zombies, after a moment in which what was killed may go."""
-    time.sleep(0.5)
-    rows = subprocess.run(["ps", "-e", "-o", "pgid=,stat=,pid=,args="], capture_output=True, text=True, check=False).stdout.splitlines()
-    return [row for row in rows if row.split()[0] == str(group) and not row.split()[1].startswith("Z")]
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for number in range(9):
@@ -101,48 +86,95 @@ TOLD = [(*phase, list(NUMBERS)[index % len(NUMBERS)]) for index, phase in enumer
 @pytest.mark.parametrize(("place", "words", "number"), TOLD, ids=[f"{place}-{number.name}" for place, _, number in TOLD])
 def test_a_run_that_is_told_to_end(tree: Path, place: str, words: tuple[str, ...], number: signal.Signals) -> None:
     texts = {path.name: path.read_bytes() for path in tree.iterdir()}
-    process = _begun(tree, [sys.executable, "-c", DRIVER, str(int(number)), place, *words])
-    status, out, errors = _ended(process)
+    with begun(tree, [sys.executable, "-c", DRIVER, str(int(number)), place, *words]) as process:
+        status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
-    left = {path.name: path.read_bytes() for path in tree.iterdir() if path.is_file() and not path.name.startswith(".")}
-    assert {name: text for name, text in left.items() if name in texts} == texts or words == FIX
-    assert all(text == texts[name] or b"synchronize" in text for name, text in left.items() if name in texts)
+    found = {path.name: path.read_bytes() for path in tree.iterdir() if path.is_file() and not path.name.startswith(".")}
+    assert {name: text for name, text in found.items() if name in texts} == texts or words == FIX
+    assert all(text == texts[name] or b"synchronize" in text for name, text in found.items() if name in texts)
+    mended = sum(text != texts.get(name) for name, text in found.items() if name in texts)
     again = [sys.executable, "-m", "streamlint", "check", "--isolated", "--exit-zero", "--output-format", "json"]
     for cache in (("--cache-dir", "kept"), ("--no-cache",)):
-        done = subprocess.run([*again, *cache, "."], cwd=tree, env=_environment(), capture_output=True, check=False)
-        assert (done.returncode, done.stdout.count(b'"SL005"')) == (
-            0,
-            9 - sum(text != texts.get(name) for name, text in left.items() if name in texts),
-        )
+        with begun(tree, [*again, *cache, "."]) as process:
+            status, out, _ = ended(process)
+        assert (status, out.count(b'"SL005"')) == (0, 9 - mended)
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_run_that_waits_for_its_input(tree: Path, number: signal.Signals) -> None:
-    process = _begun(tree, [sys.executable, "-m", "streamlint", "check", "--isolated", "-"])
-    time.sleep(3)
-    process.send_signal(number)
-    process.wait(timeout=60)  # with its input still open
-    assert _ended(process)[:2] == (NUMBERS[number], b"")
+    with begun(tree, WAITING) as process:
+        time.sleep(3)
+        process.send_signal(number)
+        process.wait(timeout=60)  # with its input still open
+        assert ended(process)[:2] == (NUMBERS[number], b"")
+
+
+def _watching(process: subprocess.Popen[bytes]) -> None:
+    assert process.stderr is not None
+    while b"watching for changes" not in (line := process.stderr.readline()):
+        assert line
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_run_that_watches(tree: Path, number: signal.Signals) -> None:
     pytest.importorskip("watchfiles")
-    process = _begun(tree, [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--watch", "."])
-    assert process.stderr is not None
-    while b"watching for changes" not in (line := process.stderr.readline()):
-        assert line
-    time.sleep(0.5)
-    process.send_signal(number)
-    status, _, errors = _ended(process)
+    with begun(tree, WATCHING) as process:
+        _watching(process)
+        time.sleep(0.5)
+        process.send_signal(number)
+        status, _, errors = ended(process)
     assert (status, b"Traceback" in errors) == (NUMBERS[number], False), errors
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
+@pytest.mark.parametrize("which", [1, 2], ids=["the-run", "a-worker"])
+def test_a_signal_between_a_fork_and_what_follows(tree: Path, number: signal.Signals, which: int) -> None:
+    """Of the process that is watched over, and of the first worker: neither is known to anybody in this moment."""
+    with begun(tree, [sys.executable, "-c", FORKED, str(int(number)), str(which)]) as process:
+        status, out, errors = ended(process)
+    assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
+
+
+def _asked(process: subprocess.Popen[bytes]) -> None:
+    """To a server: a whole message, so that both of its processes are there."""
+    text = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(text), text))
+    process.stdin.flush()
+    assert process.stdout.readline()
+
+
+@pytest.mark.parametrize("what", ["watches", "waits for its input", "works", "serves"])
+def test_the_end_of_the_process_that_watches_over_a_run(tree: Path, what: str) -> None:
+    """Killed, it can tell nobody; its streams stay open. A child would watch, or wait, for ever."""
+    pytest.importorskip("pygls" if what == "serves" else "watchfiles")
+    works = [sys.executable, "-c", FOREVER, "check", "--isolated", "--no-cache", "--jobs", "2", "."]
+    commands = {
+        "watches": WATCHING,
+        "waits for its input": WAITING,
+        "works": works,
+        "serves": [sys.executable, "-m", "streamlint", "server"],
+    }
+    with begun(tree, commands[what]) as process:
+        if what == "serves":
+            _asked(process)
+        elif what == "watches":
+            _watching(process)
+        else:
+            time.sleep(3)
+        process.kill()
+        if what == "serves":
+            assert process.stdin is not None
+            process.stdin.close()  # its own processes have no parent that lives on: an editor that is gone has closed this
+        assert left(process.pid) == []
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_server(tree: Path, number: signal.Signals) -> None:
     pytest.importorskip("pygls")
-    process = _begun(tree, [sys.executable, "-m", "streamlint", "server"])
-    time.sleep(4)
-    process.send_signal(number)
-    status, _, errors = _ended(process)
+    with begun(tree, SERVING) as process:
+        _asked(process)
+        process.send_signal(number)
+        status, _, errors = ended(process)
     assert (status in (NUMBERS[number], 1), b"Traceback" in errors) == (True, False), (status, errors)  # 1: it was not shut down

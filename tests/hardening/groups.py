@@ -1,0 +1,74 @@
+"""Runs in process groups of their own, none of which outlives its test, whatever becomes of that; nor all tests, on Linux."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def listen() -> None:
+    """For a process that begins: it has the signals that a terminal gives it, and dies with who began it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a background job of a shell, or nohup, has them ignored
+        signal.signal(number, signal.SIG_DFL)
+    if _LIBRARY is not None:
+        _LIBRARY.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def begun(folder: Path, command: list[str], **more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with pipes, which leads its group."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "STREAMLINT_NO_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1", **more}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, preexec_fn=listen
+    )
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                _kill(process.pid)
+    finally:
+        _kill(process.pid)
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
+    """Its status and what it wrote, once nothing of its group is left."""
+    out, errors = process.communicate(timeout=60)
+    assert left(process.pid) == []
+    return process.returncode, out, errors
+
+
+def left(group: int) -> list[str]:
+    """The processes of a group that are no zombies, after a moment in which what was told to end may go."""
+    end = time.monotonic() + 5
+    while rows := _alive(group):
+        if time.monotonic() > end:
+            break
+        time.sleep(0.1)
+    return rows
+
+
+def _alive(group: int) -> list[str]:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return []
+    rows = subprocess.run(["ps", "-e", "-o", "pgid=,stat=,pid=,args="], capture_output=True, text=True, check=False).stdout.splitlines()
+    return [row for row in rows if row.split()[0] == str(group) and not row.split()[1].startswith("Z")]
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
