@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
@@ -25,6 +26,8 @@ _NAME = re.compile(r"\w+")
 # C++: classes of which a file defines members; classes that a header defines; a functor that is called for a type chosen at run time.
 _OWNER = re.compile(r"^(?:(?:class|struct)[ \t]+|[^\s#/][^;\n(]*?\b|)(\w+)::~?\w+\s*(?:\{|\()", re.MULTILINE)
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
+_WHOLE = r"(?:std::)?(?:u?int(?:16|32|64)_t|size_t|ptrdiff_t|(?:unsigned |long )*(?:int|long)|unsigned)"
+_NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+(\w+))\s*;")
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
@@ -92,7 +95,7 @@ class Seams:
 
     def _between(self, sources: list[Source]) -> Iterator[Source]:
         """What C++ sources include, also through one another, and are held together by: parts of them that are no headers, headers of
-        classes whose members they define, and templates that call a functor for them."""
+        classes whose members they define, templates that call a functor for them, and names for the numbers that their templates hold."""
         native = [source for source in sources if source.language == "cuda"] if self.skipped else []
         for source in native:  # grows by what it includes
             parts = list(self._included(source, lambda found: not found.path.endswith(_HEADERS)))
@@ -100,7 +103,7 @@ class Seams:
             native += parts
         owners = {name for source in native for name in _OWNER.findall(source.text)}
         for source in native:
-            headers = list(self._included(source, lambda found: _holds_together(found.text, owners)))
+            headers = list(self._included(source, partial(_stands_between, owners, source)))
             yield from headers
             native += headers
 
@@ -173,9 +176,12 @@ class Seams:
         return [f for f in self.skipped.get(_last(include), ()) if f.path not in self.taken and _names(include, f.path)]
 
 
-def _holds_together(header: str, owners: set[str]) -> bool:
-    """Whether a header stands between sources: it has a class of which they define members, or calls a functor for them."""
-    return not owners.isdisjoint(_CLASS.findall(header)) or _DISPATCH.search(header) is not None
+def _stands_between(owners: set[str], source: Source, header: Source) -> bool:
+    """Whether a header holds sources together: it has a class of which they define members, calls a functor for them, or names a type
+    of whole numbers that the one which includes it gives to a template."""
+    if not owners.isdisjoint(_CLASS.findall(header.text)) or _DISPATCH.search(header.text) is not None:
+        return True
+    return any(f"<{one or other}" in source.text for one, other in _NUMBERS.findall(header.text))
 
 
 def _last(path: str) -> str:

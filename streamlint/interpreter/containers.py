@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.copies import alike
-from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, type_row
+from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, is_whole, resolved, type_row
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -57,7 +57,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
         return Table(complete=False)
     if row is not None and row.space == "device":
         return _device_vector(run, row, name, span)
-    element = run.file.resolve_type(element) if element.name else element
+    element = resolved(run, element) if element.name else element
     held = type_row(run, element) if element.name else None
     if (
         element.pointers
@@ -109,6 +109,7 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
     elif values and isinstance(values[0], Series) and values[0].items is not None:
         size = len(values[0].items) * SIZES.get(element.name, 8)
     storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail, width=SIZES.get(element.name))
+    storage.counted = size is None and is_whole(element)
     return Buffer(storage, type=row.name if row is not None else kind.name)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlint.interpreter.names import expanded
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -15,6 +17,7 @@ SIZES = {
     "int": 4, "unsigned": 4, "unsigned int": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "long": 8, "unsigned long": 8, "double": 8,
     "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "float2": 8, "float4": 16,
 }  # fmt: skip
+_NO_INDEX = ("char", "unsigned char", "int8_t", "uint8_t", "bool", "half", "__half", "float", "double", "float2", "float4")
 SEQUENCES = ("std::vector", "std::deque", "std::list", "std::array", "std::queue", "vector", "std::set")
 TABLES = ("std::map", "std::unordered_map", "map", "unordered_map")
 
@@ -33,6 +36,12 @@ def bytes_of(kind: Type | None) -> int | None:
     return size
 
 
+def is_whole(kind: Type) -> bool:
+    """Whether a type holds whole numbers such as offsets and lengths have; in 8 bits stand pictures and quantized weights."""
+    name = kind.name.removeprefix("std::")
+    return not kind.pointers and name in SIZES and name not in _NO_INDEX
+
+
 def type_row(run: Run, kind: Type) -> TypeRow | None:
     models = run.file.models
     name = expanded(run.file, kind.name.lstrip(":"))
@@ -46,12 +55,11 @@ def type_row(run: Run, kind: Type) -> TypeRow | None:
 
 
 def class_of(run: Run, kind: Type) -> ClassValue | None:
-    if (bound := _template_argument(run, kind.name)) is not None:
-        kind = bound
+    kind = _template_argument(run, kind.name) or kind
     for file in (run.file, *run.file.neighbours()):
         definition = file.class_named(kind.name)
         if definition is not None:
-            arguments = dict(zip(definition.template, (run.file.resolve_type(arg) for arg in kind.args), strict=False))
+            arguments = dict(zip(definition.template, (resolved(run, arg) for arg in kind.args), strict=False))
             return ClassValue(definition, file, arguments)
     return None
 
@@ -71,6 +79,14 @@ def _may_be_number(run: Run, kind: Type) -> bool:
     if kind.pointers or kind.reference or kind.args or kind.array is not None or kind.name in (*SEQUENCES, *TABLES):
         return False
     return "::" not in kind.name.removeprefix("std::") and class_of(run, kind) is None and type_row(run, kind) is None
+
+
+def resolved(run: Run, kind: Type) -> Type:
+    """A type with aliases replaced; a parameter of the class template at hand is what it stands for, and no alias of the same name."""
+    if (bound := _template_argument(run, kind.name)) is not None:
+        return replace(bound, pointers=bound.pointers + kind.pointers)
+    this = run.frame.this if run.frames else None
+    return kind if this is not None and kind.name in this.definition.template else run.file.resolve_type(kind)
 
 
 def _template_argument(run: Run, name: str) -> Type | None:

@@ -277,3 +277,11 @@ def test_what_runs_in_a_capture_is_read_through_imports(tmp_path: Path) -> None:
 def test_what_runs_in_a_capture_makes_its_values_on_the_device(tmp_path: Path) -> None:
     made = RAMPS.replace("MADE", "torch.arange(count, device=device)")
     assert lint(tmp_path, graphed_dot_py=GRAPHED, layers_dot_py=LAYERS, ramps_dot_py=made)[1] == []
+
+
+def test_a_header_that_names_numbers_is_read_where_templates_hold_them(tmp_path: Path) -> None:
+    page = '#include "numbers.h"\ntemplate <typename T> struct Held { T* at; };\nstruct Page {\n  cudaStream_t lane;\n  Held<row_t> rows;\n};\n'
+    numbers = "#pragma once\nusing row_t = std::uint64_t;\n"
+    assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers) == (2, [])
+    assert lint(tmp_path, page_dot_cuh=page.replace("<row_t>", "<float>")) == (1, [])
+    assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers.replace("std::uint64_t", "std::string")) == (1, [])

@@ -176,6 +176,7 @@ def issue_copy(
         effective = Memory.UNKNOWN
     if storage is not None and storage.fresh and memory is Memory.UNKNOWN and (storage.host or call.row.get("direction") == "h2d"):
         effective = Memory.PAGEABLE
+    of_array = is_of_array(call.value("bytes"))
     operation = ops.Copy(
         call.span,
         call.library,
@@ -187,8 +188,8 @@ def issue_copy(
         asked_async=asynchronous,
         nbytes=size,
         known_small=small or is_small(size),
-        counted=size is None and storage is not None and (storage.counted or becomes_whole(call)),
-        of_array=is_of_array(call.value("bytes")),
+        counted=size is None and not of_array and storage is not None and (storage.counted or becomes_whole(call)),
+        of_array=of_array,
         evidence=evidence,
         host_memory=effective,
         host_gapped=gapped,
