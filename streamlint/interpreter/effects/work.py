@@ -179,6 +179,8 @@ def _last_name(name: str) -> str:
 
 
 def _compute(call: Call) -> Value:
+    if call.flag("named") and call.arguments.positional:
+        return call.run.opaque(f"{call.name}{call.run.visit_key(call.site.node)}")
     run = call.run
     if call.name.rpartition(".")[2] in BACKWARD:
         run.met_backward(call.receiver, call.arguments.positional if call.receiver is None else [])
