@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,7 @@ class Baseline:
     def stale(self, files: Iterable[str], codes: frozenset[str]) -> list[dict[str, str]]:
         """Entries that nothing matched, though their file was linted (or is gone) and their rule ran."""
         linted, root = {stable_path(file) for file in files}, _root_of(self.path)
-        gone = {entry["filename"] for entry in self.entries if not (root / entry["filename"]).exists()}
+        gone = {entry["filename"] for entry in self.entries if not os.path.exists(root / entry["filename"])}
         left = [entry for entry in self.entries if entry["fingerprint"] not in self.met and entry["code"] in codes]
         return [entry for entry in left if entry["filename"] in linted | gone]
 
@@ -60,8 +61,8 @@ def load(path: Path) -> Baseline:
     if not isinstance(data, dict) or data.get("streamlint-baseline") != VERSION:
         raise ConfigError(f"baseline {path}: no baseline of version {VERSION}; write one with --write-baseline")
     entries = data.get("findings")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.keys() >= set(KEYS) for entry in entries):
-        raise ConfigError(f"baseline {path}: each finding needs {', '.join(KEYS)}")
+    if not isinstance(entries, list) or not all(map(_is_entry, entries)):
+        raise ConfigError(f"baseline {path}: each finding needs {', '.join(KEYS)}, which are texts")
     return Baseline(path, entries)
 
 
@@ -72,7 +73,7 @@ def write(path: Path, findings: Sequence[Finding], files: Iterable[str]) -> int:
     """
     linted, root = {stable_path(file) for file in files}, _root_of(path)
     others = [entry for entry in load(path).entries if entry["filename"] not in linted] if path.exists() else []
-    entries = [entry for entry in others if (root / entry["filename"]).exists()]
+    entries = [entry for entry in others if os.path.exists(root / entry["filename"])]
     entries += [_entry(finding) for finding in findings]
     entries.sort(key=lambda entry: (entry["filename"], entry["code"], entry["fingerprint"]))
     rows = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)
@@ -88,6 +89,10 @@ def write(path: Path, findings: Sequence[Finding], files: Iterable[str]) -> int:
 def _entry(finding: Finding) -> dict[str, str]:
     values = (finding.code, stable_path(finding.span.file), finding.fingerprint, finding.message)
     return dict(zip(KEYS, values, strict=True))
+
+
+def _is_entry(entry: object) -> bool:
+    return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in KEYS)
 
 
 def _root_of(path: Path) -> Path:

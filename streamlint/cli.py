@@ -89,9 +89,9 @@ def _dispatch(words: list[str]) -> int:
     try:
         code: int = module.main(words[1:])
     except StreamlintError as error:
-        from streamlint.report.terminal import plain, tame
+        from streamlint.report.terminal import told
 
-        print(f"streamlint: {tame(plain(str(error)))}", file=sys.stderr)
+        print(f"streamlint: {told(str(error))}", file=sys.stderr)
         return FAILED
     except SystemExit as error:  # argparse has said why
         return error.code if isinstance(error.code, int) else FAILED
@@ -103,7 +103,9 @@ def _dispatch(words: list[str]) -> int:
             return FAILED
         import traceback
 
-        traceback.print_exc()
+        from streamlint.report.terminal import told
+
+        print(told(traceback.format_exc()), end="", file=sys.stderr)
         print("streamlint: internal error, nothing is known about the code; please report the lines above", file=sys.stderr)
         return FAILED
     return code
@@ -132,11 +134,12 @@ def _usage() -> str:
 
 def _unknown(word: str) -> int:
     from streamlint.errors import did_you_mean
+    from streamlint.report.terminal import line
 
     kind = "option" if word.startswith("-") else "command"
     known = ("--help", "--version") if kind == "option" else COMMANDS
     hint = did_you_mean(word, known)
     if kind == "command" and os.path.exists(word):
         hint = f"; to lint it, run 'streamlint check {word}'"
-    print(f"streamlint: unknown {kind} '{word}'{hint}", file=sys.stderr)
+    print(line(f"streamlint: unknown {kind} '{word}'{hint}"), file=sys.stderr)
     return FAILED

@@ -28,6 +28,7 @@ WORDS = {
     "output-format": FORMATS,
 }
 SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
+LANGUAGES = ("python", "cuda", "cython")  # of a user's models
 GLOBS = ("exclude", "extend-exclude", "include")
 FLAGS = ("respect-gitignore", "require-reasons", "preview")
 PATHS = ("baseline", "cache-dir")
@@ -169,6 +170,8 @@ def _models(value: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...]
     rows = tuple((f"{place}[{number}]", item) for number, item in enumerate(value))
     for source, item in rows:
         try:
+            if (language := item.get("language", "python")) not in LANGUAGES:
+                raise ModelError(f"{source}: language: {language!r} is none of {', '.join(LANGUAGES)}")
             Models().add({key: inner for key, inner in item.items() if key != "language"}, source)
         except ModelError as error:
             raise ConfigError(str(error)) from None
@@ -188,7 +191,10 @@ def _load(path: Path, above: tuple[Path, ...]) -> Settings:
         raise ConfigError(f"{path}: extends itself: {' -> '.join(str(item) for item in (*above, path))}")
     if len(above) > MOST_EXTENDED:
         raise ConfigError(f"{path}: more than {MOST_EXTENDED} configurations extend one another")
-    table = _table(path)
+    try:
+        table = _table(path)
+    except ConfigError as error:
+        raise (ConfigError(f"{error} (extended by {above[-1]})") if above else error) from None
     if table is None:
         raise ConfigError(f"{path}: has no [tool.streamlint] table")
     settings = Settings(root=path.parent)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
+from streamlint.shipped import model_files, text_of
 
 if TYPE_CHECKING:
     from typing import Any
 
 Relevant = Callable[[bytes], bool]
-MODELS = Path(__file__).parent / "models"
 MOST_WORDS = 40  # of one matcher
 _TEXT = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
 _PAIR = re.compile(rf"^(\w+) = ((?:{_TEXT})|\[(?:{_TEXT}|[^\]\"'])*\])", re.MULTILINE)
@@ -49,12 +49,12 @@ def _seams(language: str) -> frozenset[str]:
 @functools.cache
 def _heads() -> tuple[dict[str, Any], ...]:
     """The heads of the shipped model files: what stands before the first table."""
-    return tuple(head_of(path) for path in sorted(MODELS.glob("*.toml")))
+    return tuple(map(head_of, model_files()))
 
 
 def head_of(path: Path) -> dict[str, Any]:
     """The strings, and lists of strings, in the head of a model file. Read by hand: the TOML parser takes longer to import than a run."""
-    text = path.read_bytes().partition(b"\n[")[0].decode()
+    text = text_of(path).partition("\n[")[0]
     return {key: _strings(value) if value[0] == "[" else _strings(value)[0] for key, value in _PAIR.findall(text)}
 
 

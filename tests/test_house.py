@@ -259,7 +259,7 @@ NARROW = {
     "program": set[str](),
     "operations": {"findings", "cuda_model", "interpreter.values"},  # the last for annotations only
     "cuda_model": set[str](),
-    "models": set[str](),
+    "models": {"shipped"},
     "frontends": {"program"},
     "fix": {"findings", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }

@@ -12,7 +12,7 @@ from streamlint.commands.check_options import build_parser, inline_settings, ove
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
 from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.reading import MOST_BYTES
-from streamlint.report.terminal import Paint, line, plain, tame, wants_color
+from streamlint.report.terminal import Paint, line, tame, told, wants_color
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +84,7 @@ def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[s
     if not options.fix_only:
         _print_findings(options, report, targets)
     if options.verbose and not options.quiet:
-        used = ", ".join(plain(str(path)) for path in resolver.sources())
+        used = ", ".join(line(str(path)) for path in resolver.sources())
         print(f"configuration: {used or 'none'}", file=sys.stderr)
     _print_remarks(options, done)
     return _exit_code(options, done, resolver)
@@ -216,7 +216,7 @@ def _add_ignores(options: argparse.Namespace, report: Report) -> int:
 def _say(options: argparse.Namespace, text: str) -> None:
     if not options.quiet:
         sys.stdout.flush()
-        print(text, file=sys.stderr)
+        print(line(text), file=sys.stderr)
 
 
 def _explain_silence(options: argparse.Namespace, resolver: Resolver, targets: list[tuple[str, str | None]]) -> int:
@@ -309,9 +309,9 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
         place = f"{line(problem.file)}:{problem.row}:{problem.column}"
         print(f"{paint('warning', 'warning')}: {place}: {line(problem.message)}", file=sys.stderr)
     for remark in report.remarks:
-        print(f"{paint('warning', 'warning')}: {tame(plain(remark))}", file=sys.stderr)
+        print(f"{paint('warning', 'warning')}: {told(remark)}", file=sys.stderr)
     if options.coverage:
-        print("coverage:", *_block(report.coverage), sep="\n", file=sys.stderr)
+        print("coverage:", *map(tame, _block(report.coverage)), sep="\n", file=sys.stderr)
     if options.timings:
         rows = [f"  {stage:<10} {seconds * 1000:8.1f} ms" for stage, seconds in report.timings.items()]
         print("timings:", *rows, sep="\n", file=sys.stderr)
@@ -337,15 +337,15 @@ def _count(number: int, noun: str) -> str:
 def _block(value: object, depth: int = 1) -> list[str]:
     """Nested dictionaries as indented lines."""
     if not isinstance(value, dict):
-        return [f"{'  ' * depth}{value}"]
+        return [f"{'  ' * depth}{line(str(value))}"]
     lines = []
     for key, inner in value.items():
         if isinstance(inner, dict):
-            lines += [f"{'  ' * depth}{key}:", *_block(inner, depth + 1)]
+            lines += [f"{'  ' * depth}{line(str(key))}:", *_block(inner, depth + 1)]
         elif isinstance(inner, (list, tuple)):
-            lines += [f"{'  ' * depth}{key}:", *(f"{'  ' * (depth + 1)}{item}" for item in inner)]
+            lines += [f"{'  ' * depth}{line(str(key))}:", *(f"{'  ' * (depth + 1)}{line(str(item))}" for item in inner)]
         else:
-            lines.append(f"{'  ' * depth}{key}: {inner}")
+            lines.append(f"{'  ' * depth}{line(str(key))}: {line(str(inner))}")
     return lines
 
 
@@ -384,7 +384,7 @@ def _show_settings(options: argparse.Namespace, resolver: Resolver) -> int:
     settings = found[0].settings if found else resolver.of_folder(Path.cwd())
     print(f"# settings for {line(found[0].path) if found else '.'}")
     for field in dataclasses.fields(settings):
-        print(f"{field.name.replace('_', '-')} = {plain(_setting(getattr(settings, field.name)))}")
+        print(f"{field.name.replace('_', '-')} = {line(_setting(getattr(settings, field.name)))}")
     print(f"rules = {', '.join(sorted(settings.codes))}")
     return CLEAN
 

@@ -62,7 +62,7 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 def inline_settings(text: str) -> dict[str, Any]:
     """The TOML of ``--config 'key = value'``."""
-    return parse_toml(text.encode(), f"--config '{text}'")
+    return parse_toml(os.fsencode(text), f"--config '{text}'")
 
 
 def _add_rules(group: argparse._ArgumentGroup) -> None:

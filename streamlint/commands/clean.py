@@ -8,6 +8,7 @@ from pathlib import Path
 from streamlint.commands.parser import Parser
 from streamlint.config import Resolver
 from streamlint.errors import ConfigError
+from streamlint.report.terminal import line
 
 EXAMPLES = (
     ("streamlint clean", "the cache that `streamlint check` uses here"),
@@ -33,5 +34,5 @@ def main(words: list[str]) -> int:
         count = clean(folder)
     except OSError as error:
         raise ConfigError(f"cannot empty {folder}: {error.strerror or error}") from None
-    print(f"removed {count} record{'s' * (count != 1)} from {folder}", file=sys.stderr)
+    print(line(f"removed {count} record{'s' * (count != 1)} from {folder}"), file=sys.stderr)
     return 0

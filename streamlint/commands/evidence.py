@@ -12,6 +12,7 @@ from typing import Any
 
 from streamlint.commands.parser import Parser
 from streamlint.errors import ConfigError, did_you_mean
+from streamlint.report.terminal import line
 from streamlint.rules import code_of
 from streamlint.verify import evidence
 from streamlint.writing import write_output
@@ -69,7 +70,7 @@ def _list(options: argparse.Namespace, found: Sequence[evidence.Entry]) -> int:
         return 0
     for row in rows:
         shown = ", ".join(f"{count} {verdict}" for verdict, count in row["verdicts"].items())
-        print(f"{row['platform']}: {row['cases']} cases of {row['rules']} rules, {shown}; last on {row['date']}")
+        print(line(f"{row['platform']}: {row['cases']} cases of {row['rules']} rules, {shown}; last on {row['date']}"))
     if not rows:
         print("nothing was verified yet; run 'streamlint verify'", file=sys.stderr)
     return 0
@@ -97,7 +98,7 @@ def _show(options: argparse.Namespace, found: Sequence[evidence.Entry]) -> int:
         _page(shown)
     else:
         for entry in shown:
-            print(_line(entry))
+            print(line(_line(entry)))
         if not shown:
             print("nothing was verified of that", file=sys.stderr)
     return 0

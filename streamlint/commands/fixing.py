@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import os
 import sys
 from collections.abc import Callable, Mapping
 
@@ -73,7 +74,24 @@ def write(done: Fixed) -> None:
 
 
 def print_diff(done: Fixed, paint: Paint) -> None:
-    """What would change."""
+    """What would change. A patch keeps each byte: in a job of GitHub, commands are stopped for as long."""
+    if stop := _stops_commands(done):
+        sys.stdout.write(f"::stop-commands::{stop}\n")
+    _print_diff(done, paint)
+    if stop:
+        sys.stdout.write(f"::{stop}::\n")
+
+
+def _stops_commands(done: Fixed) -> str:
+    """The word that lets commands be obeyed again, which no text holds that it is made of; empty where nobody listens to them."""
+    if os.environ.get("GITHUB_ACTIONS") != "true" or not done.texts:
+        return ""
+    import hashlib
+
+    return hashlib.sha256(repr(sorted(done.texts.items())).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _print_diff(done: Fixed, paint: Paint) -> None:
     import difflib
 
     styles = {"+": "help", "-": "error", "@": "label"}

@@ -44,7 +44,9 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        from streamlint.report.terminal import line
+
+        self.exit(2, line(f"{self.prog}: {message}") + "\n")
 
 
 def _columns() -> int:

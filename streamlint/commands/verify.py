@@ -59,6 +59,7 @@ def main(words: list[str], machine: Machine | None = None) -> int:
 
 def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
     from streamlint.commands.check import lint, summary_line
+    from streamlint.report.terminal import line
     from streamlint.verify import answers, asked, templates
     from streamlint.verify.progress import Progress
     from streamlint.verify.session import run_cases
@@ -67,7 +68,7 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
     _demand_rules(options.rule)
     report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
     for problem in report.problems:
-        print(f"warning: {problem.file}:{problem.row}:{problem.column}: {problem.message}", file=sys.stderr)
+        print(line(f"warning: {problem.file}:{problem.row}:{problem.column}: {problem.message}"), file=sys.stderr)
     progress = Progress(quiet=options.quiet)
     progress.say(summary_line(report))
     if not report.findings:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from streamlint.errors import ConfigError, PathError, StreamlintError, not_installed
 from streamlint.files import TOOL_FOLDERS
 from streamlint.reading import language_of
+from streamlint.report.terminal import told
 
+T = TypeVar("T")
 CONFIGURATIONS = frozenset({"pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore"})
 CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 
@@ -18,8 +22,10 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
     """Run, then run again after each change, until the user interrupts."""
     if list(paths) == ["-"]:
         raise ConfigError("--watch cannot watch standard input")
-    if missing := [path for path in paths if not Path(path).exists()]:
+    if missing := [path for path in paths if not os.path.exists(path)]:
         raise PathError(f"{missing[0]}: no such file or folder")
+    if odd := [path for path in paths if not _is_text(path)]:
+        raise PathError(f"{odd[0]}: --watch cannot watch what has no name in UTF-8")
     try:
         from watchfiles import watch as changes
     except ImportError as error:
@@ -29,11 +35,18 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
     started = False
     # The first report comes while nothing has changed yet: from then on no change is missed, also during the first run.
     reports = changes(*dict.fromkeys(folders), watch_filter=lambda _, path: matters(path), yield_on_timeout=True, rust_timeout=100)
-    for found in reports:
+    for found in _told(reports):
         if found or not started:
             _once(run)
             started = True
     return 0
+
+
+def _told(reports: Iterator[T]) -> Iterator[T]:
+    try:
+        yield from reports
+    except RuntimeError as error:  # something changed whose name is not UTF-8: it watches no longer
+        raise PathError(f"--watch: {error}") from None
 
 
 def matters(path: str) -> bool:
@@ -44,12 +57,20 @@ def matters(path: str) -> bool:
     return file.name in CONFIGURATIONS or language_of(file.name) is not None
 
 
+def _is_text(path: str) -> bool:
+    try:
+        os.path.abspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _once(run: Callable[[], int]) -> None:
     if sys.stdout.isatty():
         sys.stdout.write(CLEAR)
     try:
         run()
     except StreamlintError as error:  # a file half written, a configuration half edited: it may be mended in a moment
-        print(f"streamlint: {error}", file=sys.stderr)
+        print(f"streamlint: {told(str(error))}", file=sys.stderr)
     sys.stdout.flush()
     print("watching for changes ...", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from streamlint.models.rows import read_rows
 from streamlint.models.vocabulary import (
     CONSTANTS,
     EFFECTS,
+    NEEDED,
     STEP_FIELDS,
     TYPE_FIELDS,
     VERSION,
@@ -25,6 +26,7 @@ from streamlint.models.vocabulary import (
     nearest,
     parse_field,
 )
+from streamlint.shipped import model_files, text_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -174,31 +176,35 @@ class Models:
         for key in data:
             if key not in HEAD:
                 raise ModelError(f"{source}: unknown key '{key}'; {nearest(key, sorted(HEAD))}")
+        for key in ("triggers", "seams"):
+            _texts(data.get(key, ()), f"{source}: {key}")
         if data.get("version", VERSION) != VERSION:
             raise ModelError(f"{source}: version {data['version']} is not known; this streamlint reads version {VERSION}")
         library = data.get("library", "user")
+        if not isinstance(library, str):
+            raise ModelError(f"{source}: library: expected a name, not {library!r}")
         self.libraries.add(library)
         self.triggers.update(data.get("triggers", ()))
-        for table in data.get("type", ()):
+        for table in _tables(data, "type", source):
             self._add_type(table, library, source)
-        for table in data.get("call", ()):
+        for table in _tables(data, "call", source):
             row = _row(table, library, source)
             for name in row.names:
                 if "*" in name:
                     self._patterns.append((name, name.split("*"), row))
                 else:
                     self.calls[name] = row
-        for table in data.get("attribute", ()):
+        for table in _tables(data, "attribute", source):
             row = _row(table, library, source)
             self.attributes.update(dict.fromkeys(row.names, row))
             if row.get("sole"):
                 self.soles.update((name.rpartition(".")[2], name.rpartition(".")[0]) for name in row.names)
-        for table in data.get("constant", ()):
+        for table in _tables(data, "constant", source):
             names, value = _names(table, source), table.get("value")
             if value not in CONSTANTS:
                 raise ModelError(f"{source}: constant {names[0]}: '{value}' is unknown; {nearest(str(value), CONSTANTS)}")
             self.constants.update(dict.fromkeys(names, value))
-        self.steps.extend(_step(table, source) for table in data.get("step", ()))
+        self.steps.extend(_step(table, source) for table in _tables(data, "step", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
 
@@ -238,19 +244,31 @@ def is_covered(pieces: list[str], name: str) -> bool:
     return at <= end
 
 
+def _tables(data: Mapping[str, Any], key: str, source: str) -> list[dict[str, Any]]:
+    found = data.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
+        raise ModelError(f"{source}: {key}: expected a list of tables, not {found!r}")
+    return found
+
+
+def _texts(found: object, place: str) -> tuple[str, ...]:
+    texts = [found] if isinstance(found, str) else found
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) and text for text in texts):
+        raise ModelError(f"{place}: expected texts, not {found!r}")
+    return tuple(texts)
+
+
 def _names(table: dict[str, Any], source: str) -> tuple[str, ...]:
-    names = table.get("names")
-    if isinstance(names, str):
-        names = [names]
-    if not names or not all(isinstance(name, str) for name in names):
+    names = _texts(table.get("names", ()), f"{source}: names")
+    if not names:
         raise ModelError(f"{source}: a row without 'names': {table}")
-    return tuple(names)
+    return names
 
 
 def _row(table: dict[str, Any], library: str, source: str) -> Row:
     names = _names(table, source)
     effect = table.get("effect")
-    if effect not in EFFECTS:
+    if not isinstance(effect, str) or effect not in EFFECTS:
         raise ModelError(f"{source}: {names[0]}: effect '{effect}' is unknown; {nearest(str(effect), list(EFFECTS))}")
     allowed = EFFECTS[effect][1]
     values: dict[str, object] = {}
@@ -263,6 +281,8 @@ def _row(table: dict[str, Any], library: str, source: str) -> Row:
             values[key] = parse_field(allowed[key], value)
         except ModelError as error:
             raise ModelError(f"{source}: {names[0]}: {key}: {error}") from None
+    if missing := [key for key in NEEDED.get(effect, ()) if key not in values]:
+        raise ModelError(f"{source}: {names[0]}: effect '{effect}' needs '{missing[0]}'")
     return Row(names, effect, values, library, source)
 
 
@@ -286,14 +306,14 @@ def _step(table: dict[str, Any], source: str) -> StepRow:
 def load_file(path: Path) -> dict[str, Any]:
     """A model file as TOML.
 
-    Raises ModelError if it is not TOML.
+    Raises ModelError if it is not TOML, and StreamlintError if it cannot be read.
     """
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     if (rows := read_rows(text)) is not None:
         return rows
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ModelError(f"{path.name}: {error}") from None
 
 
@@ -303,7 +323,7 @@ _LANGUAGE = re.compile(r'^language = "(\w+)"$', re.MULTILINE)
 
 def _language_of(path: Path) -> str:
     """The language of a shipped file, which is not parsed for it: a run of Python alone needs no rows of C++."""
-    found = _LANGUAGE.search(path.read_text(encoding="utf-8"))
+    found = _LANGUAGE.search(text_of(path))
     return found[1] if found is not None else ""
 
 
@@ -320,7 +340,7 @@ def builtin(language: str) -> Models:
 def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     """The shipped rows of a language, then the user's (source, data), which win."""
     models = Models()
-    for path in sorted(Path(__file__).parent.glob("*.toml")):
+    for path in model_files():
         if _language_of(path) in _SPOKEN.get(language, (language,)):
             data = _shipped(path)
             models.add({key: value for key, value in data.items() if key != "language"}, path.name)

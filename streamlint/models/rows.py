@@ -39,7 +39,7 @@ def read_rows(text: str) -> dict[str, Any] | None:
             said = _LAST_COMMA.sub("]", said)
         try:
             table[found[1]], end = _value(said)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not _ENDS.fullmatch(said, end):
             return None

@@ -69,7 +69,7 @@ class Row:
         return self.values.get(name, default)
 
 
-# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "switch" (bool or selector), "word a|b|c",
+# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "number" (as text), "switch" (bool or selector), "word a|b|c",
 # "words or selector a|b".
 # A stream selector: `*` is the argument that is a stream (its default only where none can be one: CUB overloads); one that meets a struct
 # (cudaLaunchConfig_t, CUlaunchConfig) means the struct's field `stream` or `hStream`.
@@ -363,13 +363,18 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "their symbols: its calls let the GIL go (symbols), or hold it (held). memory: the address of an argument's memory",
         {"part": "word source|inline|symbols|held|memory"},
     ),
-    "unpack": ("Python's arguments are given to C variables from this position on (PyArg_ParseTuple)", {"of": "selector", "from": "text"}),
+    "unpack": (
+        "Python's arguments are given to C variables from this position on (PyArg_ParseTuple)",
+        {"of": "selector", "from": "number"},
+    ),
     "exit": ("does not return", {}),
     "unknown": (
         "known to exist, effect deliberately not modelled: an opaque call; awaits: whom the host waits for in it (other processes)",
         {"awaits": "text"},
     ),
 }
+
+NEEDED = {"gil": ("part",)}  # by effect: fields without which a row says nothing
 
 TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")
 
@@ -442,6 +447,10 @@ def parse_field(kind: str, value: object) -> object:
         text = str(value)
         return replace(parse_selector(text[1:]), negated=True) if text.startswith("!") else parse_selector(text)
     if kind == "text":
+        return str(value)
+    if kind == "number":
+        if not re.fullmatch(r"[0-9]{1,4}", str(value)):
+            raise ModelError(f"{value!r} must be a number")
         return str(value)
     if kind == "texts":
         return tuple(str(item) for item in (value if isinstance(value, list) else [value]))

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 
 from streamlint.report import View
 from streamlint.report.entries import entries
-from streamlint.report.terminal import CONTROL
+from streamlint.report.terminal import CONTROL, tame
 
 
 def render(view: View) -> str:
@@ -41,7 +41,7 @@ def _case(suite: Xml.Element, row: dict[str, Any]) -> None:
     lines = [f"{row['filename']}:{place}: {row['name']} [{row['code']}] {row['message']}"]
     lines += [f"  {step['filename']}:{step['location']['row']}: {step['message']}" for step in row["trail"]]
     lines += [f"help: {row['help']}"] if row["help"] else []
-    failure.text = "\n".join(_text(line) for line in lines)
+    failure.text = tame("\n".join(_text(line) for line in lines))
 
 
 def _text(text: str) -> str:

@@ -56,6 +56,11 @@ def tame(text: str) -> str:
     return _COMMAND.sub("\\1\N{WORD JOINER}", text) if "::" in text else text
 
 
+def told(text: str) -> str:
+    """What may be printed beside a report: messages with the names and words that somebody else has chosen."""
+    return tame(plain(text))
+
+
 def width(text: str) -> int:
     """The columns that a text takes on a terminal."""
     if text.isascii():

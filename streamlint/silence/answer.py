@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamlint.report.terminal import plain
+from streamlint.report.terminal import line, tame
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Answer:
 
     def as_text(self) -> str:
         """For a terminal: the line, what is known of it, and why each rule is silent."""
-        lines = [f"{plain(self.file)}:{self.row}" + (f": {plain(self.source)}" if self.source else "")]
-        lines += [f"  {plain(_tagged(reason))}" for reason in self.reasons]
+        lines = [f"{line(self.file)}:{self.row}" + (f": {line(self.source)}" if self.source else "")]
+        lines += [tame(f"  {line(_tagged(reason))}") for reason in self.reasons]
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, object]:

@@ -6,8 +6,9 @@ import pytest
 
 from streamlint import triggers
 from streamlint.config import parse_toml
+from streamlint.shipped import MODELS
 
-HEADS = sorted(triggers.MODELS.glob("*.toml"))
+HEADS = sorted(MODELS.glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", HEADS, ids=[path.stem for path in HEADS])

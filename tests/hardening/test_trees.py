@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import socket
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hardening.groups import as_anyone
 from hardening.inputs import MISUSE
 
 ROOT = Path(__file__).parents[2]
@@ -164,15 +164,6 @@ def test_deep_folders(tree: Path, deep: str) -> None:
         assert (b"2 files" if given == "." else b"1 file,") in done.stderr
 
 
-def _as_anyone() -> None:
-    """Let root read no more than others: without CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH the modes of files hold for it too."""
-    if os.geteuid() == 0:
-        drop = 24  # PR_CAPBSET_DROP
-        library = ctypes.CDLL(None, use_errno=True)
-        for capability in (1, 2):
-            library.prctl(drop, capability, 0, 0, 0)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
 def test_a_folder_that_may_not_be_read(tree: Path) -> None:
     (tree / "locked").mkdir()
@@ -180,7 +171,7 @@ def test_a_folder_that_may_not_be_read(tree: Path) -> None:
     (tree / "secret.py").write_text(SOURCE)
     (tree / "secret.py").chmod(0)
     (tree / "locked").chmod(0)
-    done = run(tree, "--isolated", ".", preexec_fn=_as_anyone)
+    done = run(tree, "--isolated", ".", preexec_fn=as_anyone)
     (tree / "locked").chmod(0o755)
     assert done.returncode == 0
     assert done.stderr.count(b"Permission denied") == 2

@@ -1,0 +1,34 @@
+"""The model files of this installation: all there, or the run ends. Without their rows misuse would seem to be none."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from streamlint.errors import StreamlintError
+from streamlint.reading import Unreadable, read_bytes
+
+MODELS = Path(__file__).parent / "models"
+MOST_BYTES = 1 << 22
+
+
+@functools.cache
+def model_files() -> tuple[Path, ...]:
+    """The files, in the order of their names.
+
+    Raises StreamlintError where there are none.
+    """
+    if not (paths := tuple(sorted(MODELS.glob("*.toml")))):
+        raise StreamlintError(f"no model file can be found in {MODELS}: this installation is not whole")
+    return paths
+
+
+def text_of(path: Path) -> str:
+    """The text of a model file.
+
+    Raises StreamlintError where it cannot be read.
+    """
+    try:
+        return read_bytes(path, MOST_BYTES).decode()
+    except (Unreadable, UnicodeDecodeError) as error:
+        raise StreamlintError(f"the model file {path} cannot be read: {error}") from None
