@@ -19,7 +19,6 @@ from streamlint.operations import Direction, Evidence, Memory
 
 
 def _copy(call: Call) -> Value:
-
     run = call.run
     dst = beginning(_side(call, "dst"), call.value("bytes"))
     src = beginning(_side(call, "src"), call.value("bytes"))
@@ -72,11 +71,11 @@ def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None
 
 
 def _side(call: Call, name: str) -> Buffer | None:
-
     value = call.value(name)
     if isinstance(value, Series | Const) and not call.run.file.is_cuda:
         return Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True), type="numpy.ndarray")
-    if isinstance(value, Opaque) and value.buffer is None and call.library == "cuda_python":
+    takes_addresses = not call.run.file.is_cuda and call.row.get("bytes") is not None
+    if isinstance(value, Opaque) and value.buffer is None and takes_addresses:
         value.made = None  # an address is a number: to compute it is no work of the device
     return buffer_of(call.run, value)
 
