@@ -41,6 +41,7 @@ from streamlint.interpreter.values import (
     Stream,
     Value,
 )
+from streamlint.operations import Guard
 
 
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
@@ -70,7 +71,8 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if _is_cached(function):
         key = f"cached:{id(function)}({', '.join(v.term for v in arguments.all())})"
-        return run.remembered(key, lambda: _run(run, callee, arguments, site))
+        with run.within_guard(Guard("first")):
+            return run.remembered(key, lambda: _run(run, callee, arguments, site))
     return _run(run, callee, arguments, site)
 
 

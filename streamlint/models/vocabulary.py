@@ -128,7 +128,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "waits_without": "selector",  # it waits only where this argument is left out (one_hot without num_classes)
             "counts": "bool",  # indices or numbers of things, whatever is worked on (argsort, nonzero, bincount)
             "cast": "bool",  # the tensor itself where it has the type already
-            "named": "bool",  # all arguments but the receiver go by name: where one does not, another type's method of the same name is called
+            "named": "bool",  # arguments go by name: where one does not, another type's method is called
             "waits_on": "selector",  # … and only where this one is a tensor (repeat_interleave by a tensor of counts)
             "type": "text",
         },

@@ -280,7 +280,7 @@ def test_what_runs_in_a_capture_makes_its_values_on_the_device(tmp_path: Path) -
 
 
 def test_a_header_that_names_numbers_is_read_where_templates_hold_them(tmp_path: Path) -> None:
-    page = '#include "numbers.h"\ntemplate <typename T> struct Held { T* at; };\nstruct Page {\n  cudaStream_t lane;\n  Held<row_t> rows;\n};\n'
+    page = '#include "numbers.h"\ntemplate <typename T> struct Held { T* at; };\nstruct Page {\n cudaStream_t lane; Held<row_t> rows;\n};\n'
     numbers = "#pragma once\nusing row_t = std::uint64_t;\n"
     assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers) == (2, [])
     assert lint(tmp_path, page_dot_cuh=page.replace("<row_t>", "<float>")) == (1, [])
