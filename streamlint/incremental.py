@@ -82,7 +82,7 @@ class Incremental:
             return False
         finally:
             guard.at("")
-        if "asked" in unit.rests and unit.rests["native"] != self.native:
+        if "asked" in unit.rests and unit.rests.get("native") != self.native:
             unit.rests["native"] = unit.native = self.native
             units.keep(self._sources[path], self._hashes[path], unit)
         return True

@@ -13,6 +13,7 @@ from pathlib import Path
 from streamlint import TYPE_CHECKING, guard, screening
 from streamlint.catalog import UNUSED
 from streamlint.config import Resolver, Settings
+from streamlint.errors import StreamlintError
 from streamlint.files import Found, discover, left_out, matches, shown
 from streamlint.findings import Finding, Problem, Report, Step
 from streamlint.fingerprint import with_fingerprints
@@ -66,8 +67,27 @@ def run(
     files are taken to contain. The workers of a ``cluster`` share the work. With a ``share`` this
     is a part of a run, or puts the parts of one together.
     """
+    more: dict[str, Any] = {"trials": trials, "instead": instead or {}, "cluster": cluster, "share": share}
+    try:
+        return _run(paths, resolver, _Run(coverage, jobs, fixes, store=store, **more))
+    except StreamlintError:
+        raise
+    except Exception:
+        if store is None or not store.served or share is not None:
+            raise
+        # What is kept fits its hash, and anybody may have written it: nothing of it is used, and a fault of ours comes again.
+        from streamlint.cache.trees import mend_classes
+
+        mend_classes()
+        guard.at("")
+        report = _run(paths, resolver, _Run(coverage, jobs, fixes, **more))
+        report.remarks.append(f"what is kept in {store.base} is no work of ours, and was not used; `streamlint clean` empties it")
+        return report
+
+
+def _run(paths: Iterable[str | Path], resolver: Resolver, work: _Run) -> Report:
     _forget_build_files()
-    work = _Run(coverage, jobs, fixes, trials=trials, store=store, instead=instead or {}, cluster=cluster, share=share)
+    store, share = work.store, work.share
     with seldom_collected():
         found = work.discover(paths, resolver)
         if store is not None and share is None and work.is_known(store, found):
@@ -417,7 +437,11 @@ class _Run:
         spans = [span for finding in shown_ones for span in (finding.span, *(step.span for step in finding.trail))]
         wanted = {span.file for span in spans}
         texts = self.report.texts
-        self.report.texts = {file: texts[file] if file in texts else _text(file) for file in sorted(wanted)}
+        self.report.texts = {file: texts[file] if file in texts else self._text_of(file) for file in sorted(wanted)}
+
+    def _text_of(self, file: str) -> str:
+        """The text of a file of the run: a record may name any file of this machine, which nobody is shown."""
+        return _text(file) if file in self._found or file in self._files else ""
 
 
 def codes_of(file: Found) -> frozenset[str]:

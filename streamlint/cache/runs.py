@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from streamlint import TYPE_CHECKING
 from streamlint.cache import records
+from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
@@ -59,8 +60,14 @@ class Runs:
         given = sorted(file.path for file in self.found if file.given)
         roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
         self.key = digest(repr((os.getcwd(), sorted(set(told.values())), given, roots, self.asked)))
-        self._old = self.store.read("runs", self.key) or {}
+        old = self.store.read("runs", self.key)
+        self._old = old if is_run(old) and self._is_of_this(old["report"]["findings"]) else {}
         self._known = {path: Screen(*row) for path, row in self._old.get("files", {}).items()}
+
+    def _is_of_this(self, findings: list[Any]) -> bool:
+        """Whether findings lie in files of this run: what is told of a place shows the text that stands there."""
+        paths = {file.path for file in self.found}
+        return all({row[4][0], *(at[0] for _, at in row[5])} <= paths for row in findings)
 
     def glance(self, path: str) -> Screen | None:
         """What is known of a file without reading it; None if it may have changed."""
@@ -103,10 +110,13 @@ class Runs:
         from streamlint import build
 
         looked = self._old.get("looked")
-        same = looked is not None and all(map(build.looks_the_same, looked, looked.values()))
-        for path, word, said in self._old["built"]:
-            if (not same or word.startswith("lies_beside")) and build.answer(word, path) != said:
-                return False
+        try:
+            same = looked is not None and all(map(build.looks_the_same, looked, looked.values()))
+            for path, word, said in self._old["built"]:
+                if (not same or word.startswith("lies_beside")) and build.answer(word, path) != said:
+                    return False
+        except (AttributeError, KeyError, TypeError, ValueError):  # nobody of ours has written that
+            return False
         if not same and (seen := build.looked_at(self._started - _TICK)) is not None:
             self._old["looked"], self._looked = seen, True
         return True

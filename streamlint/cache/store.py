@@ -63,11 +63,11 @@ def open_store(asked: Path | None = None) -> Store:
 
 
 class Store:
-    """Records by kind and key. ``trouble`` says once why nothing could be written."""
+    """Records by kind and key. ``trouble`` says once why nothing could be written, ``served`` whether a record was found."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
-        self.trouble = ""
+        self.trouble, self.served = "", False
         self._folders: set[Path] = set()
         self.folder = base / f"v{FORMAT}-{self._code()}"
 
@@ -91,6 +91,7 @@ class Store:
             if time.time() - used > _DAY:
                 with contextlib.suppress(OSError):
                     os.utime(path)  # in use
+            self.served = True
             return body
         except (OSError, Unreadable):
             return None

@@ -1,7 +1,7 @@
 """Lowered files, kept by all that they were made of: text, path, language, and for C++ what it includes of the run.
 
 They are pickled, which is thirty times as fast as lowering, and read by an unpickler that knows the classes of the syntax tree and nothing
-else: as with the other records, whoever can write to the folder can hide findings, and never run code.
+else, and that leaves them as they are: as with the other records, whoever can write to the folder can hide findings, and never run code.
 """
 
 from __future__ import annotations
@@ -31,6 +31,26 @@ _KNOWN: dict[tuple[str, str], Any] = {(program.__name__, each.__name__): each fo
 _KNOWN |= {("builtins", "Ellipsis"): ..., ("builtins", "complex"): complex}
 
 
+_WHOLE = [(each, dict(vars(each))) for each in _CLASSES]
+_LATER = {"__slotnames__", "__annotations_cache__"}  # what Python adds to a class itself
+
+
+def mend_classes() -> bool:
+    """Whether a pickle has changed the classes that it may name; then they are as before."""
+    harmed = False
+    for each, whole in _WHOLE:
+        now = vars(each)
+        if all(now.get(name) is value for name, value in whole.items()) and now.keys() - _LATER == whole.keys() - _LATER:
+            continue
+        harmed = True
+        for name in now.keys() - _LATER - whole.keys():
+            delattr(each, name)
+        for name, value in whole.items():
+            if vars(each).get(name) is not value:
+                setattr(each, name, value)
+    return harmed
+
+
 class Trees:
     """The lowered files of a store, for the sources of one run; ``headers`` are asked for once there is C++."""
 
@@ -48,8 +68,8 @@ class Trees:
         try:
             made = _Reader(io.BytesIO(zlib.decompressobj().decompress(data, MOST_BYTES))).load()
         except Exception:  # written by somebody else: as good as absent
-            return None
-        if not isinstance(made, program.Module):
+            made = None
+        if mend_classes() or not isinstance(made, program.Module):
             return None
         made.text = bare(source).text
         return made

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlint import build
 from streamlint.cache import records
+from streamlint.cache.shapes import UNIT, fits, is_interface
 from streamlint.cache.store import Store, digest
 from streamlint.findings import Problem
 from streamlint.interpreter.consulted import NATIVE
@@ -92,10 +93,7 @@ class Units:
     def load(self, source: Source, content: str) -> Unit | None:
         """What is kept of a source with this text."""
         record = self.store.read("units", self._key(source, content))
-        try:
-            return _to_unit(record) if record is not None else None
-        except (ValueError, TypeError, KeyError, IndexError):
-            return None
+        return _to_unit(record) if fits(record, UNIT) else None
 
     def keep(self, source: Source, content: str, unit: Unit) -> None:
         """Write a unit, unless it comes from a fault of ours or would not come back as it is."""
@@ -116,7 +114,7 @@ class Units:
     def interface(self, native: str) -> dict[str, Any] | None:
         """What Python may see of C++ with this hash."""
         record = self.store.read("interfaces", digest(f"{self._salt}\0{native}"))
-        return record if isinstance(record, dict) else None
+        return record if is_interface(record) else None
 
     def keep_interface(self, native: str, record: dict[str, Any]) -> None:
         """Write what Python may see of C++ with this hash."""
