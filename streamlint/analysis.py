@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.stakes import Stake, Stakes
 from streamlint.interpreter.trace import Trace
-from streamlint.operations import Conflict
+from streamlint.operations import Conflict, Operation
 from streamlint.options import Options
 from streamlint.precedence import best
 from streamlint.program import Call, Statement, walk
@@ -130,11 +131,11 @@ class Analysis:
         told: set[tuple[object, ...]] = set()
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited)
-            for check in self._on_operations:
-                if root.binding is not None and not check.from_python:
-                    continue
-                for operation in trace.operations:
-                    yield from self._told(check.on_operation(operation, trace))
+            for check, operations in self._looked_at(trace.operations, root):
+                for operation in operations:
+                    for finding in check.on_operation(operation, trace):
+                        if finding.shown or self.possible:
+                            yield finding
             for conflict in list(trace.conflicts) if root.binding is None else ():
                 # More paths are run to test a conflict: only where a check would tell something that was not told yet.
                 new = {_place(found) for found in self._said(conflict, trace)} - told
@@ -142,6 +143,20 @@ class Analysis:
                 for finding in self._said(settled, trace) if settled is not None else ():
                     told.add(_place(finding))
                     yield finding
+
+    def _looked_at(self, operations: list[Operation], root: Root) -> Iterator[tuple[Check, list[Operation]]]:
+        """The checks that ask for operations, each with those of a path that it looks at."""
+        kinds: dict[type[Operation], list[Operation]] = {}
+        for operation in operations:
+            kinds.setdefault(type(operation), []).append(operation)
+        for check in self._on_operations:
+            if root.binding is not None and not check.from_python:
+                continue
+            among = [held for kind, held in kinds.items() if issubclass(kind, check.looks_at)] if check.looks_at else [operations]
+            if len(among) == 1:
+                yield check, among[0]
+            elif among:
+                yield check, sorted(itertools.chain(*among), key=_index)
 
     def _stakes(self, root: Root) -> Iterator[Stake]:
         """What the checks begin with that ask for a root."""
@@ -184,6 +199,10 @@ def _sweep() -> None:
     """What paths leave behind refers to itself. It is collected once there is much of it: to look at all that lives takes as long."""
     if gc.get_count()[0] > _MUCH:
         gc.collect()
+
+
+def _index(operation: Operation) -> int:
+    return operation.index
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

@@ -48,6 +48,9 @@ class Check:
     # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
     from_python: ClassVar[bool] = False
 
+    # The kinds of operations that `on_operation` is called for. Empty: all.
+    looks_at: ClassVar[tuple[type[Operation], ...]] = ()
+
     # Asks which references are left on a path, and what shows only once a method is called again.
     on_lifetimes: ClassVar[bool] = False
 
@@ -59,7 +62,7 @@ class Check:
         return True
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        """Called for each operation of a finished path, in order."""
+        """Called for each operation of a finished path that is among `looks_at`, in order."""
         return iter(())
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:

@@ -100,6 +100,7 @@ class UnpinnedNonBlocking(Check):
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
     signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy")
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Copy) and operation.asked_async

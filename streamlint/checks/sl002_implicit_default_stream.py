@@ -87,6 +87,7 @@ class ImplicitDefaultStream(Check):
         (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
     )
     signs = (*needs[0][0], *needs[1][0], "tream", "cupy", "cp.", "numba", "](")
+    looks_at = (Record, Launch, Copy)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Record) or (

@@ -156,6 +156,7 @@ class AllocInLoop(Check):
         "](",
         "del ",
     )
+    looks_at = (Free,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Free)

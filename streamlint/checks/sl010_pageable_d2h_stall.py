@@ -82,6 +82,7 @@ class PageableD2hStall(Check):
         ),
     )
     signs = needs[0][0]
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn) or operation.context.beside is not None

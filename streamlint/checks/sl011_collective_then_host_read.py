@@ -57,6 +57,7 @@ class CollectiveThenHostRead(Check):
     rests_on = ("d2h-sync-waits", "event-order")
     needs = ((("async_op",),),)
     signs = needs[0][0]
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Collective)

@@ -69,6 +69,7 @@ class MpCudaTensor(Check):
     rests_on = ("event-order", "event-covers-later-work")
     needs = ((("ultiprocessing", "ProcessPool"),),)
     signs = (".put", ".send(", "Process(", ".start(", "Pool(", ".submit(", "map(", ".apply", "spawn(", "xecutor(", "fork", "cuda")
+    looks_at = (Put, Spawn)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Put | Spawn)

@@ -77,6 +77,7 @@ class LegacySyncMissesNonblocking(Check):
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
     needs = ((("tream",),),)
     signs = needs[0][0]
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

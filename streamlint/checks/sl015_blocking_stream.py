@@ -67,6 +67,7 @@ class BlockingStream(Check):
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
     needs = ((("tream",),),)
     signs = needs[0][0]
+    looks_at = (Copy, Launch)
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

@@ -59,6 +59,7 @@ class EventWaitBeforeRecord(Check):
     rests_on = ("event-order", "event-covers-later-work")
     needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
     signs = ("vent", "record(")
+    looks_at = (Record, Wait, Synchronize)
 
     def begins_with(self, operation: Operation) -> bool:
         return (

@@ -74,6 +74,7 @@ class PeerCopyUnprepared(Check):
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
     needs = ((("emcpy",), ("Peer", "cudaSetDevice", "cuCtx")),)
     signs = needs[0][0]
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Copy) and operation.between_devices

@@ -99,6 +99,7 @@ class HiddenSyncInHotLoop(Check):
             ),
         ),
     )
+    looks_at = (HostWait,)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what in ("device", "cache") or operation.loop is None:

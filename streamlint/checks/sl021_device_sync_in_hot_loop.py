@@ -60,6 +60,7 @@ class DeviceSyncInHotLoop(Check):
     rests_on = ("device-synchronize-waits", "free-waits")
     in_training = True
     needs = ((("ynchronize", "empty_cache"),),)
+    looks_at = (HostWait,)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:

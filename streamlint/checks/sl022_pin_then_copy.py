@@ -54,6 +54,7 @@ class PinThenCopy(Check):
     default = "off"
     needs = ((("pin_memory",),),)
     signs = ("pin",)
+    looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Copy)

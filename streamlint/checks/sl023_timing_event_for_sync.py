@@ -52,6 +52,7 @@ class TimingEventForSync(Check):
     default = "off"
     needs = ((("EventCreate", "Event(", "event(", ".record(", "eventCreate"),),)
     signs = needs[0][0]
+    looks_at = (Create,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Create) and operation.what == "event"

@@ -53,6 +53,7 @@ class EventSpin(Check):
     rests_on = ("event-synchronize-waits",)
     needs = ((("query(", "Query", ".done"),),)
     signs = needs[0][0]
+    looks_at = (Spin,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spin | Query)

@@ -67,6 +67,7 @@ class StreamContextNotInherited(Check):
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
     signs = needs[0][0]
+    looks_at = (Spawn,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn)

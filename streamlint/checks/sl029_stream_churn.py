@@ -57,6 +57,7 @@ class StreamChurn(Check):
     rests_on = ("stream-create-waits", "stream-destroy-waits")
     needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
     signs = needs[0][0]
+    looks_at = (Create,)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Create)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_statements import StatementReader
+from streamlint.frontends.cuda_stores import Pointers
 from streamlint.frontends.cuda_types import Declarator
 from streamlint.program import LONGEST_LINE, Arg, Function, Module, Param, Type
 
@@ -20,19 +21,6 @@ _MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 def joined(scope: str, name: str) -> str:
     """``scope::name``, either of which may be empty."""
     return f"{scope}::{name}" if scope and name else scope or name
-
-
-def _stores_through(body: str, name: str) -> bool:
-    """Whether a kernel's body plainly stores through a pointer: ``p[i] = x``, ``*p += x``, ``p[i].x++``, ``atomicAdd(&p[i], x)``.
-
-    A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to another
-    function may be stored through there; that is not plain.
-    """
-    assigned = r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
-    element = rf"\b{re.escape(name)}\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)(?:\s*\.\s*\w+)*"
-    if re.search(rf"(?:{element}|\*\s*{re.escape(name)}\b){assigned}|\batomic\w+\s*\(\s*&?\s*\(?\s*{re.escape(name)}\b", body):
-        return True
-    return any("const" not in found[1] for found in re.finditer(rf"([^;{{}}()]*)&\s*\w+\s*=\s*{re.escape(name)}\s*\[", body))
 
 
 class FunctionReader(StatementReader):
@@ -85,9 +73,8 @@ class FunctionReader(StatementReader):
         if function.space == "host":
             function.body = self.body(body)
         elif function.space == "kernel":
-            text = self.text(body)
-            function.stores = frozenset(param.name for param in function.params if param.name and _stores_through(text, param.name))
-            function.elements = {param.name: found for param in function.params if param.name and (found := _elements(text, param.name))}
+            pointers = Pointers(self.text(body), (param.name for param in function.params))
+            function.stores, function.elements = pointers.stored(), pointers.elements()
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)
@@ -151,16 +138,3 @@ class FunctionReader(StatementReader):
                 value = child.named_children[-1]
                 found.append((self.name(child.named_children[0]), self.arguments(value) if value.type.endswith("list") else ()))
         return found
-
-
-def _elements(text: str, name: str) -> tuple[str, ...]:
-    """The numbers of the elements that a body names of a pointer, if it names nothing else of it; or the members of its elements."""
-    word = rf"\b{re.escape(name)}\b"
-    for part in (r"\s*\[\s*(\d+)\s*\]", rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"):
-        named = re.findall(rf"{word}(?:{part})?", text)
-        if named and all(named):
-            return tuple(dict.fromkeys(named))
-    return ()
-
-
-_SUBSCRIPT = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"

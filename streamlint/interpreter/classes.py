@@ -21,8 +21,7 @@ def bases_of(run: Run, definition: p.Class, file: File) -> list[tuple[p.Class | 
     for base in definition.bases:
         if file.is_cuda:
             name = base.id if isinstance(base, p.Name) else ""
-            owner = next((f for f in (file, *file.neighbours()) if f.class_named(name) is not None), None)
-            found.append((owner.class_named(name) if owner else None, owner or file, name))
+            found.append((*(file.class_at_hand(name) or (None, file)), name))
             continue
         with run.entered(Frame(None, file, Environment(), qualname=definition.qualname), None):
             value = run.evaluate(base.value if isinstance(base, p.Index) else base)

@@ -56,12 +56,11 @@ def type_row(run: Run, kind: Type) -> TypeRow | None:
 
 def class_of(run: Run, kind: Type) -> ClassValue | None:
     kind = _template_argument(run, kind.name) or kind
-    for file in (run.file, *run.file.neighbours()):
-        definition = file.class_named(kind.name)
-        if definition is not None:
-            arguments = dict(zip(definition.template, (resolved(run, arg) for arg in kind.args), strict=False))
-            return ClassValue(definition, file, arguments)
-    return None
+    found = run.file.class_at_hand(kind.name)
+    if found is None:
+        return None
+    definition, file = found
+    return ClassValue(definition, file, dict(zip(definition.template, (resolved(run, arg) for arg in kind.args), strict=False)))
 
 
 def is_data(run: Run, kind: Type) -> bool:

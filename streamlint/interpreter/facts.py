@@ -252,11 +252,8 @@ def _has_stream(facts: FileFacts, kind: p.Type) -> bool:
     row = facts.file.models.types.get(kind.name)
     if row is not None and row.holds_stream:
         return True
-    for file in (facts.file, *facts.file.neighbours()):
-        definition = file.class_named(kind.name)
-        if definition is not None:
-            return any(f.type is not None and _is_stream(f.type) for f in definition.fields)
-    return False
+    found = facts.file.class_at_hand(kind.name)
+    return found is not None and any(f.type is not None and _is_stream(f.type) for f in found[0].fields)
 
 
 def _scan(facts: FileFacts, function: p.Function) -> None:

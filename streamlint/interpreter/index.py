@@ -121,6 +121,8 @@ class File:
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
     _names_torch: bool | None = None
+    _aliases: dict[str, Type | None] = field(default_factory=dict)
+    _classes: dict[str, tuple[Class, File] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.path = self.module.path
@@ -228,6 +230,13 @@ class File:
                 return found
         return None
 
+    def class_at_hand(self, name: str) -> tuple[Class, File] | None:
+        """C++: the class of a name in this file or in those that it includes, and the file that it stands in."""
+        if name not in self._classes:
+            found = ((definition, f) for f in (self, *self.neighbours()) if (definition := f.class_named(name)) is not None)
+            self._classes[name] = next(found, None)
+        return self._classes[name]
+
     def global_named(self, name: str, within: str) -> str | None:
         """C++: the full name of a variable of file or namespace scope, as code in ``within`` (a qualified name) means it by ``name``."""
         scope = within
@@ -251,14 +260,18 @@ class File:
     def resolve_type(self, kind: Type) -> Type:
         """A C++ type with aliases of this file and its includes replaced."""
         for _ in range(8):
-            alias = next(
-                (f.module.aliases[name] for f in (self, *self.neighbours()) for name in _type_names(kind.name) if name in f.module.aliases),
-                None,
-            )
+            alias = self._alias(kind.name)
             if alias is None or alias.name == kind.name:
                 return kind
             kind = Type(alias.name, alias.args, alias.pointers + kind.pointers, kind.reference or alias.reference, kind.array, kind.extent)
         return kind
+
+    def _alias(self, name: str) -> Type | None:
+        if name not in self._aliases:
+            names = _type_names(name)
+            found = (f.module.aliases[one] for f in (self, *self.neighbours()) for one in names if one in f.module.aliases)
+            self._aliases[name] = next(found, None)
+        return self._aliases[name]
 
 
 def _type_names(name: str) -> tuple[str, str]:

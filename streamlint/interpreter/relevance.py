@@ -45,6 +45,7 @@ class Relevance:
     _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
+    _at_all: dict[frozenset[str], list[str]] = field(default_factory=dict)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -336,9 +337,17 @@ class Relevance:
         """The literals that stand in a function's own text."""
         key = (id(function), words)
         if key not in self._words:
-            text = self.text(function) + self._macros_in(function) + self._threads_of(function)
-            self._words[key] = frozenset(word for word in words if word in text)
+            text, elsewhere = self.text(function), self._macros_in(function) + self._threads_of(function)
+            found = [word for word in self._in_file(words) if word in text]
+            self._words[key] = frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
         return self._words[key]
+
+    def _in_file(self, words: frozenset[str]) -> list[str]:
+        """Those of the literals that stand anywhere in the file's code."""
+        if words not in self._at_all:
+            text = "\n".join(self.file.words)
+            self._at_all[words] = [word for word in words if word in text]
+        return self._at_all[words]
 
     def _threads_of(self, function: p.Function) -> str:
         """C++: the types of members that are threads, which a constructor starts without naming them."""

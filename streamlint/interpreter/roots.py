@@ -78,8 +78,7 @@ def roots_of(file: File) -> Iterator[Root]:
             seen.add(id(function))
             home = None
             if definition is None and function.class_name:
-                home = next((f for f in (file, *file.neighbours()) if f.class_named(function.class_name) is not None), None)
-                definition = home.class_named(function.class_name) if home is not None else None
+                definition, home = file.class_at_hand(function.class_name) or (None, None)
             root = Root(file, function, definition, home=home)
             yield root
             if file.is_cuda:

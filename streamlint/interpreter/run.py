@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.peeks import Peek
 
 _AROUND = tuple(item.name for item in fields(Context))
+_PLACE = {name: place for place, name in enumerate(_AROUND)}
 _around = attrgetter(*_AROUND)
 MAX_DEPTH = 6
 MAX_LAMBDAS = 12  # that are called in the bodies that hold them
@@ -185,8 +186,10 @@ class _Surroundings:
         self._before, self._late = before, _ = run.context, run.late
         for name, value in changes.items():
             if getattr(before, name) is not value:
-                changes = dict(zip(_AROUND, _around(before), strict=True)) | changes
-                run.context = run.machine.context = Context(**changes)
+                values = list(_around(before))
+                for changed, now in changes.items():
+                    values[_PLACE[changed]] = now
+                run.context = run.machine.context = Context(*values)
                 return
 
     def __exit__(self, *_: object) -> None:

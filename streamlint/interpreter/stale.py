@@ -86,7 +86,7 @@ def _in_members(file: File) -> Iterator[Kept]:
     for function, owner in p.functions_of(file.module):
         if function.kind != "constructor" or is_declaration(function):
             continue
-        definition = owner or next((c for f in (file, *file.neighbours()) if (c := f.class_named(function.class_name))), None)
+        definition = owner or (file.class_at_hand(function.class_name) or (None, file))[0]
         if definition is None:
             continue
         for name, read in _given_in(file, function):

@@ -85,6 +85,7 @@ class Models:
     _patterns: list[tuple[str, list[str], Row]] = field(default_factory=list)
     _type_patterns: list[tuple[list[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
+    _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
     _packages: frozenset[str] | None = None
     _heads: frozenset[str] | None = None
 
@@ -111,10 +112,12 @@ class Models:
     def type_named(self, name: str) -> TypeRow | None:
         """The row of a type; one found by a pattern takes the name that was asked for."""
         found = self.types.get(name)
-        if found is None:
+        if found is None and name not in self._no_types:
             held = next((row for pattern, row in self._type_patterns if is_covered(pattern, name)), None)
             if held is not None:
                 found = self.types[name] = replace(held, name=name)
+            else:
+                self._no_types.add(name)
         return found
 
     def attribute(self, name: str) -> Row | None:
@@ -207,6 +210,7 @@ class Models:
         self.steps.extend(_step(table, source) for table in _tables(data, "step", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
+        self._no_types.clear()
 
     def _add_type(self, table: dict[str, Any], library: str, source: str) -> None:
         names = _names(table, source)

@@ -1,0 +1,74 @@
+"""What a kernel's body plainly does with its pointers: which it stores through, and which of their elements it names.
+
+A body is read once for all of its pointers: kernels of a thousand lines have dozens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_WORD = re.compile(r"\w+")
+_ASSIGNED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
+_ELEMENT_ASSIGNED = re.compile(
+    rf"\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)(?:\s*\.\s*\w+)*{_ASSIGNED.pattern}",
+)
+_ATOMIC = re.compile(r"\batomic\w+\s*(?=\(\s*&?\s*\(?\s*(\w+))")
+_REFERENCE = re.compile(r"&\s*\w+\s*=\s*(\w+)\s*\[")
+_SUBSCRIPT = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
+_PARTS = (re.compile(r"\s*\[\s*(\d+)\s*\]"), re.compile(rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"))
+
+
+class Pointers:
+    """The places in a body where the names of pointers stand."""
+
+    def __init__(self, body: str, names: Iterable[str]) -> None:
+        self._body = body
+        self._places: dict[str, list[tuple[int, int]]] = {name: [] for name in names if name}
+        for word in _WORD.finditer(body):
+            if (places := self._places.get(word[0])) is not None:
+                places.append(word.span())
+
+    def stored(self) -> frozenset[str]:
+        """Those that are plainly stored through: ``p[i] = x``, ``*p += x``, ``p[i].x++``, ``atomicAdd(&p[i], x)``.
+
+        A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to
+        another function may be stored through there; that is not plain.
+        """
+        atomic = {found[1] for found in _ATOMIC.finditer(self._body)}
+        referred = {found[1] for found in _REFERENCE.finditer(self._body) if "const" not in self._declared(found.start())}
+        return frozenset(name for name in self._places if name in atomic or name in referred or self._is_assigned(name))
+
+    def elements(self) -> dict[str, tuple[str, ...]]:
+        """By name the numbers of the elements, if nothing else of a pointer is named; or the members of its elements."""
+        return {name: found for name in self._places if (found := self._elements(name))}
+
+    def _is_assigned(self, name: str) -> bool:
+        return any(
+            _ELEMENT_ASSIGNED.match(self._body, end) is not None
+            or (self._follows_star(begin) and _ASSIGNED.match(self._body, end) is not None)
+            for begin, end in self._places[name]
+        )
+
+    def _follows_star(self, begin: int) -> bool:
+        while begin > 0 and self._body[begin - 1].isspace():
+            begin -= 1
+        return begin > 0 and self._body[begin - 1] == "*"
+
+    def _declared(self, at: int) -> str:
+        """What stands before the ``&`` of a reference."""
+        return self._body[max(self._body.rfind(mark, 0, at) for mark in ";{}()") + 1 : at]
+
+    def _elements(self, name: str) -> tuple[str, ...]:
+        for part in _PARTS:
+            named: list[str] = []
+            until = 0
+            for begin, end in self._places[name]:
+                if begin < until:
+                    continue  # in the subscript before
+                found = part.match(self._body, end)
+                named.append(found[1] if found is not None else "")
+                until = found.end() if found is not None else end
+            if named and all(named):
+                return tuple(dict.fromkeys(named))
+        return ()
