@@ -7,7 +7,6 @@ check may ask of it. Checks read operations, never source.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint.cuda_model.memory import Direction as Direction
@@ -15,6 +14,7 @@ from streamlint.cuda_model.memory import Memory as Memory
 from streamlint.cuda_model.strength import Strength
 from streamlint.cuda_model.waits import alloc_wait
 from streamlint.findings import Span, Step
+from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.values import Buffer, Event, Stream
@@ -31,7 +31,7 @@ class Evidence(enum.IntEnum):
     NONE = 6
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Guard:
     """A branch that an operation stands under. ``kind``: growth, first, rare, error, device, size, switch, plain."""
 
@@ -39,7 +39,7 @@ class Guard:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoopFrame:
     """A loop that an operation stands in. ``kind``: data, count, devices, levels, setup, retry, teardown, tuning, endless.
 
@@ -53,7 +53,7 @@ class LoopFrame:
     head: str = ""  # for, while, do, c-for; called: a method that a loop out of view calls; empty in a comprehension
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Beside:
     """Code that runs beside the path: ``kind`` is thread, process, or worker (of a loader). It begins with streams of its own."""
 
@@ -68,7 +68,7 @@ class Beside:
     method: str = ""  # of a process: fork, spawn, forkserver; empty where it is not known
 
 
-@dataclass(unsafe_hash=True, slots=True)  # never changed; one is made for each call and branch, and a frozen one takes four times as long
+@record(unsafe_hash=True, slots=True)  # never changed; one is made for each call and branch, and a frozen one takes four times as long
 class Context:
     """The surroundings of an operation, from the root inwards."""
 
@@ -92,7 +92,7 @@ class Context:
 _NOWHERE = Context()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Refusal:
     """Why a stream capture does not take an operation, and CUDA's status for it (``interpreter/captures.py``).
 
@@ -107,7 +107,7 @@ class Refusal:
     depth: int = 0  # of calls in progress where the capture began
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Holding:
     """The GIL is held by a function that Python calls. ``kind``: binding (which can be told to release it), or function (it must itself).
 
@@ -119,7 +119,7 @@ class Holding:
     depth: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Operation:
     """Something that a path did. ``index`` is its place on the path; ``span`` the API's own name; ``api`` the library."""
 
@@ -134,7 +134,7 @@ class Operation:
     gil: Holding | None = None  # who holds the GIL meanwhile, where that is known
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Copy(Operation):
     dst: Buffer | None = None
     src: Buffer | None = None
@@ -155,7 +155,7 @@ class Copy(Operation):
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Launch(Operation):
     """Device work: a kernel, or a library call that works on the device."""
 
@@ -178,17 +178,17 @@ def touched_on_device(operation: Launch | Copy) -> tuple[Buffer, ...]:
     return tuple(buffer for buffer in sides if buffer is not None)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class HostRead(Operation):
     buffer: Buffer | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class HostWrite(Operation):
     buffer: Buffer | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Alloc(Operation):
     """``cached`` allocations come from a pool and never reach the driver on the hot path."""
 
@@ -204,7 +204,7 @@ class Alloc(Operation):
         return not self.cached and alloc_wait(self.memory).strength >= Strength.OBSERVED
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Free(Operation):
     memory: Memory = Memory.UNKNOWN
     cached: bool = False
@@ -213,7 +213,7 @@ class Free(Operation):
     kind: str = "free"  # free, unregister, trim, collect (the garbage collector)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Drop(Operation):
     """The last reference to a block of a pool goes, while another stream may still use it. The block was ``allocated`` on ``stream``."""
 
@@ -222,12 +222,12 @@ class Drop(Operation):
     stream: Stream | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Register(Operation):
     buffer: Buffer | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Record(Operation):
     """An event is recorded. ``loses``: the record that nobody has waited for, on a stream that this one is not behind.
 
@@ -240,7 +240,7 @@ class Record(Operation):
     replaces: Record | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Wait(Operation):
     """A stream waits on an event or on another stream. ``empty``: the event had not been recorded, so that there is nothing to wait for."""
 
@@ -249,7 +249,7 @@ class Wait(Operation):
     empty: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Synchronize(Operation):
     """The host waits: on a stream, an event, or (None) the device. ``empty`` as in :class:`Wait`."""
 
@@ -260,7 +260,7 @@ class Synchronize(Operation):
 MADE_ON_HOST = "noise or zeros"  # the origin of what is uploaded and could have been made on the device
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class HostWait(Operation):
     """The host waits in each round of a loop, for nothing that the round needs. Stands at the end of its path.
 
@@ -285,17 +285,17 @@ class HostWait(Operation):
         return self.loop is not None and self.loop.head == "called"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Query(Operation):
     of: Event | Stream | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Clock(Operation):
     """The host looks at a clock."""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Collective(Operation):
     """A collective of several processes: it writes behind the current stream. An asynchronous one gives a handle to wait on."""
 
@@ -303,7 +303,7 @@ class Collective(Operation):
     asynchronous: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Spin(Operation):
     """A loop that only asks whether an event or a stream is done. ``query`` is where it asks."""
 
@@ -311,7 +311,7 @@ class Spin(Operation):
     query: Span | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Callback(Operation):
     """The registration of a host function. ``body_known`` is False where its body is not at hand."""
 
@@ -319,7 +319,7 @@ class Callback(Operation):
     body_known: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Create(Operation):
     """A stream or an event is created, or a handle."""
 
@@ -328,14 +328,14 @@ class Create(Operation):
     before: bool = False  # it was made before the root's own body began
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Destroy(Operation):
     """A stream, an event, a handle or a graph is destroyed. ``what`` is event where it is one for sure."""
 
     what: str = ""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Block(Operation):
     """The host blocks until another thread lets it go. ``what``: join, result, condition, queue, lock; ``on`` names a lock."""
 
@@ -343,14 +343,14 @@ class Block(Operation):
     on: str = ""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Touch(Operation):
     """A call that uses the device, and moves and orders nothing that is followed: ``module.cuda()``, ``set_device``, ``pin_memory``."""
 
     evidence: Evidence = Evidence.NONE
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Spawn(Operation):
     """A thread, a process or a loader's worker starts. ``channels`` are the queues and pipes that it is given."""
 
@@ -361,7 +361,7 @@ class Spawn(Operation):
     leaves_work: bool = False  # its body ends with work of its own on the default stream that it has not waited for
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Put(Operation):
     """A value goes into a queue or a pipe between processes: ``buffers`` are the device memory in it.
 
@@ -376,14 +376,14 @@ class Put(Operation):
     received: tuple[str, ...] = ()  # the channels from which parts of the value came
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Get(Operation):
     """A value is taken from a queue or a pipe between processes."""
 
     channel: str = ""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Opaque(Operation):
     """A call whose body is not at hand."""
 
@@ -398,7 +398,7 @@ class Opaque(Operation):
     on_host: tuple[Buffer, ...] = ()  # the memory of the host that it was given, if none of what it was given is known to be on a device
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Entry(Operation):
     """A root is entered: what its caller put on the current stream may still be running, and may still write what it hands over."""
 
@@ -409,7 +409,7 @@ class Entry(Operation):
 Work = Copy | Launch | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Conflict:
     """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
 

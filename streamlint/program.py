@@ -11,16 +11,17 @@ Nodes compare by identity, so they can be keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Literal
+
+from streamlint.record import field, names_of, record
 
 Position = tuple[int, int, int, int]
 LONGEST_LINE = 200  # characters: many functions may stand on one line
 NOWHERE: Position = (0, 0, 0, 0)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Node:
     """A piece of code and where it stands."""
 
@@ -36,21 +37,21 @@ class Expression(Node):
     __slots__ = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Const(Expression):
     """A literal: number, str, bytes, bool, None, Ellipsis. C++: ``nullptr`` and ``NULL`` are None, ``true`` is True."""
 
     value: object
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Name(Expression):
     """A plain name. C++: qualified names are one Name with ``::`` kept (``at::cuda::getCurrentCUDAStream``), template arguments cut."""
 
     id: str
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Attr(Expression):
     """``value.name``; in C++ also ``value->name`` (``arrow`` is True then)."""
 
@@ -59,14 +60,14 @@ class Attr(Expression):
     arrow: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Slice(Expression):
     lower: Expression | None = None
     upper: Expression | None = None
     step: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Index(Expression):
     """``value[a, b:c]``: one index an axis."""
 
@@ -74,7 +75,7 @@ class Index(Expression):
     indices: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Arg:
     """One argument of a call. ``stars`` is 1 for ``*args`` and C++ pack expansions, 2 for ``**kwargs``."""
 
@@ -83,7 +84,7 @@ class Arg:
     stars: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Call(Expression):
     """``function(args)``. ``name_at`` is the API's own name (the last part of a dotted name): findings point there.
 
@@ -96,7 +97,7 @@ class Call(Expression):
     template: tuple[str, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Launch(Expression):
     """``kernel<<<config>>>(args)``; ``name_at`` is the kernel's name. ``config`` has two to four expressions as written."""
 
@@ -106,7 +107,7 @@ class Launch(Expression):
     name_at: Position = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Unary(Expression):
     """``-x``, ``+x``, ``~x``, ``not x`` (C++ ``!x`` is ``not``). ``++x`` and ``x++`` are AssignExpr."""
 
@@ -114,7 +115,7 @@ class Unary(Expression):
     operand: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Binary(Expression):
     """Arithmetic and bits: ``+ - * / // % ** @ & | ^ << >>`` (C++ ``/`` stays ``/``), and ``,`` (value of the right)."""
 
@@ -123,7 +124,7 @@ class Binary(Expression):
     right: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Compare(Expression):
     """``== != < <= > >= is 'is not' in 'not in'``; a chain of comparisons is a Bool of Compares."""
 
@@ -132,27 +133,27 @@ class Compare(Expression):
     right: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Bool(Expression):
     op: Literal["and", "or"]
     values: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Conditional(Expression):
     test: Expression
     then: Expression
     otherwise: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Lambda(Expression):
     """A Python lambda (its body is one Return) or a C++ lambda (its captures are the whole scope)."""
 
     function: Function
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Collection(Expression):
     """``list``, ``tuple``, ``set`` displays; C++ brace initialisers without a type are ``list``. ``*x`` items are Starred."""
 
@@ -160,19 +161,19 @@ class Collection(Expression):
     items: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Starred(Expression):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Mapping(Expression):
     """A dict display. A key of None marks ``**value``."""
 
     items: tuple[tuple[Expression | None, Expression], ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Clause:
     """``for target in iterable if test …`` of a comprehension."""
 
@@ -181,7 +182,7 @@ class Clause:
     tests: tuple[Expression, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Comprehension(Expression):
     """``element`` is a Mapping of one item for dict comprehensions."""
 
@@ -190,25 +191,25 @@ class Comprehension(Expression):
     clauses: tuple[Clause, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Format(Expression):
     """An f-string: the values that are formatted. Plain concatenated strings are Const."""
 
     values: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Await(Expression):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Yield(Expression):
     value: Expression | None
     delegate: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class AssignExpr(Expression):
     """An assignment with a value: ``:=``, every C++ ``=``, ``+=`` (``op`` is ``+``), ``++x`` (``op`` is ``+``, value Const(1))."""
 
@@ -217,17 +218,17 @@ class AssignExpr(Expression):
     op: str | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class AddressOf(Expression):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Deref(Expression):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Cast(Expression):
     """Any C++ cast to ``type`` (C style, static, reinterpret, const, dynamic)."""
 
@@ -235,7 +236,7 @@ class Cast(Expression):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class New(Expression):
     """``new T(args)``, or ``new T[count]``; malloc and friends are ordinary calls."""
 
@@ -244,7 +245,7 @@ class New(Expression):
     count: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class DeleteExpr(Expression):
     """C++ ``delete p`` and ``delete[] p``."""
 
@@ -252,7 +253,7 @@ class DeleteExpr(Expression):
     array: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Construct(Expression):
     """C++ ``T{a, b}`` or ``T(a, b)`` where T is known to be a type from its spelling (braces, or template arguments)."""
 
@@ -260,7 +261,7 @@ class Construct(Expression):
     args: tuple[Arg, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Unknown(Expression):
     """What the front end could not lower (a C++ ERROR node, an exotic construct); ``parts`` are sub-expressions that it could."""
 
@@ -270,7 +271,7 @@ class Unknown(Expression):
 # --- types (C++; Python annotations stay expressions) ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Type:
     """A C++ type: ``const std::vector<cudaStream_t>&`` is ``Type("std::vector", (Type("cudaStream_t"),), reference=True)``.
 
@@ -299,12 +300,12 @@ class Statement(Node):
 Body = list[Statement]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class ExprStatement(Statement):
     value: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Assign(Statement):
     """``targets`` are assigned from left to right; ``op`` is set for augmented assignment. Annotated: ``annotation``."""
 
@@ -314,7 +315,7 @@ class Assign(Statement):
     annotation: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Declare(Statement):
     """A C++ variable. ``args`` is set for ``T x(a, b)`` and ``T x{a, b}`` (empty for ``T x{}``), ``value`` for ``T x = e``.
 
@@ -329,14 +330,14 @@ class Declare(Statement):
     names: tuple[str, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class If(Statement):
     test: Expression
     then: Body
     otherwise: Body = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Loop(Statement):
     """``for``: target and iterable (Python ``for``, C++ range-for). ``while``/``do``: test. C++ ``for(;;)`` is ``c-for``.
 
@@ -353,7 +354,7 @@ class Loop(Statement):
     otherwise: Body = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class With(Statement):
     """``items`` are (expression, target or None)."""
 
@@ -361,14 +362,14 @@ class With(Statement):
     body: Body
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Handler:
     type: Expression | None
     name: str | None
     body: Body
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Try(Statement):
     body: Body
     handlers: list[Handler]
@@ -376,7 +377,7 @@ class Try(Statement):
     final: Body = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Switch(Statement):
     """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out."""
 
@@ -384,48 +385,48 @@ class Switch(Statement):
     cases: list[tuple[tuple[Expression, ...], Body]]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Return(Statement):
     value: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Raise(Statement):
     """``raise`` and ``throw``; also calls that do not return (``abort``, ``exit``) may be lowered so."""
 
     value: Expression | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Break(Statement):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Continue(Statement):
     pass
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Delete(Statement):
     """Python ``del``."""
 
     targets: tuple[Expression, ...]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Assert(Statement):
     test: Expression
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Block(Statement):
     """A C++ scope of its own: objects declared in it die at its end."""
 
     body: Body
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Scope(Statement):
     """Python ``global`` or ``nonlocal``."""
 
@@ -433,7 +434,7 @@ class Scope(Statement):
     outermost: bool
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Import(Statement):
     """``import a.b as c`` is ``[("c", "a.b", None)]``; ``from a import b as c`` is ``[("c", "a", "b")]``; ``from a import *`` has name "*".
 
@@ -443,12 +444,12 @@ class Import(Statement):
     names: list[tuple[str, str, str | None]]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class FunctionDef(Statement):
     function: Function
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class ClassDef(Statement):
     definition: Class
 
@@ -456,7 +457,7 @@ class ClassDef(Statement):
 # --- definitions ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Param:
     """``kind``: ``plain``, ``star`` (``*args``), ``double`` (``**kwargs``), ``keyword`` (keyword-only)."""
 
@@ -468,7 +469,7 @@ class Param:
     constant: bool | None = False  # C++: nothing is written through it; None of what is volatile
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Function(Node):
     """A body with parameters. ``qualname`` is dotted in Python (``Class.method``), ``::``-joined in C++."""
 
@@ -495,7 +496,7 @@ class Function(Node):
     line_text: str = ""  # text of the definition's first line, as far as LONGEST_LINE
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Field:
     """A C++ data member, or an annotated name in a Python class body (``value`` is its default)."""
 
@@ -508,7 +509,7 @@ class Field:
     at: Position = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Class(Node):
     """``bases`` are expressions in Python and Names in C++. ``body`` holds a Python class's other statements."""
 
@@ -523,7 +524,7 @@ class Class(Node):
     template: tuple[str, ...] = ()  # C++: names of template parameters
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Defined:
     """A C++ macro's definition: the offset of its name, and how many includes stand above it."""
 
@@ -532,7 +533,7 @@ class Defined:
     includes_above: int
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Module:
     """One file. ``body`` holds everything in order, FunctionDef and ClassDef included (C++: namespaces are dissolved into qualnames)."""
 
@@ -582,7 +583,7 @@ def children(node: object) -> list[object]:
     cls = node.__class__
     held = _FIELDS.get(cls)
     if held is None:
-        held = _FIELDS[cls] = _reader(tuple(item.name for item in fields(node) if item.name not in _PLAIN))  # type: ignore[arg-type]
+        held = _FIELDS[cls] = _reader(tuple(name for name in names_of(cls) if name not in _PLAIN))
     found: list[object] = []
     for value in held(node):
         kind = _KINDS.get(value.__class__) or _kind(value.__class__)

@@ -9,48 +9,66 @@ import operator
 
 from streamlint import TYPE_CHECKING
 
-__all__ = ["field", "record", "replace"]
+__all__ = ["field", "is_record", "names_of", "record", "replace"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
-    from dataclasses import field, replace
+    from dataclasses import field, fields, replace
+    from dataclasses import is_dataclass as is_record
+
+    def names_of(kind: type) -> tuple[str, ...]:
+        """The fields of a record, in order."""
+        return tuple(item.name for item in fields(kind))
 else:
     _NOTHING = object()
 
     class _Field:
-        def __init__(self, default=_NOTHING, default_factory=_NOTHING, hash=True):
-            self.default, self.factory, self.hash = default, default_factory, hash
+        def __init__(self, default=_NOTHING, default_factory=_NOTHING, hash=True, kw_only=False):
+            self.default, self.factory, self.hash, self.kw_only = default, default_factory, hash, kw_only
 
     field = _Field
 
     def record(**options):
-        """The class with slots, ``__init__``, ``__eq__``, ``__repr__``, and ``__hash__`` where it is frozen."""
+        """The class with slots, ``__init__``, ``__repr__``, ``__eq__`` unless that is not wanted, and ``__hash__`` where it is frozen."""
         return lambda cls: _made(cls, **options)
 
     def replace(one, **changes):
         """A record with other values in some of its fields."""
-        return type(one)(**{**{name: getattr(one, name) for name in one.__match_args__}, **changes})
+        return type(one)(**{**{name: getattr(one, name) for name in one.__record_fields__}, **changes})
 
-    def _made(cls, *, frozen=False, order=False, slots=True):
-        fields = {name: _field(cls.__dict__.get(name, _NOTHING)) for name in cls.__annotations__}
+    def names_of(kind):
+        """The fields of a record, in order."""
+        return tuple(kind.__record_fields__)
+
+    def is_record(one):
+        """Whether something is a record."""
+        return hasattr(type(one), "__record_fields__")
+
+    def _made(cls, *, frozen=False, order=False, slots=True, eq=True, unsafe_hash=False):
+        inherited = {name: one for base in reversed(cls.__mro__[1:]) for name, one in getattr(base, "__record_fields__", {}).items()}
+        fields = inherited | {name: _field(cls.__dict__.get(name, _NOTHING)) for name in cls.__annotations__}
         names = tuple(fields)
         values = _values(names)
         left = (*names, "__dict__", "__weakref__")
         body = {name: value for name, value in cls.__dict__.items() if name not in left and not name.startswith("__annot")}
         made = {
-            "__slots__": names,
-            "__match_args__": names,
+            "__slots__": tuple(name for name in names if name not in inherited),
+            "__match_args__": tuple(name for name, one in fields.items() if not one.kw_only),
             "__init__": _init(cls, fields, frozen),
-            "__eq__": lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented,
-            "__hash__": None,
             "__repr__": lambda self: f"{cls.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})",
             "__replace__": replace,
             "__annotations__": dict(cls.__annotations__),
-            "__dataclass_fields__": _Fields(fields),
+            "__record_fields__": fields,
+            "__dataclass_fields__": _Fields(),
         }
-        if frozen:
+        if eq:
+            made["__eq__"] = lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
+            made["__hash__"] = None
+        if unsafe_hash or (frozen and eq):
             hashed = _values(tuple(name for name, one in fields.items() if one.hash))
-            made |= {"__hash__": lambda self: hash(hashed(self)), "__setattr__": _refuse, "__delattr__": _refuse}
+            made["__hash__"] = lambda self: hash(hashed(self))
+        if frozen:
+            made |= {"__setattr__": _refuse, "__delattr__": _refuse}
             made |= {"__getstate__": lambda self: list(values(self)), "__setstate__": _set_state}
         if order:
             made |= {f"__{name}__": _compared(values, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")}
@@ -64,7 +82,7 @@ else:
         return operator.attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, name) for name in names)
 
     def _init(cls, fields, frozen):
-        given, lines, around = [], [], {"_set": object.__setattr__, "_nothing": _NOTHING}
+        given, named, lines, around = [], [], [], {"_set": object.__setattr__, "_nothing": _NOTHING}
         for name, one in fields.items():
             value = name
             if one.factory is not _NOTHING:
@@ -72,10 +90,11 @@ else:
                 value = f"_made_{name}() if {name} is _nothing else {name}"
             around[f"_of_{name}"] = one.default
             has_default = one.default is not _NOTHING or one.factory is not _NOTHING
-            given.append(f"{name}=_of_{name}" if has_default else name)
+            (named if one.kw_only else given).append(f"{name}=_of_{name}" if has_default else name)
             lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
-        exec(f"def __init__(self, {', '.join(given)}):\n " + "\n ".join(lines), around)
+        given += ["*", *named] if named else []
+        exec(f"def __init__({', '.join(['self', *given])}):\n " + "\n ".join(lines or ["pass"]), around)
         made = around["__init__"]
         made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         made.__annotations__ = {**cls.__annotations__, "return": "None"}
@@ -87,7 +106,7 @@ else:
         raise FrozenInstanceError(f"cannot change field {name!r}")
 
     def _set_state(self, state):
-        for name, value in zip(self.__match_args__, state, strict=True):
+        for name, value in zip(self.__record_fields__, state, strict=True):
             object.__setattr__(self, name, value)
 
     def _compared(values, compare):
@@ -96,18 +115,15 @@ else:
     class _Fields:
         """What module `dataclasses` keeps of a class; made when somebody asks."""
 
-        def __init__(self, fields):
-            self._fields = fields
-
         def __get__(self, one, cls):
             import dataclasses
 
             told = {_NOTHING: dataclasses.MISSING}
-            rows = [
-                (name, cls.__annotations__[name], dataclasses.field(default=one.default, hash=one.hash))
-                if one.factory is _NOTHING and one.default is not _NOTHING
-                else (name, cls.__annotations__[name], dataclasses.field(default_factory=told.get(one.factory, one.factory), hash=one.hash))
-                for name, one in self._fields.items()
-            ]
+            said = {name: text for base in reversed(cls.__mro__) for name, text in getattr(base, "__annotations__", {}).items()}
+            rows = []
+            for name, one in cls.__record_fields__.items():
+                plain = one.factory is _NOTHING and one.default is not _NOTHING
+                value = {"default": one.default} if plain else {"default_factory": told.get(one.factory, one.factory)}
+                rows.append((name, said[name], dataclasses.field(**value, hash=one.hash, kw_only=one.kw_only)))
             cls.__dataclass_fields__ = found = dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__
             return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streamlint.findings import Category, Finding, Report, Span
-from streamlint.record import field, record, replace
+from streamlint.record import field, is_record, names_of, record, replace
 
 
 @record(frozen=True, slots=True, order=True)
@@ -34,6 +34,63 @@ class Held:
 
     names: list[str] = field(default_factory=list)
     place: Place | None = None
+
+
+@record(eq=False, slots=True)
+class Node:
+    """A base, whose own field comes last and is named."""
+
+    at: int = field(default=0, kw_only=True)
+
+
+class Kind(Node):
+    """Between the two, and no record of its own."""
+
+    __slots__ = ()
+
+
+@record(eq=False, slots=True)
+class Leaf(Kind):
+    """Has what its base has."""
+
+    name: str
+    held: list[str] = field(default_factory=list)
+
+
+@record(unsafe_hash=True, slots=True)
+class Counted:
+    """Changes, and is a key all the same."""
+
+    number: int = 0
+
+
+def test_fields_of_a_base_are_inherited() -> None:
+    leaf = Leaf("x", at=3)
+    assert (leaf.at, leaf.name, leaf.held) == (3, "x", [])
+    assert isinstance(leaf, Kind)
+    assert names_of(Leaf) == ("at", "name", "held") == tuple(item.name for item in dataclasses.fields(leaf))
+    assert Leaf.__match_args__ == ("name", "held")
+    assert repr(leaf) == "Leaf(at=3, name='x', held=[])"
+    assert (replace(leaf, name="y").at, dataclasses.replace(leaf, name="y").at) == (3, 3)
+    assert is_record(leaf)
+    assert not is_record("x")
+    with pytest.raises(TypeError):
+        Leaf("x", [], 3)  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        leaf.unknown = 1  # type: ignore[attr-defined]
+    assert copy.copy(leaf).at == pickle.loads(pickle.dumps(leaf)).at == 3
+
+
+def test_equal_by_identity_where_that_is_asked_for() -> None:
+    one, other = Leaf("x"), Leaf("x")
+    assert one != other
+    assert len({one, other}) == 2
+
+
+def test_a_record_that_changes_can_be_a_key() -> None:
+    one = Counted(1)
+    one.number = 2
+    assert {one: 1}[Counted(2)] == 1
 
 
 def test_values() -> None:

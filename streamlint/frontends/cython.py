@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import fields
 
 from streamlint import program as p
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cython_lines import without_line
 from streamlint.frontends.cython_text import Declared, Header, Translation, translate
+from streamlint.record import names_of
 
 _MOST_REPAIRS = 40
 _ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
@@ -132,15 +132,15 @@ def _give_types(function: p.Function, header: Header) -> None:
 def _rewrite(root: object, addresses: set[tuple[int, int]]) -> None:
     """``~x`` that was ``&x``, NULL, and loops that run without the GIL."""
     for node in list(p.walk(root)):
-        for item in fields(node):  # type: ignore[arg-type]
-            value = getattr(node, item.name)
+        for name in names_of(type(node)):
+            value = getattr(node, name)
             if isinstance(value, p.Node):
                 changed: object = _changed(value, addresses)
             elif isinstance(value, list | tuple):
                 changed = type(value)(_changed(v, addresses) if isinstance(v, p.Node) else v for v in value)
             else:
                 continue
-            setattr(node, item.name, changed)
+            setattr(node, name, changed)
 
 
 def _changed(node: p.Node, addresses: set[tuple[int, int]]) -> p.Node:

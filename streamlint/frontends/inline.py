@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 
 from streamlint.frontends import MissingParser, UnreadableSource
 from streamlint.program import (
@@ -34,6 +34,7 @@ from streamlint.program import (
     functions_of,
     walk,
 )
+from streamlint.record import is_record, names_of
 
 TORCH_HEADER = "torch/extension.h"
 
@@ -250,12 +251,12 @@ def _move(module: Module, limit: tuple[int, int], line: Position) -> None:
             stack.extend(thing.values())
         elif isinstance(thing, list | tuple):
             stack.extend(thing)
-        elif is_dataclass(thing) and id(thing) not in seen:
+        elif is_record(thing) and id(thing) not in seen:
             seen.add(id(thing))
-            for item in fields(thing):
-                content = getattr(thing, item.name)
-                if item.name in _PLACES:
-                    setattr(thing, item.name, moved(content))
+            for name in names_of(type(thing)):
+                content = getattr(thing, name)
+                if name in _PLACES:
+                    setattr(thing, name, moved(content))
                 elif content is not None and not isinstance(content, str):
                     stack.append(content)
 

@@ -15,11 +15,12 @@ from streamlint.cuda_model.clocks import Clock, Stamp, covers
 from streamlint.findings import Step
 from streamlint.interpreter.values import Event, ScopeValue, Stream
 from streamlint.operations import Direction, Memory, Refusal
+from streamlint.record import record
 
 _HOST = 0  # the thread of a root
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class CaptureScope(ScopeValue):
     """``with torch.cuda.graph(…)``, before it is entered."""
 

@@ -6,7 +6,7 @@ The memory, the streams and the functions stay what they are; only the type chan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter import pointers
@@ -36,12 +36,13 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Holding
 from streamlint.program import Type
+from streamlint.record import record
 
 _PLAIN = frozenset({"void", "float", *SIZES, *(f"std::{name}" for name in SIZES if name.endswith("_t"))})
 _TENSORS = ("at::", "torch::", "c10::")
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Bound(Value):
     """What a name of C++ stands for in Python: functions to choose from, of an object if it is a method; or a class."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import fields
 from typing import Any
 
 from streamlint.findings import Span
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Event, Stream
 from streamlint.operations import Evidence, Opaque, Operation
+from streamlint.record import names_of
 
 Shown = tuple[frozenset[tuple[Any, ...]], frozenset[tuple[Any, ...]]]
 
@@ -34,7 +34,7 @@ def _shape(operation: Operation) -> tuple[Any, ...]:
     kind = type(operation)
     names = _FIELDS.get(kind)
     if names is None:
-        names = _FIELDS[kind] = tuple(item.name for item in fields(operation) if item.name not in _PLACE)
+        names = _FIELDS[kind] = tuple(name for name in names_of(kind) if name not in _PLACE)
     around = operation.context
     loops = tuple(loop.key for loop in around.loops)
     own = tuple(_facts(getattr(operation, name)) for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,13 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
+from streamlint.record import names_of
 
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
     from streamlint.interpreter.peeks import Peek
 
-_AROUND = tuple(item.name for item in fields(Context))
+_AROUND = names_of(Context)
 _PLACE = {name: place for place, name in enumerate(_AROUND)}
 _around = attrgetter(*_AROUND)
 MAX_DEPTH = 6

@@ -6,7 +6,6 @@ copied (a generator whose consumer is a closure) is run again each time.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import io
 import itertools
@@ -128,7 +127,8 @@ def _read(run: Run, data: bytes, shared: list[Any]) -> tuple[dict[str, Any], Val
 
 
 def _types_of(*modules: Any) -> set[type]:
-    found = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+    kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
+    found = {kind for kind in kinds if "__dataclass_fields__" in vars(kind)}
     return {kind for kind in found if kind.__module__ in {module.__name__ for module in modules}}
 
 

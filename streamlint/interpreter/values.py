@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamlint.cuda_model import Clock, Stamp
 from streamlint.findings import Span, Step
 from streamlint.operations import Evidence, Memory, Operation
 from streamlint.program import Class, Expression, Function, Type
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.blocks import Block
@@ -74,7 +74,7 @@ class Value(Numbered):
         return f"{type(self).__name__}#{self.serial}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Const(Value):
     """``origin`` is the call that chose the value, where a caller did (a default left out, a literal argument)."""
 
@@ -86,7 +86,7 @@ class Const(Value):
         return repr(self.value)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Opaque(Value):
     """A value about which only its origin is known. ``reach`` are values that it may hold. ``type`` is its C++ or annotated type."""
 
@@ -107,7 +107,7 @@ class Opaque(Value):
         return self.name
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Access:
     """A device-side access to a storage that may still be in flight. ``sure``: the operation is known to make it."""
 
@@ -117,7 +117,7 @@ class Access:
     sure: bool = True
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Storage(Numbered):
     """A block of memory. ``trail`` says where its facts came from."""
 
@@ -169,7 +169,7 @@ class Storage(Numbered):
         return self.host or self.memory in (Memory.PINNED, Memory.PAGEABLE)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Buffer(Value):
     """A view of a storage: a tensor, an array, a pointer. ``type`` is the library's type. ``leaves`` marks a batch of unknown structure."""
 
@@ -188,7 +188,7 @@ class Buffer(Value):
         return f"buffer#{self.storage.serial}{self.part}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Stream(Value):
     """``kind``: null, ptds, ambient, created, parameter, foreign. ``key`` names its clock. ``blocking`` is None where it is not known.
 
@@ -209,7 +209,7 @@ class Stream(Value):
         return f"stream:{self.key}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Event(Value):
     """``snapshot`` is None before the first record in view. ``unknown`` events order everything. ``external`` ones are not captured."""
 
@@ -229,7 +229,7 @@ class Event(Value):
         return f"event:{self.key}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Handle(Value):
     """A library handle, or another modelled object. ``stream`` is what it is bound to."""
 
@@ -243,7 +243,7 @@ class Handle(Value):
     trail: tuple[Step, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Loader(Value):
     """A batch source. ``pinned`` is True, False, or None where it is not known."""
 
@@ -254,7 +254,7 @@ class Loader(Value):
     on_device: bool = False  # whoever made it moves its batches to the device
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Device(Value):
     """``space``: device, host, other, or unknown (then ``evidence`` says why it may be CUDA)."""
 
@@ -272,7 +272,7 @@ class Device(Value):
         return f"device:{self.text or self.space}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Series(Value):
     """A list, tuple or set. ``items`` is None where its elements are not known; then ``made`` holds one element an index term."""
 
@@ -294,7 +294,7 @@ class Series(Value):
         yield from self.made.values()
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Table(Value):
     """A dict. ``complete`` is False where it may hold keys that were not seen."""
 
@@ -304,7 +304,7 @@ class Table(Value):
     element: Value | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Instance(Value):
     """An object of a class at hand. ``foreign`` objects were made by code not in view: their constructor was run with unknowns."""
 
@@ -323,7 +323,7 @@ class Instance(Value):
         return self.name or f"object#{self.serial}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class FunctionValue(Value):
     """A function with its surroundings: closure, receiver, bound arguments."""
 
@@ -341,7 +341,7 @@ class FunctionValue(Value):
         return f"function:{self.function.qualname}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class ClassValue(Value):
     definition: Class
     file: File
@@ -352,7 +352,7 @@ class ClassValue(Value):
         return f"class:{self.definition.qualname}"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class LibraryName(Value):
     """A dotted name outside the program: a module, a function, a class of a library."""
 
@@ -363,7 +363,7 @@ class LibraryName(Value):
         return self.name
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Method(Value):
     """A method of a modelled type, or any attribute of an unknown value, before it is called."""
 
@@ -372,7 +372,7 @@ class Method(Value):
     row: Row | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Prepared(Value):
     """What can be called, but is no function at hand, with arguments that wait for the call: ``partial(DataLoader, batch_size=8)``."""
 
@@ -381,7 +381,7 @@ class Prepared(Value):
     keywords: dict[str, Value]
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class KernelConfig(Value):
     """A kernel of numba or Triton with its launch configuration: ``kernel[grid, block, stream]``, ``kernel[(n,)]``."""
 
@@ -390,7 +390,7 @@ class KernelConfig(Value):
     span: Span
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class GeneratorCall(Value):
     """A call of a generator function whose body has not run yet: it runs with its consumer. ``counted``: where ``enumerate`` begins."""
 
@@ -399,7 +399,7 @@ class GeneratorCall(Value):
     counted: int | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class ScopeValue(Value):
     """A context manager of the library: enters ``stream`` (None: no change) or registers ``buffer`` while it is open."""
 
@@ -410,7 +410,7 @@ class ScopeValue(Value):
     kind: str = "stream"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Reference(Value):
     """The address of a place that can be assigned (C++ ``&x``), as the function that took it sees it."""
 
@@ -420,7 +420,7 @@ class Reference(Value):
     file: File | None = None
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Environment:
     """Names of a scope. ``addressed`` holds the memory of C++ variables whose address was taken as a buffer."""
 
