@@ -50,11 +50,8 @@ def analyse(
 def _analyse(
     sources: Sequence[Source], options: Options, jobs: int, keep: Keep | None, units: Units | None, cluster: Cluster | None
 ) -> Report:
-    from streamlint.incremental import Incremental
-
     start = time.perf_counter()
-    read = reader(sources, options, units)
-    work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
+    work = _work(sources, options, jobs, units)
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
@@ -105,17 +102,21 @@ def parts_of(
     sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str]
 ) -> tuple[list[tuple[str, Part]], list[Problem]]:
     """What some of the sources give among all of them, and what could not be read."""
-    from streamlint.incremental import Incremental
-
     with seldom_collected():
-        read = reader(sources, options, units)
-        work = Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
+        work = _work(sources, options, jobs, units)
         work.narrow(only)
         work.ready()
         freeze()
         if work.open:
             _check(work, options, jobs, None)
         return list(work.parts()), work.report.problems
+
+
+def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units | None) -> Incremental:
+    from streamlint.incremental import Incremental
+
+    read = reader(sources, options, units)
+    return Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
 
 
 def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | None) -> None:

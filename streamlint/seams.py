@@ -35,6 +35,15 @@ _MOST_HEADERS = 400  # for one run
 _MOST_IMPORTED = 60  # Python that captures reach, for one run
 
 
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What in a header can hold sources together."""
+
+    classes: frozenset[str]
+    dispatches: bool  # it calls a functor for a type that is chosen at run time
+    numbers: frozenset[str]  # names for types of whole numbers
+
+
 @dataclass(slots=True)
 class Seams:
     """``joining`` are files that call others' functions from Python; ``skipped`` what was passed over, by its last name."""
@@ -45,6 +54,8 @@ class Seams:
     taken: set[str] = field(default_factory=set)
     read: dict[str, Source | None] = field(default_factory=dict)  # what was passed over and has been looked at all the same
     passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
+    _includes: dict[str, list[str]] = field(default_factory=dict)  # by path
+    _binding: dict[str, _Binding] = field(default_factory=dict)  # by path of a header
 
     def skip(self, file: Found) -> None:
         """A file that nothing in it asks for: it may be included by one that counts."""
@@ -103,7 +114,7 @@ class Seams:
             native += parts
         owners = {name for source in native for name in _OWNER.findall(source.text)}
         for source in native:
-            headers = list(self._included(source, partial(_stands_between, owners, source)))
+            headers = list(self._included(source, partial(self._stands_between, owners, source)))
             yield from headers
             native += headers
 
@@ -133,7 +144,7 @@ class Seams:
         """The headers that hold only includes and that C++ sources include, also through one another."""
         waiting = [source for source in sources if source.language == "cuda"] if passing else []
         while waiting:
-            for name in INCLUDE.findall(waiting.pop().text):
+            for name in self._includes_of(waiting.pop()):
                 for header in passing.get(_last(name), ()):
                     if header.path not in self.taken and _names(name, header.path):
                         self.taken.add(header.path)
@@ -157,11 +168,26 @@ class Seams:
 
     def _included(self, source: Source, wanted: Callable[[Source], bool] = lambda source: True) -> Iterator[Source]:
         """The files that a source includes, were passed over so far and are wanted."""
-        for name in INCLUDE.findall(source.text):
+        for name in self._includes_of(source):
             for file in self._named(name):
                 if (read := self._read(file)) is not None and wanted(read):
                     self.taken.add(file.path)
                     yield read
+
+    def _includes_of(self, source: Source) -> list[str]:
+        if source.path not in self._includes:
+            self._includes[source.path] = INCLUDE.findall(source.text)
+        return self._includes[source.path]
+
+    def _stands_between(self, owners: set[str], source: Source, header: Source) -> bool:
+        """Whether a header holds sources together: it has a class of which they define members, calls a functor for them, or names a type
+        of whole numbers that the one which includes it gives to a template."""
+        if header.path not in self._binding:
+            self._binding[header.path] = _binding_of(header.text)
+        known = self._binding[header.path]
+        if known.dispatches or not owners.isdisjoint(known.classes):
+            return True
+        return any(f"<{name}" in source.text for name in known.numbers)
 
     def _read(self, file: Found) -> Source | None:
         """A file that was passed over; read once."""
@@ -176,12 +202,9 @@ class Seams:
         return [f for f in self.skipped.get(_last(include), ()) if f.path not in self.taken and _names(include, f.path)]
 
 
-def _stands_between(owners: set[str], source: Source, header: Source) -> bool:
-    """Whether a header holds sources together: it has a class of which they define members, calls a functor for them, or names a type
-    of whole numbers that the one which includes it gives to a template."""
-    if not owners.isdisjoint(_CLASS.findall(header.text)) or _DISPATCH.search(header.text) is not None:
-        return True
-    return any(f"<{one or other}" in source.text for one, other in _NUMBERS.findall(header.text))
+def _binding_of(text: str) -> _Binding:
+    numbers = (one or other for one, other in _NUMBERS.findall(text))
+    return _Binding(frozenset(_CLASS.findall(text)), _DISPATCH.search(text) is not None, frozenset(numbers))
 
 
 def _last(path: str) -> str:

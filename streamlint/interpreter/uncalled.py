@@ -1,6 +1,6 @@
 """Functions that nothing at hand can call: methods of private classes, and functions of Python extensions, whose name stands nowhere else.
 
-This is asked of the text: any other place that holds the name, a comment as well, ends the question.
+This is asked of the text: any other place that holds the name ends the question; in C++ a comment does, too.
 """
 
 from __future__ import annotations
