@@ -113,17 +113,24 @@ else:
         return lambda self, other: compare(values(self), values(other)) if type(other) is type(self) else NotImplemented
 
     class _Fields:
-        """What module `dataclasses` keeps of a class; made when somebody asks."""
+        """What module `dataclasses` keeps of a class; made when somebody asks, and the class stays as it is."""
+
+        def __init__(self):
+            self._of = {}
 
         def __get__(self, one, cls):
-            import dataclasses
+            if cls not in self._of:
+                self._of[cls] = _dataclass_fields(cls)
+            return self._of[cls]
 
-            told = {_NOTHING: dataclasses.MISSING}
-            said = {name: text for base in reversed(cls.__mro__) for name, text in getattr(base, "__annotations__", {}).items()}
-            rows = []
-            for name, one in cls.__record_fields__.items():
-                plain = one.factory is _NOTHING and one.default is not _NOTHING
-                value = {"default": one.default} if plain else {"default_factory": told.get(one.factory, one.factory)}
-                rows.append((name, said[name], dataclasses.field(**value, hash=one.hash, kw_only=one.kw_only)))
-            cls.__dataclass_fields__ = found = dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__
-            return found
+    def _dataclass_fields(cls):
+        import dataclasses
+
+        told = {_NOTHING: dataclasses.MISSING}
+        said = {name: text for base in reversed(cls.__mro__) for name, text in getattr(base, "__annotations__", {}).items()}
+        rows = []
+        for name, one in cls.__record_fields__.items():
+            plain = one.factory is _NOTHING and one.default is not _NOTHING
+            value = {"default": one.default} if plain else {"default_factory": told.get(one.factory, one.factory)}
+            rows.append((name, said[name], dataclasses.field(**value, hash=one.hash, kw_only=one.kw_only)))
+        return dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__

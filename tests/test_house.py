@@ -256,11 +256,11 @@ BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operat
 # Rooms that know few others; a room knows itself.
 NARROW = {
     "findings": {"record"},
-    "program": set[str](),
-    "operations": {"findings", "cuda_model", "interpreter.values"},  # the last for annotations only
+    "program": {"record"},
+    "operations": {"findings", "cuda_model", "record", "interpreter.values"},  # the last for annotations only
     "cuda_model": set[str](),
     "models": {"shipped"},
-    "frontends": {"program"},
+    "frontends": {"program", "record"},
     "fix": {"findings", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }
 

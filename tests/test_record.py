@@ -81,6 +81,12 @@ def test_fields_of_a_base_are_inherited() -> None:
     assert copy.copy(leaf).at == pickle.loads(pickle.dumps(leaf)).at == 3
 
 
+def test_who_asks_for_the_fields_changes_no_class() -> None:
+    before = dict(vars(Leaf))
+    dataclasses.replace(Leaf("x"), name="y")
+    assert dict(vars(Leaf)) == before
+
+
 def test_equal_by_identity_where_that_is_asked_for() -> None:
     one, other = Leaf("x"), Leaf("x")
     assert one != other
