@@ -10,6 +10,7 @@ from itertools import takewhile
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import BinaryIO
 
 LANGUAGES = {
@@ -106,6 +107,16 @@ def encode(text: str, data: bytes, language: str) -> bytes:
     elif language == "cuda" and decode(data, language)[1]:
         encoding = "latin-1"
     return mark + text.encode(encoding)
+
+
+def home_folder() -> Path:
+    """The user's folder; the root for a user with neither ``HOME`` nor a name, as container engines have it."""
+    from pathlib import Path
+
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.sep)
 
 
 def split_lines(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.reading import Unreadable, open_regular, read_bytes
+from streamlint.reading import Unreadable, home_folder, open_regular, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -43,7 +43,7 @@ def folder_of(asked: Path | None = None) -> Path:
     if asked is not None:
         return asked
     if said := os.environ.get("STREAMLINT_CACHE_DIR"):
-        return Path(said).expanduser() / "check"
+        return Path(os.path.expanduser(said)) / "check"
     return Path(_platforms_folder()) / "check"
 
 
@@ -54,7 +54,10 @@ def _platforms_folder() -> str:
         return os.path.join(home, "streamlint")
     from platformdirs import user_cache_dir
 
-    return user_cache_dir("streamlint", appauthor=False)
+    try:
+        return user_cache_dir("streamlint", appauthor=False)
+    except RuntimeError:
+        return str(home_folder() / ".cache" / "streamlint")
 
 
 def open_store(asked: Path | None = None) -> Store:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from streamlint.reading import home_folder
 from streamlint.verify import care
 from streamlint.verify.care import Plan
 from streamlint.verify.cases import VARIANTS, Case
@@ -35,7 +36,7 @@ def cache_folder() -> Path:
     base = os.environ.get("STREAMLINT_CACHE_DIR")
     if base:
         return Path(base) / "verify"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "streamlint" / "verify"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home_folder() / ".cache") / "streamlint" / "verify"
 
 
 class Device:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamlint.reading import home_folder
 from streamlint.writing import only_writer, write_output
 
 SCHEMA = 1
@@ -27,11 +28,11 @@ Entry = dict[str, Any]
 def user_folder() -> Path:
     """The platform's folder for a program's data: ``XDG_DATA_HOME``, ``%LOCALAPPDATA%`` or ``~/Library/Application Support``."""
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or home_folder() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
+        base = home_folder() / "Library" / "Application Support"
     else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+        base = Path(os.environ.get("XDG_DATA_HOME") or home_folder() / ".local" / "share")
     return base / "streamlint" / "evidence"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,6 +32,15 @@ def as_anyone() -> None:
     if os.geteuid() == 0 and _LIBRARY is not None:
         for capability in (1, 2):
             _LIBRARY.prctl(_DROP, capability, 0, 0, 0)
+
+
+def one_process() -> None:
+    """Let it begin no process: as a user who has no other, without root's privilege to begin more, and with the one to read all files."""
+    if os.geteuid() == 0 and _LIBRARY is not None:
+        for capability in (21, 24):  # CAP_SYS_ADMIN, CAP_SYS_RESOURCE
+            _LIBRARY.prctl(_DROP, capability, 0, 0, 0)
+        os.setresuid(54_321, 0, 0)
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from hardening.groups import begun, ended, left
 from hardening.inputs import MISUSE
+
+from streamlint.report import FORMATS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are not Windows'")
 # The command line, which is told to end when it comes to a function, as whoever watches over it is told.
@@ -26,7 +29,7 @@ def told(*words, **more):
     time.sleep(9)
     return real(*words, **more)
 setattr(module, name, told)
-sys.argv = ["streamlint", "check", "--isolated", "--output-format", "json", *words]
+sys.argv = ["streamlint", "check", "--isolated", *words]
 from streamlint.cli import main
 sys.exit(main())
 """
@@ -98,6 +101,34 @@ def test_a_run_that_is_told_to_end(tree: Path, place: str, words: tuple[str, ...
         with begun(tree, [*again, *cache, "."]) as process:
             status, out, _ = ended(process)
         assert (status, out.count(b'"SL005"')) == (0, 9 - mended)
+
+
+RENDERED = [(format, list(NUMBERS)[index % len(NUMBERS)]) for index, format in enumerate(FORMATS)]
+
+
+@pytest.mark.parametrize(("format", "number"), RENDERED, ids=[f"{format}-{number.name}" for format, number in RENDERED])
+def test_a_report_that_is_being_made(tmp_path: Path, format: str, number: signal.Signals) -> None:
+    (tmp_path / "m.py").write_text(MISUSE)
+    (tmp_path / "told").write_text("of another run\n")
+    place = f"streamlint.report.{format.replace('-', '_')}.render"
+    words = ["--no-cache", "--output-format", format, "-o", "told", "m.py"]
+    with begun(tmp_path, [sys.executable, "-c", DRIVER, str(int(number)), place, *words]) as process:
+        status, out, errors = ended(process)
+    assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
+    assert {path.name for path in tmp_path.iterdir()} == {"m.py", "told"}
+    assert (tmp_path / "told").read_text() == "of another run\n"
+
+
+@pytest.mark.parametrize("place", ["_like", "settle"])
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
+def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: signal.Signals) -> None:
+    (tmp_path / "m.py").write_text(MISUSE)
+    (tmp_path / "told").write_text("[]")
+    words = ["--no-cache", "--output-format", "json:told", "m.py"]
+    with begun(tmp_path, [sys.executable, "-c", DRIVER, str(int(number)), f"streamlint.writing.{place}", *words]) as process:
+        status, out, errors = ended(process)
+    assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
+    assert len(json.loads((tmp_path / "told").read_text())) == (place == "settle")
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hardening.groups import one_process
 from hardening.inputs import MISUSE
 
 from streamlint import guard, workers
 from streamlint.config import Resolver
 from streamlint.errors import ConfigError
+from streamlint.report import FORMATS
 
 ROOT = Path(__file__).parents[2]
 COMMAND = f"{sys.executable} -m streamlint check --no-cache"
@@ -57,10 +61,87 @@ def test_a_reader_that_leaves(tree: Path) -> None:
     assert len(done.stdout) == 10
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_reader_that_has_left(tree: Path, format: str) -> None:
+    end, output = os.pipe()
+    os.close(end)
+    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--output-format", format, "a1.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tree, env=environment, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(output)
+    assert (done.returncode, "Traceback" in done.stderr) == (141, False)
+
+
 @pytest.mark.parametrize("limit", ["-n 32", "-n 16", "-v 400000", "-s 512"])
 def test_few_files_little_memory_a_small_stack(tree: Path, limit: str) -> None:
     done = shell(tree, f"ulimit {limit}; {COMMAND} --output-format concise --jobs 8 .")
     assert (done.returncode, done.stdout.count("SL005")) == (1, 12)
+
+
+def _begun(tree: Path, limit: Callable[[], None], *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--output-format", "concise", "--jobs", "4", *words, "."]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    without = {name: text for name, text in environment.items() if text}
+    done = subprocess.run(command, cwd=tree, env=without, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limit)
+    assert "internal error" not in done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits and capabilities are Linux's")
+def test_a_user_who_may_begin_no_process(tree: Path) -> None:
+    """Not even root's privilege to begin more; what root may read stays readable."""
+    assert _begun(tree, one_process).stdout.count("SL005") == 12
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+@pytest.mark.parametrize("megabytes", [200, 60, 30])
+def test_little_memory(tree: Path, megabytes: int) -> None:
+    """All is found, or it is said that it is not; Python itself needs about 30."""
+    size = megabytes << 20
+    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--output-format", "concise", "."]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command,
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )
+    found = done.stdout.count("SL005")
+    assert found == 12 or "left out" in done.stderr or (done.returncode != 0 and done.stderr), done.stderr
+    assert found == 12 or megabytes < 200
+
+
+def test_little_processor_time(tree: Path) -> None:
+    """The limit of the system ends the process that comes to it: what it looked at is left out, and another goes on."""
+    heavy = "import torch\ndef f(a):\n    torch.cuda.synchronize()\n" + "    x = a.to('cuda')\n" * 60_000
+    (tree / "heavy.py").write_text(heavy)
+    done = _begun(tree, lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 8)), "--no-cache", "--jobs", "1")
+    assert (done.returncode, done.stdout.count("SL005")) == (1, 12), done.stderr
+    assert "heavy.py:1:1: left out: the linter was ended by SIGXCPU while it looked at it" in done.stderr
+
+
+def test_no_file_may_grow(tree: Path) -> None:
+    done = _begun(
+        tree, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), "--cache-dir", "kept", "-o", "told", STREAMLINT_NO_CACHE=""
+    )
+    assert (done.returncode, done.stderr) == (2, "streamlint: cannot write told: File too large\n")
+    assert not (tree / "told").exists()
+    assert [path for path in (tree / "kept").rglob("*") if path.is_file() and path.stat().st_size] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where homes lie is the system's")
+@pytest.mark.parametrize("known", [True, False])
+def test_no_home(tree: Path, known: bool) -> None:
+    """Of a user who is known, and of one who is not: containers run as any number."""
+    user = (lambda: None) if known or os.geteuid() else (lambda: os.setresuid(54_321, 0, 0))
+    done = _begun(tree, user, HOME="", XDG_CACHE_HOME="", STREAMLINT_NO_CACHE="")
+    assert (done.returncode, done.stdout.count("SL005")) == (1, 12)
+    assert [path.name for path in tree.iterdir() if path.suffix != ".py"] == []
 
 
 def test_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
