@@ -79,7 +79,7 @@ NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: -15, signal.SIGHUP: -1}
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for number in range(9):
-        (tmp_path / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}") + "# and more\n" * 1_000)
+        (tmp_path / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}") + "# and more\n" * 100)
     return tmp_path
 
 
@@ -96,11 +96,12 @@ def test_a_run_that_is_told_to_end(tree: Path, place: str, words: tuple[str, ...
     assert {name: text for name, text in found.items() if name in texts} == texts or words == FIX
     assert all(text == texts[name] or b"synchronize" in text for name, text in found.items() if name in texts)
     mended = sum(text != texts.get(name) for name, text in found.items() if name in texts)
-    again = [sys.executable, "-m", "streamlint", "check", "--isolated", "--exit-zero", "--output-format", "json"]
-    for cache in (("--cache-dir", "kept"), ("--no-cache",)):
+    # Findings as JSON or as text come with fixes, which are tried; these do not.
+    again = [sys.executable, "-m", "streamlint", "check", "--isolated", "--exit-zero", "--output-format", "github"]
+    for cache in (("--no-cache",), *([("--cache-dir", "kept")] if "kept" in words else [])):
         with begun(tree, [*again, *cache, "."]) as process:
             status, out, _ = ended(process)
-        assert (status, out.count(b'"SL005"')) == (0, 9 - mended)
+        assert (status, out.count(b"(SL005)")) == (0, 9 - mended)
 
 
 RENDERED = [(format, list(NUMBERS)[index % len(NUMBERS)]) for index, format in enumerate(FORMATS)]
