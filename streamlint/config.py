@@ -10,7 +10,7 @@ from pathlib import Path
 from streamlint import TYPE_CHECKING
 from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
-from streamlint.reading import Unreadable, read_bytes
+from streamlint.reading import Unreadable, nearest, read_bytes
 from streamlint.record import field, record, replace
 from streamlint.selection import Selectors, expand, is_widest, selected
 
@@ -257,7 +257,7 @@ class Resolver:
 
     def of_folder(self, folder: str | Path) -> Settings:
         """The settings for files of an absolute folder."""
-        return self._final(None if self._fixed else self._nearest(os.fspath(folder)))
+        return self._final(None if self._fixed else nearest(os.fspath(folder), self._near, self._own))
 
     def of_file(self, path: Path) -> Settings:
         """The settings for an absolute file."""
@@ -266,19 +266,6 @@ class Resolver:
     def sources(self) -> list[Path]:
         """The configuration files that were used so far."""
         return sorted(self._used)
-
-    def _nearest(self, folder: str) -> str | None:
-        below, found = [], None
-        while folder not in self._near:
-            below.append(folder)
-            found, above = self._own(folder), os.path.dirname(folder)
-            if found is not None or above == folder:
-                break
-            folder = above
-        else:
-            found = self._near[folder]
-        self._near.update(dict.fromkeys(below, found))  # a loop: folders nest deeper than calls may
-        return found
 
     def _own(self, folder: str) -> str | None:
         """The configuration file that stands in a folder itself."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.reading import Unreadable, language_of, read_bytes
+from streamlint.reading import Unreadable, language_of, nearest, read_bytes
 from streamlint.record import replace
 
 if TYPE_CHECKING:
@@ -64,19 +64,7 @@ def repository(folder: Path) -> Path | None:
 
 
 def _repository(folder: str) -> str | None:
-    below = []
-    while folder not in _roots:
-        below.append(folder)
-        above = os.path.dirname(folder)
-        if os.path.exists(os.path.join(folder, ".git")):
-            _roots[folder] = folder
-        elif above == folder:
-            _roots[folder] = None
-        else:
-            folder = above
-    found = _roots[folder]
-    _roots.update(dict.fromkeys(below, found))
-    return found
+    return nearest(folder, _roots, lambda each: each if os.path.exists(os.path.join(each, ".git")) else None)
 
 
 def common_folder(git: str) -> str:

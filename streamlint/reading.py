@@ -10,6 +10,7 @@ from itertools import takewhile
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import BinaryIO
 
@@ -107,6 +108,22 @@ def encode(text: str, data: bytes, language: str) -> bytes:
     elif language == "cuda" and decode(data, language)[1]:
         encoding = "latin-1"
     return mark + text.encode(encoding)
+
+
+def nearest(folder: str, known: dict[str, str | None], own: Callable[[str], str | None]) -> str | None:
+    """What the first folder, from one upwards, has of its own; known from then on. A loop: folders nest deeper than calls may."""
+    below: list[str] = []
+    found: str | None = None
+    while folder not in known:
+        below.append(folder)
+        found, above = own(folder), os.path.dirname(folder)
+        if found is not None or above == folder:
+            break
+        folder = above
+    else:
+        found = known[folder]
+    known.update(dict.fromkeys(below, found))
+    return found
 
 
 def home_folder() -> Path:
