@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -36,6 +35,8 @@ def as_anyone() -> None:
 
 def one_process() -> None:
     """Let it begin no process: as a user who has no other, without root's privilege to begin more, and with the one to read all files."""
+    import resource  # which Windows has not
+
     if os.geteuid() == 0 and _LIBRARY is not None:
         for capability in (21, 24):  # CAP_SYS_ADMIN, CAP_SYS_RESOURCE
             _LIBRARY.prctl(_DROP, capability, 0, 0, 0)
