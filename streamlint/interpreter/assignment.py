@@ -264,9 +264,21 @@ def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Valu
     if isinstance(old, Buffer) and not run.file.is_cuda and not is_address(old):
         in_place(run, old, value, run.node_span(node), f"{op}=")
         return old
-    if isinstance(old, Series) and op == "+" and old.items is not None and isinstance(value, Series) and value.items is not None:
-        old.items.extend(value.items)
+    if isinstance(old, Series) and op == "+" and isinstance(value, Series) and _is_extended(old, value):
         return old
     result = combine(run, node, op, old, value)
     assign(run, target, result, node)
     return result
+
+
+def _is_extended(old: Series, more: Series) -> bool:
+    """Extend a list in place; False where it is none."""
+    if old.items is not None and more.items is not None:
+        old.items.extend(more.items)
+    elif old.kind != "list":
+        return False
+    elif old.items is not None:
+        old.name = "open"  # and nothing tells by how many
+    else:
+        old.made.update({f"extended{len(old.made) + n}": item for n, item in enumerate(more.all())})
+    return True

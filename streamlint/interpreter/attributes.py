@@ -6,6 +6,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.custom_gradients import is_function_of_autograd
 from streamlint.interpreter.gradients import beside
 from streamlint.interpreter.held import may_be_among
 from streamlint.interpreter.members import class_member, member
@@ -267,6 +268,8 @@ def _of_smart(run: Run, value: Value, name: str, node: p.Attr) -> Value:
 
 def _of_class(run: Run, value: ClassValue, name: str) -> Value:
     found = class_member(run, value, name)
+    if found is None and name == "apply" and is_function_of_autograd(run, value):
+        return Method(value, name)
     return found if found is not None else run.opaque(f"{value.term}.{name}")
 
 

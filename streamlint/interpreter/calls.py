@@ -12,6 +12,7 @@ from streamlint.interpreter.bodies import call_function, call_method, is_kernel
 from streamlint.interpreter.builtins import BUILTINS, call_container_method
 from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.crossing import Bound, call_bound, linked
+from streamlint.interpreter.custom_gradients import applied
 from streamlint.interpreter.declarations import construct, library_object
 from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
@@ -192,8 +193,10 @@ def _library_name(run: Run, name: str) -> str:
 
 def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: CallSite) -> Value:
     receiver = callee.receiver
+    if isinstance(receiver, ClassValue) and (result := applied(run, receiver, arguments, site)) is not None:
+        return result
     if isinstance(receiver, FunctionValue):
-        # torch.autograd.Function.apply, numba's kernel.forall(n, stream=s), functools wrappers.
+        # numba's kernel.forall(n, stream=s), functools wrappers.
         return opaque_call(run, f"{receiver.function.name}.{callee.name}", receiver, arguments, site)
     if isinstance(receiver, Series | Table | Const) or (
         isinstance(receiver, Buffer) and receiver.leaves is not None and callee.row is None

@@ -22,6 +22,7 @@ from streamlint.operations import Evidence, Memory
 _TENSOR_METHODS = frozenset(
     {"to", "cuda", "cpu", "copy_", "pin_memory", "record_stream", "item", "tolist", "numpy", "detach", "clone", "unbind", "data_ptr"}
 )
+_NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided", "new_tensor"})
 _CUPY, _TORCH, _NUMBA = {"cupy": "cupy"}, {"torch": "torch"}, {"numba": "numba"}
 _ON_TORCH = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate")  # whose values are torch's as well
 # Methods of streams, and the library whose import says which.
@@ -69,7 +70,7 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
         row = run.file.models.method("torch.Tensor", name)  # ``total.add_(part)`` in the scope of a stream that was made
         if row is not None and not row.names[0].endswith("*") and (there := presumed(run, receiver)) is not None:
             return apply(run, row, f"torch.Tensor.{name}", there, arguments, site)
-    if name in _TENSOR_METHODS and _imports(run, "torch") and _speaks_torch(run, name, arguments):
+    if (name in _TENSOR_METHODS or name in _NEW) and _imports(run, "torch") and _speaks_torch(run, name, arguments):
         buffer = buffer_of(run, receiver)
         row = run.file.models.method("torch.Tensor", name)
         if buffer is not None and row is not None:
@@ -151,7 +152,7 @@ def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
         )
     if name == "copy_":
         return True
-    return name in ("cuda", "cpu", "pin_memory", "record_stream", "detach", "data_ptr")
+    return name in _NEW or name in ("cuda", "cpu", "pin_memory", "record_stream", "detach", "data_ptr")
 
 
 def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:

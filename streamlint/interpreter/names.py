@@ -7,6 +7,7 @@ from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     ClassValue,
     Const,
+    Device,
     Environment,
     FunctionValue,
     LibraryName,
@@ -69,7 +70,7 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
     if isinstance(statement, Import):
         return _imported(run, file, name) or LibraryName(name)
     if count > 1 and not isinstance(statement, Declare):
-        return run.opaque(f"{file.path}:{name}")
+        return _device_of_arms(run, file, name) or run.opaque(f"{file.path}:{name}")
     if (
         isinstance(statement, Assign)
         and statement.value is not None
@@ -92,6 +93,28 @@ def _global_value(run: Run, file: File, name: str, statement: Statement, count: 
         ):
             return declared_value(run, statement)
     return run.opaque(f"{file.path}:{name}")
+
+
+def _device_of_arms(run: Run, file: File, name: str) -> Value | None:
+    """``if torch.cuda.is_available(): device = …`` and ``else: device = …``: a device of CUDA, where one of the arms says so.
+
+    Nobody else may say anything else: each assignment gives the name a device or the word for one, and the last one is in an arm.
+    """
+    from streamlint.interpreter.effects.devices import as_device
+
+    statements = file.globals[name]
+    if statements[-1] in file.module.body:
+        return None
+    found = None
+    for statement in statements:
+        if not isinstance(statement, Assign) or statement.value is None:
+            return None
+        value = _global_value(run, file, name, statement, 1)
+        device = as_device(run, value) if isinstance(value, Device) or (isinstance(value, Const) and isinstance(value.value, str)) else None
+        if device is None:
+            return None
+        found = value if found is None and device.space == "device" else found
+    return found
 
 
 def _unpacked_global(run: Run, file: File, name: str, statement: Assign) -> Value:
@@ -166,7 +189,7 @@ def _lookup_cpp(run: Run, name: str, frame: Frame) -> Value:
 
 def constant(run: Run, name: str) -> Value | None:
     """An enumerator or a macro of CUDA: success is 0, the null stream is a stream, a direction is its word."""
-    from streamlint.interpreter.values import Device, Stream
+    from streamlint.interpreter.values import Stream
     from streamlint.operations import Evidence
 
     constants = run.file.models.constants

@@ -211,7 +211,7 @@ def _run_earlier(run: Run, root: Root, method: p.Function, receiver: Value | Non
 
 
 def _run_handed(run: Run) -> None:
-    """Nested functions that code out of view was given (hooks): it calls them later, and may have waited for all meanwhile."""
+    """Functions that code out of view was given (hooks), or that a backward pass runs: later, when all may have been waited for."""
     later = {id(v.function): (v, to) for v, to in run.handed if id(v.function) not in run.ran and v.file.relevance.matters(v.function)}
     for value, to in list(later.values())[:_MOST_HANDED]:
         names = parameters(run, value.function, value.file)
@@ -219,6 +219,7 @@ def _run_handed(run: Run) -> None:
             first = next(iter(names))
             gradient = Storage(Memory.DEVICE, names[first].term, evidence=Evidence.SCOPE, library="torch", owner="caller")
             names[first] = Buffer(gradient, type="torch.Tensor")
+        names.update(zip(names, value.bound, strict=False))
         run.machine.forget_everything()
         run.current.clear()
         if not value.file.is_cuda:

@@ -289,7 +289,7 @@ class Run:
         self.asked = False  # a condition is being evaluated whose arms matter
         self.ran: set[int] = set()  # functions that were entered, by identity
         self.arms: set[tuple[str, Position]] = set()  # arms of conditions that were run in the root's own body and what it calls
-        self.handed: list[tuple[FunctionValue, str]] = []  # nested functions that were given to code out of view, and to which
+        self.handed: list[tuple[FunctionValue, str]] = []  # functions that were given to code out of view, and to which
         self.origins = Origins()
         self.peeks: list[Peek] = []
         self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why

@@ -33,6 +33,12 @@ def as_device(run: Run, value: Value | None) -> Device | None:
     return None
 
 
+def asked_device(run: Run, value: Value | None) -> Device | None:
+    """A value given where only a device can stand: a variable of another module (``device=settings.device``) is one as well."""
+    found = as_device(run, value)
+    return Device("unknown", text=value.term) if found is None and isinstance(value, LibraryName) else found
+
+
 def _learnt(device: Device) -> Device:
     """The device of a value, with what was learnt of the value's place since it was asked for (``assert x.is_cuda``)."""
     buffer = device.of.buffer if isinstance(device.of, Opaque) else device.of

@@ -10,7 +10,7 @@ from streamlint.findings import Step
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.copies import issue_copy
-from streamlint.interpreter.effects.devices import as_device
+from streamlint.interpreter.effects.devices import as_device, asked_device
 from streamlint.interpreter.effects.host import maybe_device_read, read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
@@ -115,7 +115,7 @@ def _factory_device(call: Call) -> Device | None:
     value = call.value("device")
     if value is None and call.row.get("device") is not None:
         value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
-    return as_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
+    return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
 
 
 def _is_put(call: Call) -> bool:

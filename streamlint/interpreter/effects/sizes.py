@@ -44,7 +44,8 @@ def measure(call: Call, storage: Storage) -> None:
     if call.row.get("data") is not None:
         data = call.value("data")
         storage.nbytes, storage.small = _of_data(data)
-        storage.counted = not storage.small and (becomes_whole(call) or (not isinstance(data, Buffer) and _is_whole(call)))
+        counted = becomes_whole(call) or isinstance(data, Series) or (not isinstance(data, Buffer) and _is_whole(call))
+        storage.counted = not storage.small and counted
     elif call.text("type") == "torch.Tensor" and call.row.get("shape") is not None and not call.arguments.open:
         storage.nbytes, storage.small = _WORD_BYTES, True  # torch.empty(()) and friends
 
@@ -137,11 +138,18 @@ def _of_data(value: Value | None) -> tuple[int | None, bool]:
         return _WORD_BYTES, True
     if isinstance(value, Series):
         if value.items is not None and not any(map(_is_array, value.items)):
+            if len(value.items) > 1 and all(map(_is_open, value.items)):
+                return None, False  # rows, and nothing tells how long they are
             known = None if value.name == "open" else _elements_of_display(value)
             # A list in Python source, or one built item by item: lengths, indices, ids.
             return (known * _WORD_BYTES if known is not None else None), True
         return None, value.items is None
     return None, False
+
+
+def _is_open(value: Value) -> bool:
+    """Whether it is a list, and nothing tells how many it holds."""
+    return isinstance(value, Series) and (value.items is None or value.name == "open")
 
 
 def _is_array(value: Value) -> bool:

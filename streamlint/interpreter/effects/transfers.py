@@ -13,7 +13,7 @@ from streamlint.interpreter import weights
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
-from streamlint.interpreter.effects.devices import as_device, defaults_elsewhere, looks_like_dtype
+from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import becomes_whole, is_small
@@ -82,10 +82,11 @@ def _target(call: Call) -> Device | None:
             if value.storage.on_device:
                 return Device("device", value.storage.evidence)
             return Device("host", Evidence.DERIVED) if value.storage.on_host else Device("unknown", text=value.term)
-        found = as_device(call.run, value)
+        named = value is call.arguments.keywords.get("device")
+        found = asked_device(call.run, value) if named else as_device(call.run, value)
         if found is not None and not (isinstance(value, Const) and isinstance(value.value, bool)):
-            named = value is call.arguments.keywords.get("device") and not defaults_elsewhere(value)
-            return replace(found, evidence=Evidence.ASKED) if named and found.space == "unknown" else found
+            asked = named and found.space == "unknown" and not defaults_elsewhere(value)
+            return replace(found, evidence=Evidence.ASKED) if asked else found
     return None
 
 
