@@ -245,18 +245,49 @@ def loop_kind(node: p.Loop) -> str:
         return "tuning"
     if _is_retry(node):
         return "retry"
-    return "levels" if _doubles(node) else "data"
+    return "levels" if is_search(node) else "data"
 
 
-def _doubles(node: p.Loop) -> bool:
-    """C++: as many rounds as a number has binary digits: ``1 << level < n``, ``width *= 2``, ``stride >>= 1``."""
-    if node.kind != "c-for":
+@functools.lru_cache(maxsize=8192)
+def is_search(node: p.Loop) -> bool:
+    """As many rounds as a number has binary digits: ``1 << level < n``, ``width *= 2``, ``middle = (low + high) // 2``."""
+    if node.kind == "c-for":
+        tested = node.test
+        doubles = isinstance(node.update, p.AssignExpr) and node.update.op in _SCALES
+        return doubles or (isinstance(tested, p.Compare) and any(isinstance(n, p.Binary) and n.op == "<<" for n in p.walk(tested)))
+    if node.kind not in ("while", "do") or not isinstance(node.test, p.Compare):
         return False
-    step = node.update
-    if isinstance(step, p.AssignExpr) and step.op in ("*", "/", "<<", ">>"):
-        return True
-    tested = node.test
-    return isinstance(tested, p.Compare) and any(isinstance(n, p.Binary) and n.op == "<<" for n in p.walk(tested))
+    asked = {name.id for name in p.walk(node.test) if isinstance(name, p.Name)}
+    statements = (item for statement in node.body for item in _own_statements(statement))
+    return any(_scales(change, asked) for item in statements for change in _changes(item))
+
+
+_SCALES = ("*", "/", "//", "<<", ">>")
+_HALVES = ("/", "//", ">>")
+
+
+def _changes(statement: object) -> Iterator[tuple[str, str | None, p.Expression]]:
+    """The names that a statement gives a new value: the name, the operator where it is changed in place, the operand or value."""
+    node = statement.value if isinstance(statement, p.ExprStatement) else statement
+    if isinstance(node, p.AssignExpr) and isinstance(node.target, p.Name):
+        yield node.target.id, node.op, node.value
+    elif isinstance(node, p.Assign) and node.value is not None:
+        yield from ((target.id, node.op, node.value) for target in node.targets if isinstance(target, p.Name))
+    elif isinstance(node, p.Declare) and node.value is not None:
+        yield node.name, None, node.value
+
+
+def _scales(change: tuple[str, str | None, p.Expression], asked: set[str]) -> bool:
+    """Whether a name that a loop's condition asks for is doubled or halved, or what lies between two of them is."""
+    name, op, value = change
+    if op is not None:
+        return op in _SCALES and name in asked and isinstance(value, p.Const)
+    for part in p.walk(value):
+        if isinstance(part, p.Binary) and part.op in _SCALES and isinstance(part.right, p.Const):
+            within = {one.id for one in p.walk(part.left) if isinstance(one, p.Name)}
+            if within <= asked and (within == {name} or (len(within) == 2 and part.op in _HALVES)):
+                return True
+    return False
 
 
 def _is_retry(node: p.Loop) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.guards import called_name, lvalue
+from streamlint.interpreter.guards import called_name, is_search, lvalue
 from streamlint.interpreter.index import File, dotted_name, walk_module
 
 # PyTorch, and Lightning's, where a step is not automatic.
@@ -22,7 +22,7 @@ _GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    if is_over_cases(node) or is_one_round(node, file):
+    if is_over_cases(node) or is_one_round(node, file) or is_search(node):
         return False
     goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
     return goes_backward and file.names_torch and _is_hot(node, file)
