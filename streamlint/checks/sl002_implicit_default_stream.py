@@ -406,9 +406,11 @@ class ImplicitDefaultStream(Check):
     # --- one finding a file where streams are ignored altogether ------------------------------------------------------------------------
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
-        if len(findings) < 2 or not facts.is_torch_extension or facts.functions_with_streams:
+        if not facts.is_torch_extension:
             return findings
-        return [self._folded([f for f in findings if f.span.file == path]) for path in dict.fromkeys(f.span.file for f in findings)]
+        by_file = {path: [f for f in findings if f.span.file == path] for path in dict.fromkeys(f.span.file for f in findings)}
+        folded = ([self._folded(own)] if facts.is_without_streams(path) else own for path, own in by_file.items())
+        return [finding for group in folded for finding in group]
 
     def _folded(self, findings: list[Finding]) -> Finding:
         first, *others = findings

@@ -236,7 +236,10 @@ def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, si
 
 
 def _row_name(row: Row, method: str) -> str:
-    return next((n for n in row.names if n.endswith((f".{method}", f"::{method}"))), row.names[0] if row.names else method)
+    """The public name of a method under a row; where that is a pattern (``torch.Tensor.*_``) the name that it stands for."""
+    known = next((n for n in row.names if n.endswith((f".{method}", f"::{method}"))), row.names[0] if row.names else method)
+    head, dot, last = known.rpartition(".")
+    return f"{head}.{method}" if dot and "*" in last else known
 
 
 def _call_instance(run: Run, callee: Instance, arguments: Arguments, site: CallSite) -> Value:

@@ -164,6 +164,13 @@ class FileFacts:
         other = self._met(path)
         return unrecorded_events(other) if other is not None else []
 
+    def is_without_streams(self, path: str) -> bool:
+        """Whether no function of this file, or of another one that a run was led to, works with a stream."""
+        if path == self.file.path:
+            return not self.functions_with_streams
+        other = self._met(path)
+        return other is not None and not facts_of(other).functions_with_streams
+
     def _met(self, path: str) -> File | None:
         """A file that a run was led to."""
         return self.file.program.files.get(path)

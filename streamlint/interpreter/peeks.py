@@ -269,23 +269,24 @@ def _stands(found: Peek, loop: Round) -> tuple[Stand, ...] | None:
 
 
 def _measures(loop: Round, found: Peek) -> bool:
-    """Code that tests or measures: waits are its purpose. A clock beside a device-wide wait is enough."""
+    """Code that tests or measures: waits are its purpose. A clock, or a new peak of memory, beside a device-wide wait is enough."""
     names = [frame.file.path.replace("\\", "/").rpartition("/")[2] for frame in found.frames[loop[1] :]]
     names += [function for function in found.context.functions if function]
     if any(_MEASURING.search(name) for name in names):
         return True
     called = [frame.function for frame in found.frames[loop[1] + 1 :] if frame.function is not None]
-    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or any(map(_reads_clock, (loop[0], *called))))
+    return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or any(map(_looks_at_figures, (loop[0], *called))))
 
 
 _CLOCKS = ("clock::now", "EventElapsedTime", "EventRecord")
 _TIMES = frozenset({"time", "record", "elapsed_time", "tic", "toc", "time_ns", "perf_counter", "process_time"})
+_MEASURES = _TIMES | {"reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"}
 
 
-def _reads_clock(code: p.Node) -> bool:
+def _looks_at_figures(code: p.Node) -> bool:
     for node in p.walk(code):
         if isinstance(node, p.Call):
             called = node.function
-            if (isinstance(called, p.Name) and called.id.endswith(_CLOCKS)) or (isinstance(called, p.Attr) and called.name in _TIMES):
+            if (isinstance(called, p.Name) and called.id.endswith(_CLOCKS)) or (isinstance(called, p.Attr) and called.name in _MEASURES):
                 return True
     return False
