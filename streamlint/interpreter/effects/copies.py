@@ -60,7 +60,16 @@ def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | No
     """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks."""
     if call.library != "torch" or call.switch("asynchronous") is not True:
         return None
-    return Direction.D2H if _place(dst) is False else Direction.H2D if _place(src) is False else None
+    if _place(dst) is False:
+        return Direction.D2H
+    return Direction.H2D if src is not None and _place(src) is False and not _has_come(call.run, src) else None
+
+
+def _has_come(run: Run, buffer: Buffer) -> bool:
+    """Whether the function at hand has just brought it to the host: who does that sends it elsewhere than back."""
+    calls = run.context.calls
+    fetched = (o for o in run.machine.operations if isinstance(o, ops.Copy) and o.direction is Direction.D2H and o.context.calls == calls)
+    return any(copy.dst is not None and copy.dst.storage is buffer.storage for copy in fetched)
 
 
 def is_asynchronous(call: Call, asynchronous: bool | None, stream: Stream | None) -> bool:
