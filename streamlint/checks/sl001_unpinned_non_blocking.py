@@ -63,8 +63,8 @@ class UnpinnedNonBlocking(Check):
     stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory, do not remove the flag.
 
     What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
-    loops; whole numbers of which nothing shows how many there are (a ``std::vector`` of offsets; in Python lengths, indices, what is asked
-    for as ``int32`` or ``int64`` outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a
+    loops; whole numbers of which nothing shows how many there are (a ``std::vector`` of offsets; in Python lengths, indices, masks, what is
+    asked for as ``int32`` or ``int64`` outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a
     blocking one to the host or of what code out of view has made of it, and one whose result is kept for the next time.
 
     ## Verify

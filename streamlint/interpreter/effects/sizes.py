@@ -13,6 +13,7 @@ from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
 from streamlint.operations import Memory
 
 _WHOLE = re.compile(r"(?:^|\W)(?:u?int(?:16|32|64)?|intp|long|short|bool_?)$")  # in 8 bits stand pictures and quantized weights
+_OF_MASKS = re.compile(r"(?:^|\W)bool_?$")
 _OF_ARRAY = re.compile(r"\b(?:numel|nbytes)\(|unchecked\b.*\bsize\(")
 _A_FEW = 16
 _WORD_BYTES = 8  # the widest element that libraries make by default
@@ -51,7 +52,10 @@ def measure(call: Call, storage: Storage) -> None:
 
 
 def _counts(call: Call, shape: list[Value]) -> bool:
-    """Whether a shape has one extent that is not known, a few numbers along the others, and whole numbers in it."""
+    """Whether a shape has one extent that is not known, a few numbers along the others, and whole numbers in it; or is a mask's."""
+    dtype = call.value("dtype")
+    if dtype is not None and _OF_MASKS.search(dtype.term) is not None:
+        return True  # a byte for each element: a thousand by a thousand are staged, and nothing shows that there are more
     if not _is_whole(call):
         return False
     extents = [item for value in shape for item in (value.items if isinstance(value, Series) and value.items is not None else [value])]
