@@ -554,6 +554,7 @@ class Module:
     using: tuple[str, ...] = ()  # C++: using namespace X
     macros: dict[str, str] = field(default_factory=dict)  # C++: object-like and function-like macros by name -> body text
     globals: list[Declare] = field(default_factory=list)  # C++: variables of file or namespace scope
+    elsewhere: dict[str, Type] = field(default_factory=dict)  # C++: variables that are declared here and defined in another file
     problems: list[tuple[Position, str]] = field(default_factory=list)  # what could not be read, with its place
     inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
     bound: frozenset[str] = frozenset()  # C++ in a Python string: the functions that `load_inline` makes known to Python

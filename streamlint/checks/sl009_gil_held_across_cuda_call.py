@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace
-from streamlint.operations import Alloc, Callback, Copy, Destroy, Direction, Evidence, Free, Launch, Memory, Opaque, Operation, Synchronize
+from streamlint.operations import (
+    Alloc,
+    Callback,
+    Collective,
+    Copy,
+    Destroy,
+    Direction,
+    Evidence,
+    Free,
+    Launch,
+    Memory,
+    Opaque,
+    Operation,
+    Synchronize,
+)
 
 _PYTHON_LIBRARIES = ("torch", "cupy", "numba", "cuda_python", "numpy", "python")
 _OF_PYTHON = (".pyx", ".pxd", ".pxi", ".py")
@@ -21,7 +35,8 @@ class GilHeldAcrossCudaCall(Check):
     for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, frees that go to
     the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all other ranks.
     An allocation waits for no work on the GPUs that were measured: alone it is told with ``evidence = "possible"``. So is a function that
-    measures, which puts the same work in the queue again and again between two looks at a clock: it is there to wait.
+    measures, which puts the same work in the queue again and again between two looks at a clock: it is there to wait. So are the copies
+    around a collective that hands numbers of the host to all ranks: what they agree on while they are set up.
 
     ## Why is this bad
     No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
@@ -130,7 +145,9 @@ class GilHeldAcrossCudaCall(Check):
             operation,
             f"the GIL is held while {name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
             span=place,
-            shown=(not isinstance(operation, Alloc) or operation.seen_to_wait) and not path.times_repeated_work(),
+            shown=(not isinstance(operation, Alloc) or operation.seen_to_wait)
+            and not path.times_repeated_work()
+            and not (isinstance(operation, Copy) and _is_agreed_on(operation, path)),
             trail=(
                 *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),
@@ -160,6 +177,19 @@ def _waits(operation: Operation) -> str:
     if isinstance(operation, Callback) or (isinstance(operation, Destroy) and operation.what == "event"):
         return "may wait for the driver"
     return ""
+
+
+def _is_agreed_on(copy: Copy, path: Trace) -> bool:
+    """Whether the copy is a part of what ranks agree on: numbers of the host go up into a collective, and what comes of it down."""
+    if copy.direction is Direction.H2D:
+        following = next((o for o in path.after(copy) if isinstance(o, Launch | Copy | Collective)), None)
+        return isinstance(following, Collective)
+    if copy.src is None or copy.src.storage.made_in is None:
+        return False
+    earlier = path.operations[: copy.index]
+    if any(isinstance(o, Launch) and any(b.storage is copy.src.storage for b in o.writes) for o in earlier):
+        return False
+    return isinstance(next((o for o in reversed(earlier) if isinstance(o, Launch | Collective)), None), Collective)
 
 
 def _copy_waits(copy: Copy) -> bool:

@@ -160,7 +160,9 @@ class DefinitionReader(FunctionReader):
                 self.declarations.append(self.function(node, parts, base, scope))
                 continue
             for statement in self.declared(declarator, base, static, node):
-                if isinstance(statement, Declare) and not (external and statement.value is None):
+                if isinstance(statement, Declare) and external and statement.value is None:
+                    self.module.elsewhere[statement.name] = statement.type
+                elif isinstance(statement, Declare):
                     statement.name = joined(scope, statement.name) if statement.name else ""
                     self.module.globals.append(statement)
                     self.module.body.append(statement)

@@ -228,7 +228,21 @@ def _cpp_global(run: Run, file: File, name: str) -> Value | None:
         static = _static_member(run, file, ClassValue(owner, file), last)
         if static is not None:
             return static
-    return None
+    return _defined_elsewhere(run, file, last)
+
+
+def _defined_elsewhere(run: Run, file: File, name: str) -> Value | None:
+    """``extern``: what a smart pointer to an object of a library holds that another file defines."""
+    from streamlint.interpreter import pointers
+    from streamlint.interpreter.cpp_types import type_row
+    from streamlint.interpreter.foreign import typed_value
+
+    kind = file.module.elsewhere.get(name)
+    if kind is None or kind.name not in pointers.SMART or not kind.args:
+        return None
+    row = type_row(run, kind.args[0])
+    made = typed_value(run, kind, name) if row is not None and row.kind == "object" else None
+    return run.remembered(f"extern {name}", lambda: made) if made is not None else None
 
 
 def cpp_global_key(run: Run, name: str) -> tuple[str, str]:

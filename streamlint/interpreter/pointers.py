@@ -11,7 +11,7 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Value
 from streamlint.program import Type
 
-SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr")
+SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr", "c10::intrusive_ptr")
 _POINTEE, _DELETER, _UNSET = "(pointee)", "(deleter)", "(unset)"
 
 
