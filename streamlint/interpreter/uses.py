@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue
@@ -245,7 +245,35 @@ def _held_by(stands: Sequence[Stand], level: int, target: p.Expression, op: str 
         return True
     stand = stands[level]
     region = stand.loop.body if stand.loop is not None else stand.body
-    return all(_later(stands, level, way, depth - 1, seen | {target.id}) for way in mentions(region, target.id))
+    older = _older(region, target)
+    ways = (way for way in mentions(region, target.id) if not older(way[-1]))
+    return all(_later(stands, level, way, depth - 1, seen | {target.id}) for way in ways)
+
+
+def _older(region: Sequence[object], target: p.Name) -> Callable[[object], bool]:
+    """Tells where a name is read before it is given the value of ``target``, and behind another one that each round gives it first."""
+    block, given, holder = region, None, None
+    while (position := next((i for i, s in enumerate(block) if _contains(s, target)), None)) is not None:
+        holder = block[position]
+        for statement in block[:position]:
+            if isinstance(statement, p.Assign) and statement.op is None and _names(statement, target.id):
+                given = statement
+        if isinstance(holder, p.Loop):
+            given = None
+        lists = (getattr(holder, name, None) for name in ("body", "then", "otherwise"))
+        block = next((one for one in lists if isinstance(one, list) and any(_contains(s, target) for s in one)), [])
+    if given is None or not isinstance(holder, p.Statement):
+        return lambda _: False
+    begin, end = given.at[2:], holder.at[2:]
+    return lambda node: isinstance(node, p.Node) and begin <= node.at[:2] < end
+
+
+def _contains(node: object, part: p.Node) -> bool:
+    return any(one is part for one in p.walk(node))
+
+
+def _names(statement: p.Assign, name: str) -> bool:
+    return any(isinstance(target, p.Name) and target.id == name for target in statement.targets)
 
 
 def mentions(body: Sequence[object], name: str) -> list[tuple[object, ...]]:
