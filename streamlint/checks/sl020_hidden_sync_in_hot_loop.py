@@ -157,6 +157,8 @@ class HiddenSyncInHotLoop(Check):
             return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
         if wait.what == "number":
             return "this argument has to be a number, and is fetched from the device: compute with the tensor (x - y * a, torch.where)"
+        if wait.what == "cast" and wait.name.rpartition(".")[2] in ("max", "min"):
+            return "compare where the tensor is: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
         return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
 
 
