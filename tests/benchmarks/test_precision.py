@@ -190,6 +190,14 @@ def test_the_page_tells_what_is_wrong_and_what_was_mended(ledger: Any, accuracy:
     assert accuracy.data(packages) == {"SL001": {"judged": 2, "real": 1, "not_real": 0, "unclear": 1}}
 
 
+def test_the_page_tells_what_was_real_at_first_sight(ledger: Any, accuracy: Any) -> None:
+    entries = [found(ledger, said(ledger, "real")), found(ledger, said(ledger, "real"), mark=OTHER, line=7)]
+    entries.append(replace(found(ledger, said(ledger, "not real"), mark=THIRD, line=8), gone="2026-11-21"))
+    sight = {"date": "2026-11-21", "packages": ["n"], "findings": [entries[1].fingerprint, THIRD]}
+    text = accuracy.page([ledger.Package("n", "1", "ab", 1, 40, entries)], [], [sight])
+    assert "1 packages that nobody had looked at, linted on 2026-11-21: 2 default findings, 1 of them real (50 % [9, 91])." in text
+
+
 def test_recall_counts_what_was_measured(accuracy: Any) -> None:
     rows = [
         {"fix": {"rule": "SL005", "decidable": "function"}, "found": True, "silent": True, "failure": ""},
