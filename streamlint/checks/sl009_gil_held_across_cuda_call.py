@@ -136,6 +136,8 @@ class GilHeldAcrossCudaCall(Check):
         if holding.kind == "binding":
             place, trail = holding.place, calls
             help = "bind it with a call guard that releases the GIL, or release it around the call"
+            if holding.handles_objects:
+                help = "release the GIL around the call; the function works with Python's objects, so that no call guard may release it"
         else:
             own = calls[holding.depth : holding.depth + 1]
             place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())

@@ -298,6 +298,7 @@ def _call_bound(run: Run, value: FunctionValue, holding: Holding) -> None:
     function = value.function
     if is_declaration(function) or function.space != "host":
         return
+    holding = replace(holding, handles_objects=_handles_objects(function, value.file))
     receiver = value.receiver
     if isinstance(receiver, ClassValue):
         receiver = foreign_object(run, receiver, "self")
@@ -310,6 +311,19 @@ def _call_bound(run: Run, value: FunctionValue, holding: Holding) -> None:
     run.machine.forget_everything()
     with run.machine.gil.entered(holding), contextlib.suppress(Signal):
         run_body(run, replace(value, receiver=receiver), environment, None)
+
+
+_OBJECTS = ("pybind11::", "nanobind::")
+_NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
+
+
+def _handles_objects(function: p.Function, file: File) -> bool:
+    """C++: whether a function is given Python's objects, or names the classes and functions that work with them."""
+    named = [param.type.name for param in function.params if param.type is not None]
+    named += [node.id for statement in function.body for node in p.walk(statement) if isinstance(node, p.Name)]
+    named += [node.type.name for statement in function.body for node in p.walk(statement) if isinstance(node, p.Declare)]
+    full = (expanded(file, name.lstrip(":")) for name in named if "::" in name)
+    return any(name.startswith(_OBJECTS) and not any(word in name for word in _NO_OBJECT) for name in full)
 
 
 def _call_constructor(run: Run, binding: Binding, node: p.Call, holding: Holding) -> None:
