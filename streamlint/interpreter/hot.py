@@ -22,10 +22,15 @@ _GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    if is_over_cases(node) or is_one_round(node, file) or is_search(node):
+    if has_few_rounds(node, file):
         return False
     goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
     return goes_backward and file.names_torch and _is_hot(node, file)
+
+
+def has_few_rounds(node: p.Loop, file: File) -> bool:
+    """Whether a loop comes round so few times that it is no loop of steps, whatever its rounds do."""
+    return is_over_cases(node) or is_one_round(node, file) or is_search(node)
 
 
 def is_over_cases(node: p.Loop) -> bool:

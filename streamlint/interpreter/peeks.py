@@ -12,7 +12,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.guards import loop_kind
-from streamlint.interpreter.hot import contains, enclosing, is_hot, is_one_round, is_over_cases, is_step
+from streamlint.interpreter.hot import contains, enclosing, has_few_rounds, is_hot, is_step
 from streamlint.interpreter.index import File
 from streamlint.interpreter.met import met_each_step
 from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, Settled
@@ -184,7 +184,7 @@ def _hot_loop(run: Run, found: Peek) -> Round | None:
         return None
     for frame, node, number in _loops_around(run, found):
         file = found.frames[number].file
-        if (frame.key in run.heated and not (is_over_cases(node) or is_one_round(node, file))) or is_hot(node, file):
+        if (frame.key in run.heated and not has_few_rounds(node, file)) or is_hot(node, file):
             return node, number, frame
     return _called_each_step(found, is_step) if found.what not in (DEVICE, CACHE) else None
 

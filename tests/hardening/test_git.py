@@ -202,8 +202,9 @@ def test_a_run_that_is_ended_while_git_hangs(repository: Path, fake: Path, numbe
     fake.write_text(f"#!/bin/sh\necho $$ > {fake}.pid\nsleep 1000\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", *SINCE, "."]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=repository, env=environment, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    heard = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}  # what a shell runs with `&` ignores SIGINT
+    process = subprocess.Popen(command, cwd=repository, env=environment, **pipes, **heard)  # type: ignore[call-overload]
     try:
         until(lambda: Path(f"{fake}.pid").exists() and Path(f"{fake}.pid").read_text())
         time.sleep(0.2)
