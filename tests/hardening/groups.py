@@ -71,7 +71,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
 
 def left(group: int) -> list[str]:
     """The processes of a group that are no zombies, after a moment in which what was told to end may go."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while rows := _alive(group):
         if time.monotonic() > end:
             break

@@ -80,8 +80,12 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str], str]:
 OTHERS = [f"m{number}.py" for number in range(10) if number != 5]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(("where", "jobs"), [("parser", "1"), ("parser", "2"), ("check", "1"), ("check", "2")])
+PLACES = [("parser", "1"), ("parser", "2"), ("check", "1"), ("check", "2")]
+# Each signal at one place, and one of them at each.
+DEATHS = [(*PLACES[index % 4], number) for index, number in enumerate(SIGNALS)] + [(*place, SIGNALS[0]) for place in PLACES[1:]]
+
+
+@pytest.mark.parametrize(("where", "jobs", "number"), DEATHS)
 def test_a_death_costs_its_file(tree: Path, where: str, jobs: str, number: str) -> None:
     done = run(tree, where, number, "--jobs", jobs)
     assert told(done) == (1, OTHERS, f"warning: m5.py:1:1: left out: the linter was ended by {number} while it looked at it"), done.stderr
