@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
@@ -132,10 +133,7 @@ class Analysis:
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited)
             for check, operations in self._looked_at(trace.operations, root):
-                for operation in operations:
-                    for finding in check.on_operation(operation, trace):
-                        if finding.shown or self.possible:
-                            yield finding
+                yield from self._told(itertools.chain.from_iterable(check.on_operation(operation, trace) for operation in operations))
             for conflict in list(trace.conflicts) if root.binding is None else ():
                 # More paths are run to test a conflict: only where a check would tell something that was not told yet.
                 new = {_place(found) for found in self._said(conflict, trace)} - told
@@ -156,7 +154,7 @@ class Analysis:
             if len(among) == 1:
                 yield check, among[0]
             elif among:
-                yield check, sorted(itertools.chain(*among), key=_index)
+                yield check, sorted(itertools.chain(*among), key=operator.attrgetter("index"))
 
     def _stakes(self, root: Root) -> Iterator[Stake]:
         """What the checks begin with that ask for a root."""
@@ -199,10 +197,6 @@ def _sweep() -> None:
     """What paths leave behind refers to itself. It is collected once there is much of it: to look at all that lives takes as long."""
     if gc.get_count()[0] > _MUCH:
         gc.collect()
-
-
-def _index(operation: Operation) -> int:
-    return operation.index
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

@@ -409,13 +409,11 @@ class ImplicitDefaultStream(Check):
         if not facts.is_torch_extension:
             return findings
         by_file = {path: [f for f in findings if f.span.file == path] for path in dict.fromkeys(f.span.file for f in findings)}
-        folded = ([self._folded(own)] if facts.is_without_streams(path) else own for path, own in by_file.items())
+        folded = ([self._folded(own)] if len(own) > 1 and facts.is_without_streams(path) else own for path, own in by_file.items())
         return [finding for group in folded for finding in group]
 
     def _folded(self, findings: list[Finding]) -> Finding:
         first, *others = findings
-        if not others:
-            return first
         steps = tuple(Step("the default stream here too", finding.span) for finding in others)
         message = first.message + f"; no work of this file uses a stream ({len(findings)} places)"
         return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))

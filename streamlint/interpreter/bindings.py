@@ -320,8 +320,9 @@ _NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
 def _handles_objects(function: p.Function, file: File) -> bool:
     """C++: whether a function is given Python's objects, or names the classes and functions that work with them."""
     named = [param.type.name for param in function.params if param.type is not None]
-    named += [node.id for statement in function.body for node in p.walk(statement) if isinstance(node, p.Name)]
-    named += [node.type.name for statement in function.body for node in p.walk(statement) if isinstance(node, p.Declare)]
+    for node in (part for statement in function.body for part in p.walk(statement)):
+        if isinstance(node, p.Name | p.Declare):
+            named.append(node.id if isinstance(node, p.Name) else node.type.name)
     full = (expanded(file, name.lstrip(":")) for name in named if "::" in name)
     return any(name.startswith(_OBJECTS) and not any(word in name for word in _NO_OBJECT) for name in full)
 

@@ -17,7 +17,7 @@ SIZES = {
     "int": 4, "unsigned": 4, "unsigned int": 4, "float": 4, "int32_t": 4, "uint32_t": 4, "long": 8, "unsigned long": 8, "double": 8,
     "size_t": 8, "int64_t": 8, "uint64_t": 8, "long long": 8, "float2": 8, "float4": 16,
 }  # fmt: skip
-_NO_INDEX = ("char", "unsigned char", "int8_t", "uint8_t", "bool", "half", "__half", "float", "double", "float2", "float4")
+_FLOATING = ("half", "__half", "float", "double", "float2", "float4")
 SEQUENCES = ("std::vector", "std::deque", "std::list", "std::array", "std::queue", "vector", "std::set")
 TABLES = ("std::map", "std::unordered_map", "map", "unordered_map")
 
@@ -39,7 +39,7 @@ def bytes_of(kind: Type | None) -> int | None:
 def is_whole(kind: Type) -> bool:
     """Whether a type holds whole numbers such as offsets and lengths have; in 8 bits stand pictures and quantized weights."""
     name = kind.name.removeprefix("std::")
-    return not kind.pointers and name in SIZES and name not in _NO_INDEX
+    return not kind.pointers and SIZES.get(name, 1) > 1 and name not in _FLOATING
 
 
 def type_row(run: Run, kind: Type) -> TypeRow | None:

@@ -241,8 +241,9 @@ def _defined_elsewhere(run: Run, file: File, name: str) -> Value | None:
     if kind is None or kind.name not in pointers.SMART or not kind.args:
         return None
     row = type_row(run, kind.args[0])
-    made = typed_value(run, kind, name) if row is not None and row.kind == "object" else None
-    return run.remembered(f"extern {name}", lambda: made) if made is not None else None
+    if row is None or row.kind != "object":
+        return None
+    return run.remembered(f"extern {name}", lambda: typed_value(run, kind, name) or run.opaque(name))
 
 
 def cpp_global_key(run: Run, name: str) -> tuple[str, str]:
