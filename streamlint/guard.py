@@ -186,17 +186,28 @@ def _end_with(parent: int, pipe: int | None) -> None:
     """This process ends when its parent does, wherever it is: it would watch, or wait for its input, for ever."""
 
     def heard(number: int, _: object) -> None:
-        if os.getppid() != parent:
+        if os.getppid() != parent or _is_over(pipe):
             os.kill(os.getpid(), signal.SIGTERM)
 
     with contextlib.suppress(ImportError, AttributeError, OSError):
         import fcntl
 
         if pipe is not None:
-            signal.signal(signal.SIGIO, heard)
+            if sys.platform == "linux":  # the signal that ends it: a handler in Python is not run while C reads on
+                fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGTERM)
+            else:
+                signal.signal(signal.SIGIO, heard)
             fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-            fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+            fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     heard(0, None)  # it may have gone before
+
+
+def _is_over(pipe: int | None) -> bool:
+    """Whether nobody holds the other end: a process that dies closes its files before its children have another parent."""
+    try:
+        return pipe is not None and not os.read(pipe, 1)
+    except OSError:  # nothing to read
+        return False
 
 
 def _bound_memory() -> None:

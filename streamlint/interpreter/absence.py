@@ -274,13 +274,24 @@ def _gives(held: p.Class, name: str, node: object) -> bool:
     while True:
         if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and not node.args:
             methods = held.methods.get(node.function.name, ())
-            if not methods or not all(len(m.body) == 1 and isinstance(m.body[0], p.Return) for m in methods):
+            if not methods or not all(map(_only_returns, methods)):
                 return False
             node = node.function.value
         elif isinstance(node, p.Attr):
             node = node.value
         else:
             return isinstance(node, p.Name) and node.id == name
+
+
+def _only_returns(method: p.Function) -> bool:
+    """Whether a method does nothing but return. What never runs in it, and constants that it names before, are nothing."""
+    for statement in method.body:
+        if isinstance(statement, p.Return):
+            return True
+        dead = isinstance(statement, p.If) and isinstance(statement.test, p.Const) and not (statement.test.value or statement.otherwise)
+        if not dead and not (isinstance(statement, p.Declare) and isinstance(statement.value, p.Const | p.Lambda)):
+            return False
+    return False
 
 
 def _nothing(node: object) -> bool:

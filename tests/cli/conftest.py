@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import os
 import subprocess
 import sys
-import tempfile
-import traceback
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import forks
 import pytest
 
-from streamlint import cli, engine, linter
-from streamlint.config import Resolver, Settings
+from streamlint import engine
 from streamlint.findings import Category, Finding, Report, Span, Step
 from streamlint.options import Options, Source
 
@@ -43,60 +38,14 @@ def run(installed: Run) -> Run:
 
 
 @pytest.fixture
-def forked(installed: Run, tmp_path: Path) -> Run:
-    """As ``installed``, in a fork of this process, which has imported all: for tests of what a command says, of which some give many."""
-    if not hasattr(os, "fork"):
-        return installed
-    _import_all()
+def forked(tmp_path: Path) -> Run:
+    """As ``installed``, without a new interpreter: for tests of what a command says, of which some give many."""
+    plain = {key: None for key in os.environ if "COLOR" in key}
 
-    def call(*words: str, input: str = "", cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-            given.write(input.encode())
-            given.seek(0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # of threads in this process: pytest-xdist's
-                child = os.fork()
-            if child == 0:
-                _be_command(words, cwd, [file.fileno() for file in (given, out, errors)])
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            said = []
-            for file in (out, errors):
-                file.seek(0)
-                said.append(file.read().decode())
-        return subprocess.CompletedProcess(words, code, *said)
+    def call(*words: str, input: str = "", cwd: Path = tmp_path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return forks.run(cwd, *words, input=input.encode(), **{**plain, **(env or {})})
 
     return call
-
-
-@functools.cache
-def _import_all() -> None:
-    """What a run imports when it first needs it, each fork would import anew."""
-    for word in ("check", "merge"):
-        importlib.import_module(cli.COMMANDS[word][0])
-    for module in ("fixing", "shard"):
-        importlib.import_module(f"streamlint.commands.{module}")
-    misuse = b"import torch\n\n\ndef f(x):\n    return x.to('cpu', non_blocking=True).numpy(), torch.cuda.current_stream()\n"
-    linter.run_text(misuse, "a.py", Resolver(Settings()), fixes=True)
-    linter.run_text(b"void f() { cudaDeviceSynchronize(); }\n", "a.cu", Resolver(Settings()))
-
-
-def _be_command(words: tuple[str, ...], folder: Path, streams: list[int]) -> None:
-    code = 70
-    try:
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww"))
-        for key in [key for key in os.environ if "COLOR" in key]:
-            del os.environ[key]
-        os.chdir(folder)
-        sys.argv = ["streamlint", *words]
-        code = cli.main()
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 @pytest.fixture

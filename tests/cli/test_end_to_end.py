@@ -1,4 +1,4 @@
-"""Suppressions, configuration and output with the installed command and the real rules."""
+"""Suppressions, configuration and output of the command with the real rules."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ CYTHON = (
     '    return host.to("cuda", non_blocking=True)\n'
 )
 SOURCES = {"a.py": (STALL, COPY, "#"), "a.cu": (CPP, "stream);", "//"), "a.pyx": (CYTHON, COPY, "#")}
+
+
+@pytest.fixture
+def run(forked):
+    return forked
 
 
 def commented(name, comment):
@@ -133,11 +138,11 @@ def test_settings_are_shown(run, tmp_path):
 # Output -----------------------------------------------------------------------------------------------------------------------
 
 
-def test_several_outputs_in_one_run(run, tmp_path):
+def test_several_outputs_in_one_run(installed, tmp_path):
     (tmp_path / "a.py").write_text(STALL)
     formats = [format for format in FORMATS if format != "concise"]
     words = [word for format in formats for word in ("--output-format", f"{format}:out.{format}")]
-    done = run("check", *words, "--output-format", "concise", env={**os.environ, "FORCE_COLOR": "1"})
+    done = installed("check", *words, "--output-format", "concise", env={**os.environ, "FORCE_COLOR": "1"})
     assert done.returncode == 1
     assert "\x1b[" in done.stdout
     for format in formats:
@@ -175,8 +180,7 @@ def test_exit_zero_spares_findings_only(run, tmp_path):
 )
 def test_colours(run, tmp_path, env, words, colored):
     (tmp_path / "a.py").write_text(STALL)
-    plain = {key: value for key, value in os.environ.items() if "COLOR" not in key}
-    assert ("\x1b[" in run("check", *words, env={**plain, **env}).stdout) is colored
+    assert ("\x1b[" in run("check", *words, env=env).stdout) is colored
 
 
 def test_names_are_links_on_a_terminal(tmp_path):

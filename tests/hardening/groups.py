@@ -12,18 +12,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+import forks
+
 _DROP = 24  # PR_CAPBSET_DROP
 _LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-def listen() -> None:
-    """For a process that begins: it has the signals that a terminal gives it, and dies with who began it."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a background job of a shell, or nohup, has them ignored
-        signal.signal(number, signal.SIG_DFL)
-    if _LIBRARY is not None:
-        _LIBRARY.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 def as_anyone() -> None:
@@ -45,24 +37,20 @@ def one_process() -> None:
 
 
 @contextlib.contextmanager
-def begun(folder: Path, command: list[str], **more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with pipes, which leads its group."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "STREAMLINT_NO_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1", **more}
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, preexec_fn=listen
-    )
+def begun(folder: Path, *words: str, script: str = forks.COMMAND, **more: str) -> Iterator[forks.Process]:
+    """A run with pipes, which leads its group."""
+    process = forks.begin(folder, *words, script=script, stdin=forks.PIPE, STREAMLINT_NO_CACHE="", PYTHONDONTWRITEBYTECODE="1", **more)
     try:
         with process:
             try:
                 yield process
             finally:
-                _kill(process.pid)
+                kill_group(process.pid)
     finally:
-        _kill(process.pid)
+        kill_group(process.pid)
 
 
-def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
+def ended(process: forks.Process) -> tuple[int, bytes, bytes]:
     """Its status and what it wrote, once nothing of its group is left."""
     out, errors = process.communicate(timeout=60)
     assert left(process.pid) == []
@@ -88,6 +76,7 @@ def _alive(group: int) -> list[str]:
     return [row for row in rows if row.split()[0] == str(group) and not row.split()[1].startswith("Z")]
 
 
-def _kill(group: int) -> None:
+def kill_group(group: int) -> None:
+    """At once, if there is still anything of it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)

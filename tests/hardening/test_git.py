@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forks
 import pytest
+from hardening.groups import begun
 from hardening.inputs import MISUSE
 from waiting import until
 
@@ -17,7 +18,6 @@ from streamlint import changes, git
 from streamlint.changes import Changes
 from streamlint.errors import ConfigError
 
-ROOT = Path(__file__).parents[2]
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 SINCE = ("--since", "HEAD", "--output-format", "concise")
 
@@ -28,9 +28,7 @@ def say(folder: Path, *words: str) -> None:
 
 
 def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", *words]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = forks.run(folder, "check", "--isolated", "--no-cache", *words, **more)
     assert "Traceback" not in done.stderr
     return done
 
@@ -200,18 +198,11 @@ def test_a_git_without_end(repository: Path, fake: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_ended_while_git_hangs(repository: Path, fake: Path, number: signal.Signals) -> None:
     fake.write_text(f"#!/bin/sh\necho $$ > {fake}.pid\nsleep 1000\n")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", *SINCE, "."]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
-    heard = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}  # what a shell runs with `&` ignores SIGINT
-    process = subprocess.Popen(command, cwd=repository, env=environment, **pipes, **heard)  # type: ignore[call-overload]
-    try:
+    with begun(repository, "check", "--isolated", "--no-cache", *SINCE, ".") as process:
         until(lambda: Path(f"{fake}.pid").exists() and Path(f"{fake}.pid").read_text())
         time.sleep(0.2)
         process.send_signal(number)
         out, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
     assert (process.returncode, out, b"Traceback" in errors) == (130 if number == signal.SIGINT else -number, b"", False), errors
     _gone(int(Path(f"{fake}.pid").read_text()))
 

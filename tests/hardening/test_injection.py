@@ -6,9 +6,9 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import pytest
 from hardening.groups import begun, ended
 from hardening.inputs import MISUSE
@@ -111,17 +111,16 @@ def test_the_silence_of_a_line(named: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_name_of_standard_input(tree: Path, format: str, capsys: pytest.CaptureFixture[str]) -> None:
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--output-format", format, "--stdin-filename", f"{EVIL}.py", "-"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, input=MISUSE.encode(), env=environment, capture_output=True, check=False)
-    out, errors = done.stdout.decode(), done.stderr.decode()
-    assert (done.returncode, OBEYED.findall(out + errors)) == (1, [])
-    assert len([row for row in (out + errors).split("\n") if COMMAND.match(row)]) == (format == "github") * 1
+    words = ["check", "--isolated", "--output-format", format, "--stdin-filename", f"{EVIL}.py", "-"]
+    done = forks.run(tree, *words, input=MISUSE.encode())
+    told = done.stdout + done.stderr
+    assert (done.returncode, OBEYED.findall(told)) == (1, [])
+    assert len([row for row in told.split("\n") if COMMAND.match(row)]) == (format == "github") * 1
 
 
 def test_a_name_that_comes_while_it_is_watched(tree: Path) -> None:
     pytest.importorskip("watchfiles")
-    with begun(tree, [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--watch", "."]) as process:
+    with begun(tree, "check", "--isolated", "--no-cache", "--watch", ".") as process:
         assert process.stderr is not None
         while b"watching for changes" not in (row := process.stderr.readline()):
             assert row

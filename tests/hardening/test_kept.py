@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forks
 import pytest
 from fake_machine import FakeMachine
+from hardening.groups import begun, kill_group
 from hardening.inputs import MISUSE
 
 from streamlint import cli
@@ -20,7 +22,6 @@ from streamlint.cache.store import Store
 from streamlint.commands import verify
 from streamlint.verify.device import Device
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forked, and killed")
 
 # Runs that are killed when they touch a folder for the first, the second, the third time and so on. Each is a fork of one process that has
@@ -110,19 +111,14 @@ BASELINE = json.dumps({"streamlint-baseline": VERSION, "findings": []})
 FILES = {"report": "old", "page": "old", "baseline": BASELINE, "suppressions": MISUSE}  # what stands there before
 
 
-def _environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "STREAMLINT_NO_CACHE": "", **more}
-
-
 def killed(tmp_path: Path, kind: str, most: int = 150) -> list[list[object]]:
     """Each run: its exit code (-9: it was killed), its report, and the exit code and the report of the run behind it."""
     (tmp_path / "app").mkdir()
     for number in range(3):
         (tmp_path / "app" / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}"))
     (tmp_path / "there").mkdir()
-    command = [sys.executable, "-c", STEPS, str(tmp_path / "there"), kind, str(most)]
-    environment = _environment(FILES=json.dumps(FILES))
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    words, more = [str(tmp_path / "there"), kind, str(most)], {"FILES": json.dumps(FILES), "STREAMLINT_NO_CACHE": ""}
+    done = forks.run(tmp_path, *words, script=STEPS, timeout=300, **more)
     assert done.stdout, done.stderr
     told: list[list[object]] = json.loads(done.stdout.splitlines()[-1])
     assert told[-1][0] in (0, 1), "it has more steps than were tried"
@@ -169,19 +165,18 @@ def test_evidence_is_whole_at_whatever_step_its_writer_was_killed(tmp_path: Path
 def test_runs_side_by_side_with_one_cache_some_of_them_killed(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"m{number}.py").write_text(MISUSE.replace("run", f"run_{number}"))
-    base = [sys.executable, "-m", "streamlint", "check", "--isolated", "--output-format", "json"]
-    cold = subprocess.run([*base, "--no-cache", "."], cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=False).stdout
-    pick, command = random.Random(3), [*base, "--cache-dir", "kept", "."]
-    for _ in range(3):
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        runs = [
-            subprocess.Popen(command, cwd=tmp_path, env=_environment(), text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
-            for _ in range(3)
-        ]
-        time.sleep(pick.uniform(0.2, 1.5))
-        os.killpg(runs[0].pid, 9)
-        runs[0].communicate()
-        assert [run.communicate(timeout=120)[0] for run in runs[1:]] == [cold, cold]
+    words = ["check", "--isolated", "--output-format", "json"]
+    cold = forks.run(tmp_path, *words, "--no-cache", ".", text=False).stdout
+    assert cold.count(b"SL005") >= 6
+    pick = random.Random(3)
+    for _ in range(6):
+        with contextlib.ExitStack() as stack:
+            begin = functools.partial(begun, tmp_path, *words, "--cache-dir", "kept", ".")
+            runs = [stack.enter_context(begin()) for _ in range(3)]
+            time.sleep(pick.uniform(0, 0.4))
+            kill_group(runs[0].pid)
+            runs[0].communicate()
+            assert [run.communicate(timeout=120)[0] for run in runs[1:]] == [cold, cold]
     empty = [path.name for path in (tmp_path / "kept").rglob("*") if path.is_file() and path.stat().st_size == 0]
     assert not {*empty} - {"pruned"}  # a stamp: its date is all that it holds
 
@@ -218,8 +213,7 @@ def test_a_disk_that_is_full_leaves_no_scratch(tmp_path: Path) -> None:
         "from streamlint.cli import main; sys.exit(main(['check', '--isolated', '--cache-dir', 'kept', '--output-format', 'concise', '.']))"
     )
     (tmp_path / "a.py").write_text(MISUSE)
-    environment = _environment(PYTHONDONTWRITEBYTECODE="1")
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = forks.run(tmp_path, script=code, STREAMLINT_NO_CACHE="", PYTHONDONTWRITEBYTECODE="1")
     assert (done.returncode, "SL005" in done.stdout) == (1, True), done.stderr
     assert done.stderr.count("cannot be written: File too large") == 1
     left = [path.name for path in (tmp_path / "kept").rglob("*") if path.is_file()]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forks
 import pytest
 from hardening.groups import begun, ended
 from hardening.inputs import MISUSE
+from waiting import until
 
 from streamlint import analysis, guard, linter
 from streamlint.config import Resolver, Settings
 from streamlint.workers import shared
 
-ROOT = Path(__file__).parents[2]
 # The command line, in which the parser does something terrible to one file.
 DRIVER = """
 import os, signal, sys, time
@@ -26,6 +26,7 @@ from streamlint.analysis import Analysis
 where, what = sys.argv[1], sys.argv[2]
 def terrible():
     if what == "hangs":
+        open("hangs", "w").close()
         while True:
             pass
     if what == "memory":
@@ -65,10 +66,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(tree: Path, *words: str, seconds: str = "60") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), guard.VARIABLE: seconds}
-    command = [sys.executable, "-c", DRIVER, *words]
-    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=300, check=False)
+def run(tree: Path, *words: str, seconds: str = "60", script: str = DRIVER) -> subprocess.CompletedProcess[str]:
+    return forks.run(tree, *words, script=script, timeout=300, **{guard.VARIABLE: seconds})
 
 
 def told(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str], str]:
@@ -117,15 +116,7 @@ def test_a_file_that_eats_the_memory_costs_itself(tree: Path) -> None:
     """The limit of the machine stands for a small one here."""
     code = DRIVER.replace("raise MemoryError", "held = [bytearray(1 << 28) for _ in range(1 << 20)]")
     code = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n" + code
-    done = subprocess.run(
-        [sys.executable, "-c", code, "parser", "memory", "--jobs", "1"],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run(tree, "parser", "memory", "--jobs", "1", script=code)
     assert told(done)[:2] == (1, OTHERS), done.stderr
     assert "m5.py:1:1: left out: internal error while it was read: MemoryError" in done.stderr
 
@@ -181,8 +172,8 @@ def test_large_answers_come_whole() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGHUP, -1)])
 @pytest.mark.parametrize("group", [False, True], ids=["parent", "group"])
 def test_a_run_that_is_ended_ends(tree: Path, number: signal.Signals, code: int, group: bool) -> None:
-    with begun(tree, [sys.executable, "-c", DRIVER, "parser", "hangs", "--jobs", "2"]) as process:
-        time.sleep(4)
+    with begun(tree, "parser", "hangs", "--jobs", "2", script=DRIVER) as process:
+        until((tree / "hangs").exists)
         (os.killpg if group else os.kill)(process.pid, number)
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (code, b"", False), errors
@@ -198,9 +189,7 @@ def test_what_would_take_minutes_ends_with_a_message(tmp_path: Path, name: str) 
     else:
         bomb = "#define D(x) x x\n#define E(x) D(x) D(x)\nvoid f() { " + "E(D(" * 30 + "cudaDeviceSynchronize();" + "))" * 30 + " }\n"
         (tmp_path / "m.cu").write_text("#include <cuda_runtime.h>\n" + bomb)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), guard.VARIABLE: "2"}
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "."]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = run(tmp_path, "check", "--isolated", "--no-cache", ".", seconds="2", script=forks.COMMAND)
     assert done.returncode == 0
     assert name == "bomb" or "m.py:1:1: left out: it takes more than 2 s" in done.stderr
 

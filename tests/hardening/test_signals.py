@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from forks import COMMAND, Process
 from hardening.groups import begun, ended, left
 from hardening.inputs import MISUSE
 
@@ -52,15 +51,15 @@ sys.exit(main())
 """
 # Work that never ends by itself, in workers.
 FOREVER = """
-import sys, time
+import os, sys, time
 import streamlint.frontends.python as python
-python._parse = lambda text: time.sleep(600)
+python._parse = lambda text: (os.write(2, b"at work\\n"), time.sleep(600))
 sys.argv = ["streamlint", *sys.argv[1:]]
 from streamlint.cli import main
 sys.exit(main())
 """
-CHECK = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache"]
-WATCHING, WAITING, SERVING = [*CHECK, "--watch", "."], [*CHECK, "-"], [sys.executable, "-m", "streamlint", "server"]
+CHECK = ["check", "--isolated", "--no-cache"]
+WATCHING, WAITING = [*CHECK, "--watch", "."], [*CHECK, "-"]
 COLD, FIX, BASELINE = ("--cache-dir", "kept", "."), ("--no-cache", "--fix", "."), ("--no-cache", "--write-baseline", "known.json", ".")
 PHASES = [
     ("streamlint.linter.discover", COLD),
@@ -89,7 +88,7 @@ TOLD = [(*phase, list(NUMBERS)[index % len(NUMBERS)]) for index, phase in enumer
 @pytest.mark.parametrize(("place", "words", "number"), TOLD, ids=[f"{place}-{number.name}" for place, _, number in TOLD])
 def test_a_run_that_is_told_to_end(tree: Path, place: str, words: tuple[str, ...], number: signal.Signals) -> None:
     texts = {path.name: path.read_bytes() for path in tree.iterdir()}
-    with begun(tree, [sys.executable, "-c", DRIVER, str(int(number)), place, *words]) as process:
+    with begun(tree, str(int(number)), place, *words, script=DRIVER) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
     found = {path.name: path.read_bytes() for path in tree.iterdir() if path.is_file() and not path.name.startswith(".")}
@@ -97,9 +96,9 @@ def test_a_run_that_is_told_to_end(tree: Path, place: str, words: tuple[str, ...
     assert all(text == texts[name] or b"synchronize" in text for name, text in found.items() if name in texts)
     mended = sum(text != texts.get(name) for name, text in found.items() if name in texts)
     # Findings as JSON or as text come with fixes, which are tried; these do not.
-    again = [sys.executable, "-m", "streamlint", "check", "--isolated", "--exit-zero", "--output-format", "github"]
+    again = ["check", "--isolated", "--exit-zero", "--output-format", "github"]
     for cache in (("--no-cache",), *([("--cache-dir", "kept")] if "kept" in words else [])):
-        with begun(tree, [*again, *cache, "."]) as process:
+        with begun(tree, *again, *cache, ".") as process:
             status, out, _ = ended(process)
         assert (status, out.count(b"(SL005)")) == (0, 9 - mended)
 
@@ -113,7 +112,7 @@ def test_a_report_that_is_being_made(tmp_path: Path, format: str, number: signal
     (tmp_path / "told").write_text("of another run\n")
     place = f"streamlint.report.{format.replace('-', '_')}.render"
     words = ["--no-cache", "--output-format", format, "-o", "told", "m.py"]
-    with begun(tmp_path, [sys.executable, "-c", DRIVER, str(int(number)), place, *words]) as process:
+    with begun(tmp_path, str(int(number)), place, *words, script=DRIVER) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
     assert {path.name for path in tmp_path.iterdir()} == {"m.py", "told"}
@@ -126,7 +125,7 @@ def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: sign
     (tmp_path / "m.py").write_text(MISUSE)
     (tmp_path / "told").write_text("[]")
     words = ["--no-cache", "--output-format", "json:told", "m.py"]
-    with begun(tmp_path, [sys.executable, "-c", DRIVER, str(int(number)), f"streamlint.writing.{place}", *words]) as process:
+    with begun(tmp_path, str(int(number)), f"streamlint.writing.{place}", *words, script=DRIVER) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
     assert len(json.loads((tmp_path / "told").read_text())) == (place == "settle")
@@ -134,25 +133,35 @@ def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: sign
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_run_that_waits_for_its_input(tree: Path, number: signal.Signals) -> None:
-    with begun(tree, WAITING) as process:
-        time.sleep(3)
+    with begun(tree, *WAITING) as process:
+        _waiting(process)
         process.send_signal(number)
         process.wait(timeout=60)  # with its input still open
         assert ended(process)[:2] == (NUMBERS[number], b"")
 
 
-def _watching(process: subprocess.Popen[bytes]) -> None:
+def _waiting(process: Process) -> None:
+    """More than a pipe holds is written once somebody reads."""
+    assert process.stdin is not None
+    process.stdin.write(b"# more\n" * 20_000)
+
+
+def _heard(process: Process, words: bytes) -> None:
     assert process.stderr is not None
-    while b"watching for changes" not in (line := process.stderr.readline()):
+    while words not in (line := process.stderr.readline()):
         assert line
+
+
+def _watching(process: Process) -> None:
+    _heard(process, b"watching for changes")
+    time.sleep(0.5)
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_run_that_watches(tree: Path, number: signal.Signals) -> None:
     pytest.importorskip("watchfiles")
-    with begun(tree, WATCHING) as process:
+    with begun(tree, *WATCHING) as process:
         _watching(process)
-        time.sleep(0.5)
         process.send_signal(number)
         status, _, errors = ended(process)
     assert (status, b"Traceback" in errors) == (NUMBERS[number], False), errors
@@ -162,12 +171,12 @@ def test_a_run_that_watches(tree: Path, number: signal.Signals) -> None:
 @pytest.mark.parametrize("which", [1, 2], ids=["the-run", "a-worker"])
 def test_a_signal_between_a_fork_and_what_follows(tree: Path, number: signal.Signals, which: int) -> None:
     """Of the process that is watched over, and of the first worker: neither is known to anybody in this moment."""
-    with begun(tree, [sys.executable, "-c", FORKED, str(int(number)), str(which)]) as process:
+    with begun(tree, str(int(number)), str(which), script=FORKED) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
 
 
-def _asked(process: subprocess.Popen[bytes]) -> None:
+def _asked(process: Process) -> None:
     """To a server: a whole message, so that both of its processes are there."""
     text = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
     assert process.stdin is not None
@@ -181,20 +190,16 @@ def _asked(process: subprocess.Popen[bytes]) -> None:
 def test_the_end_of_the_process_that_watches_over_a_run(tree: Path, what: str) -> None:
     """Killed, it can tell nobody; its streams stay open. A child would watch, or wait, for ever."""
     pytest.importorskip("pygls" if what == "serves" else "watchfiles")
-    works = [sys.executable, "-c", FOREVER, "check", "--isolated", "--no-cache", "--jobs", "2", "."]
-    commands = {
-        "watches": WATCHING,
-        "waits for its input": WAITING,
-        "works": works,
-        "serves": [sys.executable, "-m", "streamlint", "server"],
-    }
-    with begun(tree, commands[what]) as process:
+    commands = {"watches": WATCHING, "waits for its input": WAITING, "works": [*CHECK, "--jobs", "2", "."], "serves": ["server"]}
+    with begun(tree, *commands[what], script=FOREVER if what == "works" else COMMAND) as process:
         if what == "serves":
             _asked(process)
         elif what == "watches":
             _watching(process)
+        elif what == "works":
+            _heard(process, b"at work")
         else:
-            time.sleep(3)
+            _waiting(process)
         process.kill()
         if what == "serves":
             assert process.stdin is not None
@@ -202,10 +207,20 @@ def test_the_end_of_the_process_that_watches_over_a_run(tree: Path, what: str) -
         assert left(process.pid) == []
 
 
+def test_a_run_that_reads_on_while_the_process_that_watches_over_it_ends(tree: Path) -> None:
+    """What tells the end of that process comes in the midst of a read, and before the system has given its child another parent."""
+    late = f"import os\nfirst = os.getpid()\nos.getppid = lambda: first\n{COMMAND}"
+    for _ in range(5):
+        with begun(tree, *WAITING, script=late) as process:
+            _waiting(process)
+            process.kill()
+            assert left(process.pid) == []
+
+
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
 def test_a_server(tree: Path, number: signal.Signals) -> None:
     pytest.importorskip("pygls")
-    with begun(tree, SERVING) as process:
+    with begun(tree, "server") as process:
         _asked(process)
         process.send_signal(number)
         status, _, errors = ended(process)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import forks
 import pytest
 from hardening.groups import one_process
 from hardening.inputs import MISUSE
@@ -19,6 +21,7 @@ from streamlint.errors import ConfigError
 from streamlint.report import FORMATS
 
 ROOT = Path(__file__).parents[2]
+PLAIN = {"PYTHONPATH": str(ROOT), "STREAMLINT_NO_CACHE": ""}
 COMMAND = f"{sys.executable} -m streamlint check --no-cache"
 
 
@@ -51,7 +54,8 @@ def test_outputs_that_are_closed(tree: Path) -> None:
 
 @pytest.mark.parametrize("format", ["concise", "json"])
 def test_an_output_that_is_full(tree: Path, format: str) -> None:
-    done = shell(tree, f"{COMMAND} --output-format {format} . > /dev/full")
+    with open("/dev/full", "wb") as full:
+        done = forks.run(tree, "check", "--no-cache", "--output-format", format, ".", stdout=full)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "streamlint: what was found cannot be written: No space left on device")
 
 
@@ -65,9 +69,7 @@ def test_a_reader_that_leaves(tree: Path) -> None:
 def test_a_reader_that_has_left(tree: Path, format: str) -> None:
     end, output = os.pipe()
     os.close(end)
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--output-format", format, "a1.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tree, env=environment, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    done = forks.run(tree, "check", "--isolated", "--no-cache", "--output-format", format, "a1.py", stdout=output)
     os.close(output)
     assert (done.returncode, "Traceback" in done.stderr) == (141, False)
 
@@ -144,6 +146,42 @@ def test_no_home(tree: Path, known: bool) -> None:
     assert [path.name for path in tree.iterdir() if path.suffix != ".py"] == []
 
 
+# Mounts that no other process sees. Temporary folders and shared memory take nothing; the tree, which may lie in one of them, does.
+MOUNTED = """
+set -e
+mount -t tmpfs -o ro none /dev/shm
+for folder in /tmp /var/tmp; do mount --bind $folder $folder; mount -o remount,bind,ro $folder; done
+mount --bind "$PWD" "$PWD"; mount -o remount,bind,rw "$PWD"; cd "$PWD"
+for folder in /dev/shm /tmp /var/tmp; do if touch $folder/x 2> /dev/null; then exit 70; fi; done
+"""
+
+
+def _mounts() -> list[str]:
+    """A command in which mounts are its own: as root, or as a user who is root of a namespace; empty where neither may mount."""
+    for words in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
+        with contextlib.suppress(OSError):
+            if subprocess.run([*words, "mount", "-t", "tmpfs", "none", "/dev/shm"], capture_output=True, check=False).returncode == 0:
+                return words
+    return []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces of mounts are Linux's")
+def test_no_shared_memory_and_temporary_folders_that_take_nothing(tree: Path) -> None:
+    if not (words := _mounts()):
+        pytest.skip("neither this user nor the root of a namespace of its own may mount anything here")
+    check = f"{COMMAND} --isolated --jobs 4 --output-format concise"
+    kept = f"{sys.executable} -m streamlint check --isolated --jobs 4 --cache-dir kept -o told ."
+    script = f"{MOUNTED}{kept} || echo $?; {kept} || echo $?; {check} --fix . || echo $?; {check} ."
+    done = subprocess.run(
+        [*words, "bash", "-c", script], cwd=tree, env={**os.environ, **PLAIN}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n1\n"), done.stderr
+    assert [line for line in done.stderr.splitlines() if "file" not in line] == ["[*] 12 fixable with --fix"] * 2
+    assert "0 findings (12 fixed)" in done.stderr
+    assert (tree / "told").read_text().count("[SL005]") == 12
+    assert {path.name for path in tree.iterdir() if path.suffix != ".py"} == {"kept", "told"}
+
+
 def test_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
@@ -155,8 +193,8 @@ def test_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("columns", ["0", "1", "-5", "x", "99999999999999999999"])
 def test_terminals_of_odd_width(tree: Path, columns: str) -> None:
-    done = shell(tree, f"{COMMAND} --output-format full a1.py", COLUMNS=columns)
-    assert (done.returncode, "SL005" in done.stdout) == (1, True)
+    done = forks.run(tree, "check", "--no-cache", "--output-format", "full", "a1.py", COLUMNS=columns)
+    assert (done.returncode, "SL005" in done.stdout, "Traceback" in done.stderr) == (1, True, False)
 
 
 def test_a_locale_without_the_letters_of_names(tree: Path) -> None:

@@ -9,20 +9,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import forks
 import pytest
 from hardening.groups import as_anyone
 from hardening.inputs import MISUSE
 
-ROOT = Path(__file__).parents[2]
 DEEP = 1_900  # deeper than calls may nest; paths have at most 4,096 bytes
 SOURCE = "import torch\ntorch.cuda.synchronize()\n"
 
 
-def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "streamlint", "check", "--no-cache", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120, check=False, **more)  # type: ignore[call-overload]
+def run(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return forks.run(folder, "check", "--no-cache", *words, text=False, **more)
 
 
 @pytest.fixture
@@ -172,7 +171,9 @@ def test_a_folder_that_may_not_be_read(tree: Path) -> None:
     (tree / "secret.py").write_text(SOURCE)
     (tree / "secret.py").chmod(0)
     (tree / "locked").chmod(0)
-    done = run(tree, "--isolated", ".", preexec_fn=as_anyone)
+    command = [sys.executable, "-m", "streamlint", "check", "--no-cache", "--isolated", "."]  # what is dropped is gone with a new program
+    more = {"cwd": tree, "env": {**os.environ, "PYTHONPATH": forks.PATHS}, "preexec_fn": as_anyone}
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False, **more)  # type: ignore[call-overload]
     (tree / "locked").chmod(0o755)
     assert done.returncode == 0
     assert done.stderr.count(b"Permission denied") == 2

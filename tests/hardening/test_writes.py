@@ -6,13 +6,13 @@ import errno
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import forks
 import pytest
+from hardening.groups import kill_group
 from hardening.inputs import MISUSE
 
 from streamlint import cli, rewriting, writing
@@ -52,7 +52,7 @@ def test_a_file_is_old_or_new_at_whatever_step_the_writer_is_killed(tmp_path: Pa
     seen = set()
     for step in range(60):
         path.write_text(before)
-        done = subprocess.run([sys.executable, "-c", KILLED, str(step), before, after, str(path), kind], check=False, capture_output=True)
+        done = forks.run(tmp_path, str(step), before, after, str(path), kind, script=KILLED)
         content = path.read_text()
         assert content in (before, after)
         seen.add((done.returncode, content == after))
@@ -72,25 +72,18 @@ def test_a_run_that_is_killed_at_any_moment_leaves_whole_files(tmp_path: Path) -
     files = {tmp_path / f"m{number}.py": MISUSE.replace("run", f"run_{number}") for number in range(6)}
     for path, text in files.items():
         path.write_text(text)
-    command = [sys.executable, "-m", "streamlint", "check", "--isolated", "--no-cache", "--fix", "--unsafe-fixes", "--select", "ALL", "."]
+    words = ["check", "--isolated", "--no-cache", "--fix", "--unsafe-fixes", "--select", "ALL", "."]
     pick = random.Random(1)
-    for _ in range(4):
-        run = subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment(), start_new_session=True
-        )
-        time.sleep(pick.uniform(0.3, 4))
-        os.killpg(run.pid, 9)
-        run.wait()
+    for _ in range(8):
+        with forks.begin(tmp_path, *words, stdout=forks.DEVNULL, stderr=forks.DEVNULL) as run:
+            time.sleep(pick.uniform(0, 1.5))
+            kill_group(run.pid)
         for path, text in files.items():
             now = path.read_text()
             compile(now, str(path), "exec")
             assert now == text or "synchronize()" in now
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=_environment(), check=False)
+    done = forks.run(tmp_path, *words)
     assert all("synchronize()" in path.read_text() for path in files), done.stderr
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 # What stays ---------------------------------------------------------------------------------------------------------------------
@@ -225,7 +218,7 @@ def test_a_real_limit_on_the_size_of_files(tmp_path: Path) -> None:
     )
     (tmp_path / "a.py").write_text("".join(MISUSE.replace("run", f"run_{number}") for number in range(9)))
     (tmp_path / "out.json").write_text("old")
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=False)
+    done = forks.run(tmp_path, script=code)
     assert done.returncode == 2, done.stderr
     assert "cannot write out.json" in done.stderr
     assert (tmp_path / "out.json").read_text() == "old"
@@ -239,8 +232,8 @@ def test_what_is_no_regular_file_is_written_to_as_it_is(tmp_path: Path) -> None:
     writing.write_output("/dev/null", "x")
     assert not Path("/dev/null").is_file()
     code = "from streamlint.writing import write_output; write_output('/dev/stdout', 'hello')"
-    done = subprocess.run([sys.executable, "-c", code], env=_environment(), capture_output=True, check=True)
-    assert done.stdout == b"hello"
+    done = forks.run(tmp_path, script=code)
+    assert (done.returncode, done.stdout) == (0, "hello")
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
     writing.write_output(tmp_path / "link", "new")
@@ -274,10 +267,9 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def _writers(folder: Path, number: int, entries: int) -> list[subprocess.Popen[bytes]]:
-    return [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(folder), str(each), str(entries)], env=_environment()) for each in range(number)
-    ]
+def _writers(folder: Path, number: int, entries: int) -> list[forks.Process]:
+    streams = {"stdout": forks.DEVNULL, "stderr": forks.DEVNULL}
+    return [forks.begin(folder, str(folder), str(each), str(entries), script=WRITER, **streams) for each in range(number)]  # type: ignore[arg-type]
 
 
 def test_parallel_writers_of_evidence_lose_nothing(tmp_path: Path) -> None:
@@ -291,7 +283,7 @@ def test_killed_writers_of_evidence_leave_it_whole(tmp_path: Path) -> None:
     evidence.save([_case("first")], FACTS, tmp_path)
     for _ in range(5):
         writers = _writers(tmp_path, 2, 400)
-        time.sleep(pick.uniform(0.3, 1.2))
+        time.sleep(pick.uniform(0.1, 1))
         for process in writers:
             process.kill()
             process.wait()
