@@ -112,13 +112,15 @@ class Holding:
     """The GIL is held by a function that Python calls. ``kind``: binding (which can be told to release it), or function (it must itself).
 
     ``place`` is the binding, or the function; ``depth`` the number of calls in progress where the function's own statements stand.
-    ``handles_objects``: it works with Python's objects, so that it cannot run without the GIL as a whole.
+    ``handles_objects``: it works with Python's objects, so that it cannot run without the GIL as a whole. ``for_tests``: its module says of
+    all its functions that they are there for tests.
     """
 
     kind: str
     place: Span
     depth: int = 0
     handles_objects: bool = False
+    for_tests: bool = False
 
 
 @record(eq=False, slots=True)

@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Alloc, Conflict, Copy, Create, Direction, Entry, Evidence, Free, Operation, Wait, Work, on_other_stream
+from streamlint.operations import (
+    Alloc,
+    Conflict,
+    Copy,
+    Create,
+    Direction,
+    Entry,
+    Evidence,
+    Free,
+    Launch,
+    Operation,
+    Wait,
+    Work,
+    on_other_stream,
+)
 
 
 class CrossStreamUseWithoutWait(Check):
@@ -113,6 +127,8 @@ class CrossStreamUseWithoutWait(Check):
             return "gives a buffer back that another stream may still be using: nothing makes this stream wait for it"
         if conflict.first_writes:
             return "reaches a buffer that another stream may still be writing: nothing makes this stream wait for it"
+        if isinstance(conflict.second, Launch) and conflict.second.kind == "upload":  # nothing is written over: it gets other memory
+            return "moves a module whose weights another stream may still be reading: nothing makes this stream wait before they go"
         return "overwrites a buffer that another stream may still be reading: nothing makes this stream wait for it"
 
     def _trail(self, first: Work, second: Work | Free, writes: bool) -> tuple[Step, ...]:

@@ -21,6 +21,7 @@ from streamlint.interpreter.foreign import foreign_object, typed_value
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.names import expanded
 from streamlint.interpreter.objects import construct
+from streamlint.interpreter.purpose import is_for_tests
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import ClassValue, Environment, FunctionValue, Instance, Opaque, Value
 from streamlint.operations import Holding
@@ -178,7 +179,7 @@ def run_binding(run: Run, file: File, binding: Binding) -> None:
     from streamlint.interpreter.roots import parameters
 
     environment = Environment(parameters(run, binding.within, file))
-    holding = Holding("binding", run.span(binding.call.name_at))
+    holding = Holding("binding", run.span(binding.call.name_at), for_tests=is_for_tests(file, binding.within))
     with run.entered(Frame(None, file, environment, qualname=binding.within.qualname), None), contextlib.suppress(Signal):
         _declare_locals(run, binding)
         for arg in binding.call.args:

@@ -20,6 +20,7 @@ from streamlint.interpreter.index import File, accepts
 from streamlint.interpreter.interface import EXTENSION
 from streamlint.interpreter.objects import construct
 from streamlint.interpreter.opaque import opaque_call
+from streamlint.interpreter.purpose import is_for_tests
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -142,7 +143,7 @@ def _holding(run: Run, export: Export, value: FunctionValue) -> Holding | None:
         if not keeps_gil(export.file, export.binding):
             return None
         with run.entered(Frame(None, export.file, Environment()), None):
-            return Holding("binding", run.span(export.binding.call.name_at))
+            return Holding("binding", run.span(export.binding.call.name_at), for_tests=is_for_tests(export.file, export.binding.within))
     if export.kind in ("table", "inline"):
         with run.entered(Frame(None, value.file, Environment()), None):
             return held_by_function(run.span(value.function.at), len(run.context.calls) + 1)
