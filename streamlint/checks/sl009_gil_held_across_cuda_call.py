@@ -103,6 +103,7 @@ class GilHeldAcrossCudaCall(Check):
                 "item",
                 "cpu(",
                 "to(",
+                "::tensor(",
                 "copy",
                 "delete",
                 "reset",

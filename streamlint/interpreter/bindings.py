@@ -186,7 +186,7 @@ def run_binding(run: Run, file: File, binding: Binding) -> None:
             if _is_init(arg.value) and isinstance(arg.value, p.Call) and not arg.value.args:
                 _call_constructor(run, binding, arg.value, holding)
                 continue
-            nodes = arg.value.args if _is_init(arg.value) and isinstance(arg.value, p.Call) else (arg,)
+            nodes = arg.value.args if isinstance(arg.value, p.Call) and _is_called(arg.value, "init", "new_", "pickle") else (arg,)
             for node in nodes:
                 value = _callable(run, node.value)
                 if value is not None:
@@ -226,7 +226,12 @@ def _is_plain(declared: p.Declare) -> bool:
 
 
 def _is_init(node: p.Expression) -> bool:
-    return isinstance(node, p.Call) and isinstance(node.function, p.Name) and node.function.id.endswith(("::init", "::new_"))
+    return _is_called(node, "init", "new_")
+
+
+def _is_called(node: p.Expression, *names: str) -> bool:
+    called = node.function.id if isinstance(node, p.Call) and isinstance(node.function, p.Name) else ""
+    return "::" in called and called.rpartition("::")[2] in names
 
 
 _POINTED = (p.AddressOf, p.Name, p.Lambda, p.Cast)

@@ -356,9 +356,12 @@ def _cpp_parameter(run: Run, param: p.Param, name: str) -> Value:
     if param.type is None:
         return Opaque(name, parameter=True)
     made = typed_value(run, param.type, name, parameter=True)
-    if made is not None:
-        return made
-    return Opaque(name, parameter=True, cpp_type=param.type)
+    if made is None:
+        return Opaque(name, parameter=True, cpp_type=param.type)
+    if isinstance(made, Opaque) and param.default is not None and made.type.endswith(("Device", "DeviceType")):
+        default = run.evaluate(param.default)
+        made.default = default if isinstance(default, Const | Device) else None
+    return made
 
 
 _CONTAINERS = {

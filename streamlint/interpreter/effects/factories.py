@@ -65,7 +65,7 @@ def _made(call: Call) -> Value:
     storage.addresses = tuple(item for item in given if isinstance(item, Buffer) and is_address(item))
     if isinstance(data, Buffer | Series) and not storage.addresses:
         read_values(run, [data], call.span, call.name, wait=memory is not Memory.DEVICE)
-    if memory is Memory.DEVICE and call.library == "torch" and run.machine.captures.active and _is_from_host(data):
+    if memory is Memory.DEVICE and call.library == "torch" and _is_uploaded(call, data):
         _upload(call, result)
     if is_raw(call) and memory in (Memory.DEVICE, Memory.PINNED, Memory.MANAGED):
         storage.raw = True
@@ -87,6 +87,13 @@ def _made(call: Call) -> Value:
         asked = call.arguments.keywords.get("requires_grad")
         storage.grad = asked is not None and not (isinstance(asked, Const) and asked.value is False)
     return result
+
+
+def _is_uploaded(call: Call, data: Value | None) -> bool:
+    """Whether a new tensor's numbers are copied to the device. In C++ a list is, and one number is filled in on the device."""
+    if call.run.file.is_cuda:
+        return isinstance(data, Series | Buffer) and _is_from_host(data)
+    return bool(call.run.machine.captures.active) and _is_from_host(data)
 
 
 def _is_from_host(data: Value | None) -> bool:
