@@ -46,8 +46,11 @@ def unrecorded_events(file: File) -> list[Unrecorded]:
 
 @functools.lru_cache(maxsize=512)
 def ordering_events(file: File) -> frozenset[Span]:
-    """Where Python makes events that the code at hand records and waits for, and neither hands on, renames nor asks for a time."""
-    return frozenset(event.created for event in _waited_for(file, may_record=True)) if not file.is_cuda else frozenset()
+    """Where events are made that the code at hand records and waits for, and neither hands on, renames nor asks for a time.
+
+    In C++ those of a body and of classes that no header shows.
+    """
+    return frozenset(event.created for event in _waited_for(file, may_record=True) if not file.is_cuda or event.local or event.internal)
 
 
 def _waited_for(file: File, may_record: bool) -> list[Unrecorded]:
@@ -174,6 +177,12 @@ def _reads_only(event: Unrecorded, file: File, function: p.Function, node: objec
             if rest is None:
                 return False
             waiting += reversed(rest)
+        elif isinstance(node, p.Loop) and _goes_round(event, node, local):
+            alias = Unrecorded(_denoted(node.target), event.created, local=True, internal=False, may_record=event.may_record)
+            if not all(_reads_only(alias, file, function, part, True) for part in node.body):
+                return False
+            event.waits += alias.waits
+            waiting += reversed(node.body)
         elif isinstance(node, p.Assign) and node.value is not None and all(_is(event, t, local) for t in node.targets):
             if _creation(file, node.value) is None and not _nothing(node.value):
                 return False
@@ -186,6 +195,13 @@ def _reads_only(event: Unrecorded, file: File, function: p.Function, node: objec
     return True
 
 
+def _goes_round(event: Unrecorded, node: p.Loop, local: bool) -> bool:
+    """Whether a loop has the event under a name of its own: it runs over a few that are written out."""
+    if not isinstance(node.iterable, p.Collection) or not _denoted(node.target):
+        return False
+    return any(_is(event, item, local) for item in node.iterable.items)
+
+
 def _behind_call(event: Unrecorded, file: File, function: p.Function, node: p.Call, local: bool) -> list[object] | None:
     """The other parts of a call that cannot record the event itself; None for one that can. Notes the waits."""
     target = node.function
@@ -196,7 +212,7 @@ def _behind_call(event: Unrecorded, file: File, function: p.Function, node: p.Ca
     else:
         called = target.name if isinstance(target, p.Attr) else target.id if isinstance(target, p.Name) else ""
         given = [arg.value for arg in node.args if _is(event, arg.value, local)]
-        records = event.may_record and called in ("record_event", "record")
+        records = event.may_record and (called in ("record_event", "record") or _effect(file, node) == "record")
         role = "silent" if not given or records else effect or _TAKERS.get(called, "other")
         rest = [target.value if isinstance(target, p.Attr) else target, *(arg.value for arg in node.args if arg.value not in given)]
     if role == "other":

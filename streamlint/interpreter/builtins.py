@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streamlint import program as p
-from streamlint.interpreter import items
+from streamlint.interpreter import held, items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.members import parent_view
@@ -369,7 +369,7 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
     given = arguments.positional
     if name in ("append", "add", "appendleft") and given:
         if receiver.items is None:
-            receiver.made[f"appended{len(receiver.made)}"] = given[0]
+            held.append(receiver, given[0])
         elif name == "appendleft":
             receiver.items.insert(0, given[0])
         else:
@@ -379,12 +379,14 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
         if receiver.items is not None and isinstance(given[0], Series) and given[0].items is not None:
             receiver.items.extend(given[0].items)
         else:
-            receiver.made[f"extended{len(receiver.made)}"] = items.element_of(run, given[0], "0")
+            held.put_somewhere(receiver, items.element_of(run, given[0], "0"))
         return Const(None)
     if name in ("pop", "popleft"):
         if receiver.items:
             return receiver.items.pop(0 if name == "popleft" or (given and _integer(given[0]) == 0) else -1)
-        return items.element_of(run, receiver, name)
+        last = held.at_end(receiver) if name == "pop" and (not given or _integer(given[0]) == -1) else None
+        held.take_last(receiver) if last is not None else held.mix(receiver)
+        return last or items.element_of(run, receiver, name)
     if name == "clear":
         if receiver.items is not None:
             receiver.items.clear()
@@ -392,6 +394,8 @@ def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) 
         return Const(None)
     if name == "copy":
         return Series(list(receiver.items) if receiver.items is not None else None, dict(receiver.made), receiver.element)
+    if name in ("sort", "reverse", "remove", "insert"):
+        held.mix(receiver)
     if name in ("sort", "reverse", "remove", "index", "count", "insert"):
         return run.opaque(f"{receiver.term}.{name}")
     return None

@@ -129,7 +129,7 @@ def element_of(run: Run, value: Value, term: str) -> Value:
     if isinstance(value, Opaque):
         key = f"[{term}]"
         if key not in value.attrs:
-            value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter, made=value.made)
+            value.attrs[key] = Opaque(f"{value.term}[{term}]", parameter=value.parameter, made=value.made, module=value.module)
         return may_be_among(value.attrs[key], parts_at(value.reach, term)) if value.held else value.attrs[key]
     return run.opaque(f"{value.term}[{term}]", value)
 

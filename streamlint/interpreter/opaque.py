@@ -69,6 +69,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if not _names_class(name):
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
     run.origins.called(result, name, site.name, receiver, values)
+    weights.listed(receiver, site.name, result)
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)

@@ -7,6 +7,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.containers import LONGEST
 from streamlint.interpreter.copies import alike
 from streamlint.interpreter.declarations import construct
+from streamlint.interpreter.held import append, at_end, take_last
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, Series, Value
 
@@ -24,13 +25,15 @@ def call_sequence_method(run: Run, receiver: Series, name: str, arguments: Argum
     if name in ("front", "back", "top", "at"):
         return _peek(run, receiver, name, given)
     if name in ("pop", "pop_back", "pop_front"):
-        if receiver.items:
+        if receiver.items is None and _is_of_end(receiver, name):
+            take_last(receiver)
+        elif receiver.items:
             receiver.items.pop(0 if name in _FIRST or (name == "pop" and receiver.kind in _QUEUES) else -1)
         return Const(None)
     if name in ("size", "empty"):
         known = receiver.items is not None and receiver.name != "open"
         if not known:
-            return run.opaque(f"{receiver.term}.{name}")
+            return Const(False) if name == "empty" and at_end(receiver) else run.opaque(f"{receiver.term}.{name}")
         count = len(receiver.items or ())
         return Const(count if name == "size" else count == 0)
     if name in ("resize", "assign") and given:
@@ -53,7 +56,7 @@ def _add(run: Run, receiver: Series, name: str, arguments: Arguments, site: Call
     if value is None:
         return Const(None)
     if receiver.items is None:
-        receiver.made[f"appended{len(receiver.made)}"] = value
+        append(receiver, value)
     elif name.endswith("_front"):
         receiver.items.insert(0, value)
     else:
@@ -66,7 +69,13 @@ def _peek(run: Run, receiver: Series, name: str, given: list[Value]) -> Value:
         return items.of_series(run, receiver, given[0])
     if receiver.items:
         return receiver.items[0 if name == "front" or (name == "top" and receiver.kind in _QUEUES) else -1]
-    return items.element_of(run, receiver, name)
+    last = at_end(receiver) if _is_of_end(receiver, name) else None
+    return last or items.element_of(run, receiver, name)
+
+
+def _is_of_end(receiver: Series, name: str) -> bool:
+    """Whether a method has to do with the last element."""
+    return name.endswith("back") or (name in ("top", "pop") and receiver.kind not in _QUEUES)
 
 
 def _resize(run: Run, receiver: Series, given: list[Value], name: str, site: CallSite) -> None:

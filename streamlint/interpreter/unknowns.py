@@ -63,6 +63,7 @@ def _index_in_slice(index: str, low: str, high: str) -> bool:
 
 def truth(value: Value) -> bool | None:
     """Whether a value is true, where it is known."""
+    from streamlint.interpreter.held import at_end
     from streamlint.interpreter.pointers import is_smart, pointee
     from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Table
 
@@ -75,7 +76,7 @@ def truth(value: Value) -> bool | None:
         except Exception:
             return None
     if isinstance(value, Series):
-        return bool(value.items) if value.items is not None else None
+        return bool(value.items) if value.items is not None else (True if at_end(value) else None)
     if isinstance(value, Table):
         return True if value.items else (False if value.complete else None)
     if isinstance(value, Opaque | Buffer):

@@ -101,6 +101,7 @@ class Opaque(Value):
     cpp_type: Type | None = None
     made: Access | None = None  # the work that made it, if it turns out to be memory of a device
     held: bool = False  # it was taken out of a container, and may be one of what it reaches, or a part of that
+    module: Value | None = None  # whose parameters or buffers they are, or it is one of
 
     @property
     def term(self) -> str:

@@ -1,15 +1,20 @@
-"""What a module of PyTorch's holds, as one piece of memory: moved on a stream that somebody made, read where the module is called."""
+"""What a module of PyTorch's holds, as one piece of memory: moved on a stream that somebody made, read where the module is called.
+
+The module is moved as a whole, or new memory is given to one parameter after the other: then the last of them stands for all.
+"""
 
 from __future__ import annotations
 
 from streamlint import operations as ops
 from streamlint.findings import Span
 from streamlint.interpreter.handed import on_side_stream
+from streamlint.interpreter.nested import listed as parts_of
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Device, Handle, Opaque, Storage, Value
+from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Series, Storage, Value
 from streamlint.operations import Evidence, Memory
 
 _KEY = "(weights)"
+_LISTS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
 
 
 def move(run: Run, module: Value, target: Device, span: Span, name: str) -> bool:
@@ -33,20 +38,48 @@ def move(run: Run, module: Value, target: Device, span: Span, name: str) -> bool
 
 def read(run: Run, module: Value | None, span: Span, name: str) -> None:
     """A module is called: it works with its weights on the current stream."""
-    if not isinstance(module, Handle | Opaque) or not isinstance(held := module.attrs.get(_KEY), Buffer):
+    held = _weights(module)
+    if module is None or held is None:
         return
     if name == module.term or name.endswith(".__call__"):
         run.machine.launch(ops.Launch(span, "torch", name, stream=run.stream_of("torch"), reads=(held,), kind="compute"))
 
 
+def _weights(module: Value | None) -> Buffer | None:
+    """A module's own weights that were moved in view, or those of the list that it was taken from."""
+    if not isinstance(module, Handle | Opaque):
+        return None
+    around = [each for each in module.reach if isinstance(each, Handle)] if isinstance(module, Opaque) and _KEY not in module.attrs else []
+    return next((held for each in (module, *around) if isinstance(held := each.attrs.get(_KEY), Buffer)), None)
+
+
+def listed(module: Value | None, method: str, result: Value) -> None:
+    """A module was asked for its parameters or buffers: what is given to one of them is given to the module."""
+    if method in _LISTS and isinstance(result, Opaque) and isinstance(module, Handle | Opaque):
+        result.module = module
+
+
 def rebind(holder: Value, value: Value) -> None:
     """``weight.data = tensor``: the same tensor of PyTorch's, and other memory from now on; what was made of it before keeps the old."""
+    module = holder.module if isinstance(holder, Opaque) else None
+    if module is not None:
+        _give(module, value if isinstance(value, Buffer) and value.storage.on_device else Const(None))
     if not isinstance(value, Buffer) or not value.type.startswith("torch.") or value is holder:
         return
     if isinstance(holder, Opaque) and not holder.type:
         holder.buffer = Buffer(value.storage, value.part, value.type, value.gapped, value.strided)
     elif isinstance(holder, Buffer) and holder.type.startswith("torch.") and holder.leaves is None:
         holder.storage, holder.part, holder.gapped, holder.strided = value.storage, value.part, value.gapped, value.strided
+
+
+def _give(module: Value, memory: Value) -> None:
+    """A module has its weights in this memory, and so have those that it is made of."""
+    if isinstance(module, Handle | Opaque):
+        module.attrs[_KEY] = memory
+        held = parts_of(module)
+        if isinstance(held, Series):
+            for part in (*held.all(), *([held.element] if held.element is not None else [])):
+                _give(part, memory)
 
 
 def rebound(value: Value) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlint import operations as ops
 from streamlint.findings import Step
+from streamlint.interpreter import weights
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.effects.host import read_values
@@ -75,6 +76,7 @@ def _out_of_view(call: Call, value: Value | None) -> Value:
     made = call.opaque(*([value] if value is not None else []))
     if isinstance(value, Handle | Instance):
         call.run.origins.called(made, call.name, call.site.name, value, [])
+        weights.listed(value, call.site.name, made)
     return made
 
 
