@@ -276,6 +276,8 @@ class HostWait(Operation):
     origin: str = ""
     inner: Span | None = None  # where a function that is called from the round waits, if the call is the place to look at
     trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
+    behind: Span | None = None  # an earlier wait of this path, since which nothing was queued: there is nothing to wait for
+    rests_on: tuple[str, ...] = ()  # the undecided conditions that the earlier one is met under
 
     @property
     def round(self) -> str:

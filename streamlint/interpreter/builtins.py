@@ -57,8 +57,10 @@ def _term_plus(run: Run, start: Value, step: Value, count: int) -> Value:
     if first is not None and by is not None:
         return Const(first + count * by)
     if count == 0:
-        return start
-    return run.opaque(f"({start.term} + {count}*{step.term})")
+        return replace(start, plain=True) if isinstance(start, Opaque) else start
+    number = run.opaque(f"({start.term} + {count}*{step.term})")
+    number.plain = True
+    return number
 
 
 def as_series(run: Run, value: Value) -> Series:
@@ -185,7 +187,9 @@ def _len(run: Run, arguments: Arguments, site: CallSite) -> Value:
         return Const(len(value.items))
     if isinstance(value, Const) and isinstance(value.value, str):
         return Const(len(value.value))
-    return run.opaque(f"len({value.term})")
+    length = run.opaque(f"len({value.term})")
+    length.plain = True
+    return length
 
 
 def _next(run: Run, arguments: Arguments, site: CallSite) -> Value | None:

@@ -13,7 +13,7 @@ from streamlint.interpreter import narrowing
 from streamlint.interpreter.queries import asked, told
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
-from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
+from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
 from streamlint.operations import Evidence, Memory
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
@@ -221,6 +221,8 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
     if known is not None:
         return known
     tensors = [v for v in (left, right) if isinstance(v, Buffer)]
+    if node.op not in ("is", "is not") and not (is_plain(left) and is_plain(right)):
+        run.may_queue()
     if tensors and node.op not in ("is", "is not") and not run.file.is_cuda:
         from streamlint.interpreter.effects.host import read_values
 

@@ -20,7 +20,7 @@ from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.interpreter.stakes import Stakes, everything
-from streamlint.operations import Conflict, Copy, Drop, Entry, Memory, Operation, Synchronize
+from streamlint.operations import Conflict, Copy, Drop, Entry, HostWait, Memory, Operation, Synchronize
 from streamlint.program import Position, Statement
 
 MOST_RUNS = 12
@@ -185,6 +185,31 @@ class Explorer:
                 if isinstance(operation, Copy) and operation.host_memory is Memory.PINNED:
                     found.add((operation.span, operation.context.calls))
         return frozenset(found)
+
+    def idle_places(self) -> frozenset[Place]:
+        """Waits in rounds that find nothing to wait for on each path that comes by, whatever else the wait before them hangs on."""
+        turned: dict[Place, set[str]] = {}
+        busy: set[Place] = set()
+        for run in list(self.runs.values()):
+            for wait in run.idle:
+                place = wait.span, wait.context.calls
+                if place not in busy and not self._is_idle(run, wait, turned.setdefault(place, set())):
+                    busy.add(place)
+        return frozenset(turned.keys() - busy)
+
+    def _is_idle(self, run: Run, wait: HostWait, turned: set[str]) -> bool:
+        """Whether turning what the wait before it hangs on, one by one, leaves nothing to wait for either."""
+        for atom in wait.rests_on:
+            if atom in turned:
+                continue
+            turned.add(atom)
+            if self.steps >= MOST_TO_SETTLE:
+                return False
+            other = self.run({**run.forced, atom: not run.decisions[atom].arm}, run.rounds)
+            met = [o for o in other.machine.operations if isinstance(o, HostWait) and o.span == wait.span]
+            if not all(o.behind is not None and self._is_idle(other, o, turned) for o in met):
+                return False
+        return True
 
     def waited_places(self) -> frozenset[Place]:
         """Copies that the host waits for right away on some path: where nothing comes behind them on another, they have failed there."""

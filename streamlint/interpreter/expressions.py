@@ -17,6 +17,7 @@ from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.handed import computed_from
+from streamlint.interpreter.idle import computes
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.packs import expanded
@@ -32,6 +33,7 @@ from streamlint.interpreter.values import (
     Series,
     Table,
     Value,
+    is_plain,
 )
 from streamlint.interpreter.weights import rebound
 
@@ -113,7 +115,10 @@ def _attr(run: Run, node: p.Attr, value: Value) -> Value:
 
 
 def _index(run: Run, node: p.Index, value: Value) -> Value:
-    return looked_at(run, items.get_item(run, value, node), run.node_span(node), "operator[]")
+    found = items.get_item(run, value, node)
+    if not items.only_looks(value, node):
+        run.may_queue()
+    return looked_at(run, found, run.node_span(node), "operator[]")
 
 
 def _call(run: Run, node: p.Call, left: Value) -> Value:
@@ -145,7 +150,9 @@ def _unary(run: Run, node: p.Unary) -> Value:
             return Const(~value.value)
     if isinstance(value, Buffer) and not run.file.is_cuda:
         return _tensor_arithmetic(run, node, value)
-    return run.opaque(f"{node.op}{value.term}", value)
+    result = run.opaque(f"{node.op}{value.term}", value)
+    result.plain = _stays_on_host(run, result, value)
+    return result
 
 
 def _binary(run: Run, node: p.Binary, left: Value) -> Value:
@@ -175,8 +182,17 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     if op == "*" and (repeated := array_type(run, node, left, right)) is not None:
         return repeated
     result = run.opaque(_term(op, left, right), left, right)
+    result.plain = _stays_on_host(run, result, left, right)
     computed_from(run, result, (left, right), run.node_span(node), op)
     return result
+
+
+def _stays_on_host(run: Run, result: Value | None, *operands: Value) -> bool:
+    """Whether an operation is one of Python's own numbers and texts: another one may be work on a device."""
+    plain = all(map(is_plain, operands))
+    if not plain:
+        computes(run, result, operands)
+    return plain
 
 
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
@@ -268,6 +284,8 @@ def _compare(run: Run, node: p.Compare) -> Value:
     touched = any(isinstance(v, Buffer) for v in (left, right)) and not any(map(is_address, (left, right)))
     if node.op not in ("is", "is not", "in", "not in") and touched and not run.file.is_cuda:
         return _tensor_arithmetic(run, node, left, right, name="comparison")
+    if node.op not in ("is", "is not"):
+        _stays_on_host(run, None, left, right)
     return run.opaque(f"{left.term} {node.op} {right.term}", left, right)
 
 
@@ -352,11 +370,14 @@ def _format(run: Run, node: p.Format) -> Value:
 
 
 def _await(run: Run, node: p.Await) -> Value:
-    return evaluate(run, node.value)
+    value = evaluate(run, node.value)
+    run.may_queue()
+    return value
 
 
 def _yield(run: Run, node: p.Yield) -> Value:
     value = evaluate(run, node.value) if node.value is not None else Const(None)
+    run.may_queue()
     consumer = run.frame.on_yield
     if consumer is not None and not node.delegate:
         return consumer(value)

@@ -13,7 +13,7 @@ from streamlint.interpreter.classes import find_method, lineage
 from streamlint.interpreter.cpp_types import SEQUENCES, class_of, is_data, type_row
 from streamlint.interpreter.index import assigned_attributes
 from streamlint.interpreter.objects import construct, is_dataclass
-from streamlint.interpreter.roots import parameters, typed_by_annotation
+from streamlint.interpreter.roots import declares_number, parameters, typed_by_annotation
 from streamlint.interpreter.run import Frame, RaiseSignal, Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -115,7 +115,10 @@ def _foreign_fields(run: Run, value: Instance) -> None:
             if declared.name not in value.attrs and declared.annotation is not None:
                 with run.entered(Frame(None, file, Environment(), qualname=owner.qualname), None):
                     made = typed_by_annotation(run, f"{value.term}.{declared.name}", declared.annotation)
-                value.attrs[declared.name] = made or run.opaque(f"{value.term}.{declared.name}")
+                if made is None:
+                    made = run.opaque(f"{value.term}.{declared.name}")
+                    made.plain = declares_number(declared.annotation)
+                value.attrs[declared.name] = made
 
 
 def _widen(run: Run, value: Instance, depth: int = 0) -> None:

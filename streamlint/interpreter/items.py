@@ -58,6 +58,18 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     return run.opaque(f"{value.term}[{', '.join(i.term for i in indices)}]", value)
 
 
+def only_looks(value: Value, node: p.Index) -> bool:
+    """Whether an element is looked up, or a tensor seen in part: another index may gather by work on a device."""
+    if isinstance(value, Series | Table | FunctionValue | LibraryName):
+        return True
+    return isinstance(value, Buffer | Opaque) and all(map(_is_fixed, node.indices))
+
+
+def _is_fixed(index: p.Expression) -> bool:
+    parts = p.children(index) if isinstance(index, p.Slice | p.Unary) else [index]
+    return isinstance(index, p.Slice) or all(isinstance(part, p.Const) and not isinstance(part.value, bool) for part in parts)
+
+
 def _index_value(run: Run, index: p.Expression) -> Value:
     if isinstance(index, p.Slice):
         low = run.evaluate(index.lower) if index.lower is not None else Const(None)

@@ -115,7 +115,7 @@ def _for(run: Run, node: p.Loop) -> None:
     with run.within_loop(_frame(run, node, length)):
         if run.file.is_cuda and isinstance(iterable, Buffer):
             _look_at_elements(run, iterable, node)
-        for number, value in enumerate(_counted(run, rounds_of(run, iterable, node))):
+        for number, value in enumerate(_counted(run, iterable, rounds_of(run, iterable, node))):
             if asked:
                 run.atoms.setdefault(asked, True)
             try:
@@ -208,11 +208,14 @@ def _rounds(run: Run) -> int:
     return 1 if run.late else run.rounds
 
 
-def _counted(run: Run, rounds: Iterator[Value]) -> Iterator[Value]:
-    """The rounds of a loop; loops inside know whether it is past the first."""
+def _counted(run: Run, iterable: Value, rounds: Iterator[Value]) -> Iterator[Value]:
+    """The rounds of a loop; loops inside know whether it is past the first. What is no container may work for each of its values."""
     late = run.late
+    at_hand = isinstance(iterable, Series | Table) and _are_all(iterable)
     for number, value in enumerate(rounds):
         run.late = late + (number > 0)
+        if not at_hand:
+            run.may_queue()
         yield value
         run.late = late
 
@@ -274,6 +277,7 @@ def _while(run: Run, node: p.Loop) -> None:
             if not _round_wanted(run, node, number):
                 break
             run.late = late + (number > 0)
+            run.may_queue()
             try:
                 _body(run, node)
             except ContinueSignal:
@@ -337,7 +341,7 @@ def _clauses(run: Run, node: p.Comprehension, depth: int, found: list[Value], ta
     open_ended = not _are_all(iterable)
     frame = LoopFrame("data", run.node_span(node), None, id(node))
     with run.within_loop(frame):
-        for element in _counted(run, rounds_of(run, iterable, node)):
+        for element in _counted(run, iterable, rounds_of(run, iterable, node)):
             assign(run, clause.target, element, node)
             if all(choice(run, condition, condition, node.element) for condition in clause.tests):
                 open_ended = _clauses(run, node, depth + 1, found, table) or open_ended

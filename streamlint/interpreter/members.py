@@ -13,7 +13,7 @@ from streamlint.interpreter.declarations import make_declared
 from streamlint.interpreter.filled import filled_elsewhere
 from streamlint.interpreter.foreign import typed_value
 from streamlint.interpreter.index import File, assigned_attributes
-from streamlint.interpreter.roots import parameters
+from streamlint.interpreter.roots import declares_number, parameters
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
     ClassValue,
@@ -87,6 +87,7 @@ def _class_field(run: Run, value: Instance, declared: p.Field, owner: p.Class, f
             made = run.evaluate(declared.value)
         else:
             made = run.opaque(f"{value.term}.{declared.name}")
+            made.plain = declares_number(declared.annotation)
     value.attrs[declared.name] = made
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from streamlint import program as p
@@ -25,13 +26,25 @@ def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite
     """``C(args)``: an object, its constructor run in place; never while another of the class is made, which would need one as well."""
     if id(made.definition) in run.stack:
         return run.opaque(f"{made.definition.name}{run.visit_key(site.node)}")
-    value = Instance(made.definition, made.file, types=made.types)
+    value = run.only.get(id(made.definition)) or Instance(made.definition, made.file, types=made.types)
+    if not made.file.is_cuda and _keeps_one(made.definition):
+        run.only[id(made.definition)] = value
     run.rooted.append(value)
     try:
         construct(run, value, arguments, site)
     finally:
         run.rooted.pop()
     return value
+
+
+@functools.lru_cache(maxsize=4096)
+def _keeps_one(definition: p.Class) -> bool:
+    """Whether ``__new__`` gives the one object that the class keeps (``return cls._instance``): its constructor runs on that each time."""
+    makers = definition.methods.get("__new__", ())
+    given = [node.value for maker in makers for part in maker.body for node in p.walk(part) if isinstance(node, p.Return)]
+    return bool(given) and all(
+        isinstance(value, p.Attr) and isinstance(value.value, p.Name) and value.value.id in ("cls", definition.name) for value in given
+    )
 
 
 def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -> None:
@@ -51,6 +64,8 @@ def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -
     if found is not None:
         function, owner, file = found
         call_function(run, FunctionValue(function, file, None, value, owner=owner), arguments, site)
+    else:
+        run.may_queue()  # a base out of view may have a constructor
 
 
 def is_dataclass(definition: p.Class) -> bool:

@@ -29,14 +29,18 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Evidence, Memory
 
+_READS = frozenset({"item", "tolist"})  # methods that fetch a value and queue nothing else
 _NEAR = 60  # of what a call can reach: what it is told about, not only what it may wait for
 
 
 def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Arguments, site: CallSite, awaits: str = "") -> Value:
     """A call of unknown effect: one launch on its GPU arguments; it may wait for all that it can reach."""
     values = arguments.all()
+    reads = isinstance(receiver, Opaque) and not values and site.name in _READS
     if receiver is not None:
         values = [receiver, *values]
+    if not reads:
+        run.may_queue()
     run.coverage.opaque[name] += 1
     weights.read(run, receiver, site.span, name)
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
@@ -66,6 +70,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
+    if isinstance(result, Opaque):
+        result.plain = reads and site.name == "item"
     if not _names_class(name):
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
     run.origins.called(result, name, site.name, receiver, values)

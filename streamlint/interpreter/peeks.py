@@ -13,6 +13,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.hot import contains, enclosing, has_few_rounds, is_hot, is_step
+from streamlint.interpreter.idle import covers, fetched, hangs_on, queued_before
 from streamlint.interpreter.index import File
 from streamlint.interpreter.met import met_each_step
 from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, Settled
@@ -45,13 +46,20 @@ class Peek:
     api: str
     frames: tuple[Frame, ...]
     context: Context
+    stream: str  # that is current: its work is waited for
+    queued: int  # how often work may have gone to a stream before
+    since: int  # the same, before the value was converted that is fetched
+    device: str = ""  # of a wait for a device: what names it
 
 
-def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch") -> None:
+def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch", device: str = "") -> None:
     """Remember that the host waits here, if the value is on a device."""
     methods = run.settings.all_loops or any("." in frame.qualname for frame in run.frames)
     if run.context.loops or (run.frames[-1].function is not None and methods):
-        run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context))
+        stream, since = run.stream_of("torch").key, queued_before(run, value)
+        run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context, stream, run.queued, since, device))
+    if what in (READ, CAST):
+        fetched(run, value)
 
 
 def settle(run: Run) -> None:
@@ -60,17 +68,47 @@ def settle(run: Run) -> None:
         return
     settled = functools.cache(functools.partial(run.origins.settled, run.settings.all_loops))
     seen: set[tuple[object, ...]] = set()
-    for found in run.peeks:
+    told: set[int] = set()  # the numbers of those that are hazards by themselves
+    for number, found in enumerate(run.peeks):
         place = (found.span, found.context.calls, found.what)
         if place in seen:
+            told.add(number)
             continue
         operation = _judged(run, found, settled)
         if isinstance(operation, str):
             run.passed_over.append((found, operation))
             continue
-        seen.add(place)
+        first = _waited_before(run, number, told)
+        if first is None:
+            seen.add(place)
+            told.add(number)
+        else:
+            operation.behind, operation.rests_on = first
+            run.idle.append(operation)
+            row = f"line {first[0].row}" if first[0].file == found.span.file else f"{first[0].file}:{first[0].row}"
+            run.passed_over.append((found, f"the host has just waited in {row}, and nothing is queued in between"))
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
+
+
+def _waited_before(run: Run, number: int, told: set[int]) -> tuple[Span, tuple[str, ...]] | None:
+    """The wait right before one, which leaves nothing to wait for, and what it hangs on; None where there is none, or it is told itself."""
+    found = run.peeks[number]
+    earlier = [(n, peek) for n, peek in enumerate(run.peeks[:number]) if peek.queued == found.since and covers(run, peek, found)]
+    if not earlier or any(n in told for n, _ in earlier):
+        return None
+    loop = _hot_loop(run, found) or (_other_loop(run, found) if run.settings.all_loops else None)
+    stands = _stands(found, loop) if loop is not None else None
+    settled = run.origins.settled(wide=True)
+    for _, first in reversed(earlier):
+        if loop is None or stands is None or len(first.frames) <= loop[1] or first.frames[loop[1]] is not found.frames[loop[1]]:
+            continue
+        origin = settled.origin(first.value) if first.value is not None else None
+        there = _stands(first, loop) if first.what == DEVICE or _on_device(first, origin, loop) else None
+        hangs = hangs_on(run, first, there, stands) if there is not None else None
+        if hangs is not None:
+            return first.span, hangs
+    return None
 
 
 def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWait | str:

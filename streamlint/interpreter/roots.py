@@ -315,7 +315,19 @@ def _parameter(run: Run, param: p.Param, function: p.Function, file: File) -> Va
         return made
     value = Opaque(name, parameter=True, type=next(_words_of(run, param.annotation), ""))
     value.default = default if isinstance(default, Const | Device) else None
+    value.plain = declares_number(param.annotation)
     return value
+
+
+def declares_number(annotation: p.Expression | None) -> bool:
+    """Whether an annotation says that a value is a number or a text of Python's own, or None."""
+    if isinstance(annotation, p.Binary):
+        return annotation.op == "|" and declares_number(annotation.left) and declares_number(annotation.right)
+    if isinstance(annotation, p.Index):
+        return isinstance(annotation.value, p.Name) and annotation.value.id == "Optional" and all(map(declares_number, annotation.indices))
+    if isinstance(annotation, p.Const):
+        return annotation.value is None
+    return isinstance(annotation, p.Name) and annotation.id in ("int", "float", "bool", "str")
 
 
 def _words_of(run: Run, annotation: p.Expression | None) -> Iterator[str]:

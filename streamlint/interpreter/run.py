@@ -34,6 +34,7 @@ from streamlint.record import names_of
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
     from streamlint.interpreter.peeks import Peek
+    from streamlint.operations import HostWait
 
 _AROUND = names_of(Context)
 _PLACE = {name: place for place, name in enumerate(_AROUND)}
@@ -291,8 +292,15 @@ class Run:
         self.arms: set[tuple[str, Position]] = set()  # arms of conditions that were run in the root's own body and what it calls
         self.handed: list[tuple[FunctionValue, str]] = []  # functions that were given to code out of view, and to which
         self.origins = Origins()
+        self.only: dict[int, Instance] = {}  # by class: the object that it keeps, and gives to whoever makes one
         self.peeks: list[Peek] = []
+        self.queued = 0  # how often work may have gone to a stream: two waits with the same number have none between them
+        self.converted: dict[int, tuple[Storage, int, int]] = {}  # by storage: what a conversion made, and that number before and behind it
+        self.latest_work: tuple[Value | None, int, int] = (None, 0, 0)  # what was computed last, and that number before and behind it
+        # The atoms that conditions asked for, by place and calls in progress, each with what was counted to.
+        self.answered: defaultdict[tuple[Span, tuple[Span, ...]], list[tuple[int, str]]] = defaultdict(list)
         self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why
+        self.idle: list[HostWait] = []  # those that find nothing to wait for on this path
         self.reached: set[tuple[str, int]] | None = None  # rows of the statements that were run, where somebody asks
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
@@ -418,6 +426,10 @@ class Run:
         if self.context.loops and not (function is not None and is_trial(function, self.file)):
             self.heated.add(self.context.loops[-1].key)
 
+    def may_queue(self) -> None:
+        """Work may go to a stream here: a wait of the host behind it has something to wait for."""
+        self.queued += 1
+
     def begin_body(self) -> None:
         """What the root's body needs is made: it begins now."""
         self.in_prelude = False
@@ -434,6 +446,7 @@ class Run:
         self.questions.add(key)
         self.latest = key
         self.tested.append(key)
+        self.answered[span, self.context.calls].append((self.queued, key))
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm

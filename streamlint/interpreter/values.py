@@ -102,10 +102,16 @@ class Opaque(Value):
     made: Access | None = None  # the work that made it, if it turns out to be memory of a device
     held: bool = False  # it was taken out of a container, and may be one of what it reaches, or a part of that
     module: Value | None = None  # whose parameters or buffers they are, or it is one of
+    plain: bool = False  # a number or a text of Python's: to compute with it puts nothing on a device
 
     @property
     def term(self) -> str:
         return self.name
+
+
+def is_plain(value: Value) -> bool:
+    """Whether a value is a number or a text of Python's own."""
+    return isinstance(value, Const) or (isinstance(value, Opaque) and value.plain)
 
 
 @record(eq=False, slots=True)

@@ -57,7 +57,7 @@ def _made(call: Call) -> Value:
         peek(run, UPLOAD, data, call.span, call.name)
         if not isinstance(data, Buffer) or data.storage.on_host:
             maybe_device_read(run)  # the host waits for the copy, and so for what stands before it
-    if run.settings.all_loops and memory is Memory.UNKNOWN and _is_put(call):
+    if memory is Memory.UNKNOWN and _is_put(call):
         run.origins.put(result, "a value that was made for the device")
     if data is not None and memory is Memory.UNKNOWN and device is None:
         _made_of(call, result, data)

@@ -125,7 +125,9 @@ def _read(call: Call) -> Value:
         return Const(None)
     if result == "sequence":
         return Series(None, name=f"{call.name}{run.visit_key(call.site.node)}")
-    return call.opaque()
+    number = call.opaque()
+    number.plain = True
+    return number
 
 
 def _none(call: Call) -> Value:
@@ -146,10 +148,12 @@ def _none(call: Call) -> Value:
     term = (
         f"{held.term}.{call.name.rpartition('.')[2]}({', '.join(v.term for v in call.arguments.positional)})" if held is not None else None
     )
-    if term is not None:
-        return call.run.opaque(term)
-    arguments = ", ".join(v.term for v in call.arguments.positional)
-    return call.run.opaque(f"{call.name}({arguments})")
+    if term is None:
+        arguments = ", ".join(v.term for v in call.arguments.positional)
+        term = f"{call.name}({arguments})"
+    made = call.run.opaque(term)
+    made.plain = call.library == "python"
+    return made
 
 
 def _exit(call: Call) -> Value:

@@ -340,7 +340,7 @@ def _synchronize(call: Call) -> Value:
         target = named_stream(call, str(field))
     run.machine.synchronize(ops.Synchronize(call.span, call.library, call.name, of=target))
     if call.row.get("of") == "device":
-        peek(run, DEVICE, None, call.span, call.name, call.library)
+        peek(run, DEVICE, None, call.span, call.name, call.library, ", ".join(v.term for v in call.arguments.all()))
     return call.status()
 
 

@@ -21,6 +21,7 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
 from streamlint.interpreter.handed import presumed
 from streamlint.interpreter.holding import allocated
+from streamlint.interpreter.idle import converted
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.peeks import READ, UPLOAD, peek
 from streamlint.interpreter.run import family
@@ -95,7 +96,9 @@ def cast(call: Call, source: Buffer) -> Value:
 
     if call.run.machine.in_flight(source) is not None:
         return source  # of the same type already, as far as is known: then nothing is read
+    before = call.run.queued
     made = compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
+    converted(call.run, source, made, before)
     if isinstance(made, Buffer):
         made.storage.counted = made.storage.counted or becomes_whole(call)
     return made

@@ -14,9 +14,10 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
+from streamlint.interpreter.idle import converted
 from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value, is_plain
 from streamlint.operations import Evidence, Memory
 
 ARITHMETIC = "arithmetic"
@@ -40,6 +41,8 @@ def compute(
     ``presume``: what is worked on in the scope of a stream that somebody made is on the device.
     """
     values = list(values)
+    if not all(map(is_plain, values)):
+        run.may_queue()
     if presume and on_side_stream(run) and not run.file.is_cuda and run.machine.captures.step is None:
         _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
@@ -180,6 +183,7 @@ def _last_name(name: str) -> str:
 
 def _compute(call: Call) -> Value:
     if call.flag("named") and call.arguments.positional:
+        call.run.may_queue()
         return call.run.opaque(f"{call.name}{call.run.visit_key(call.site.node)}")
     run = call.run
     if call.name.rpartition(".")[2] in BACKWARD:
@@ -214,6 +218,7 @@ def _compute(call: Call) -> Value:
             larger = call.opaque()  # of numbers a number
             run.origins.computed(larger, values, call.name)
             return larger
+    before = run.queued
     result = compute(
         run,
         [*values, *writes],
@@ -226,6 +231,8 @@ def _compute(call: Call) -> Value:
         waits=waits,
         presume=call.library == "torch",
     )
+    if call.flag("cast"):
+        converted(run, values[0], result, before)
     if isinstance(result, Buffer) and not writes:
         result.storage.fresh = result.storage.fresh or call.library == "torch"
         result.storage.counted = result.storage.counted or becomes_whole(call)
@@ -288,6 +295,7 @@ def in_place(run: Run, target: Buffer, value: Value, span: Span, name: str) -> N
 
 def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
     """``target[part] = value``."""
+    run.may_queue()
     if target.storage.on_device:
         compute(run, (target, value), span, "indexing", writes=(target,))
         return
