@@ -28,6 +28,17 @@ def run_%d():
     host = y.to("cpu", non_blocking=True)
     return host.numpy()
 """
+WAITS = PYTHON.replace("    return host", "    torch.cuda.current_stream().synchronize()\n    return host")
+CPP = """#include <cuda_runtime.h>
+
+float run_%d(const float* d, cudaStream_t s) {
+  float* h;
+  cudaMallocHost(&h, 1 << 22);
+  cudaMemcpyAsync(h, d, 1 << 22, cudaMemcpyDeviceToHost, s);
+  %s
+  return h[0];
+}
+"""
 Make = Callable[[Path, int], None]
 
 
@@ -76,11 +87,23 @@ def findings(folder: Path, number: int) -> None:
     _spread(folder, number // 100, lambda place, index: _write(place / f"m{index}.py", PYTHON % index))
 
 
+def cuda(folder: Path, number: int) -> None:
+    """Files that use CUDA, in turn Python and C++, of which one in a hundred has a finding."""
+
+    def write(place: Path, index: int) -> None:
+        if index % 2:
+            _write(place / f"m{index}.cu", CPP % (index, "" if index % 100 == 1 else "cudaStreamSynchronize(s);"))
+        else:
+            _write(place / f"m{index}.py", (PYTHON if index % 100 == 50 else WAITS) % index)
+
+    _spread(folder, number, write)
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-TREES: dict[str, Make] = {each.__name__: each for each in (empty, plain, folders, long_names, broken_links, one_folder, findings)}
+TREES: dict[str, Make] = {each.__name__: each for each in (empty, plain, folders, long_names, broken_links, one_folder, findings, cuda)}
 HEAD, CUDA = "import torch\ns = torch.cuda.Stream()\n", "#include <cuda_runtime.h>\nvoid f(float* a, cudaStream_t s) { "
 LINES: dict[str, tuple[str, str, str, str]] = {  # name, before, repeated, behind
     "a list of numbers": ("a.py", HEAD + "x = [", "12345, ", "]\ns.synchronize()\n"),

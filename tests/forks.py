@@ -162,8 +162,10 @@ def run(
                     process.stdin.write(input)
             out, errors = process.communicate(timeout=timeout)
         except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             raise
     said = [one.decode() if text and one is not None else one for one in (out, errors)]
     return subprocess.CompletedProcess(words, process.wait(), *said)
@@ -175,7 +177,7 @@ def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = socket.socketpair()
     environment = {**os.environ, "PYTHONPATH": PATHS, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, __file__, str(theirs.fileno())]
-    process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], start_new_session=True)
+    process = subprocess.Popen(command, env=environment, stdin=DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True)
     theirs.close()
     atexit.register(lambda: (ours.close(), process.wait()))
     return ours, process

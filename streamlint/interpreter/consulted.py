@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.questions import Question
 
 T = TypeVar("T")
+_INLINE = "#inline"  # behind the path of a file, in the key of the C++ in one of its strings
 NATIVE = ""  # stands for all C++ and Cython among the paths of answers
 
 
@@ -31,6 +32,7 @@ class Files(dict[str, "File"]):
         self._waiting: dict[str, Callable[[], None]] = {}
         self._order: dict[str, int] = {}
         self._in_order = True
+        self._parts: dict[str, list[str]] = {}  # by what stands before the mark of an inline module: the keys
         self.together: tuple[str, ...] = ()  # files that are, or hold, C++ or Cython
 
     def expect(self, paths: Iterable[str]) -> None:
@@ -52,7 +54,8 @@ class Files(dict[str, "File"]):
 
     def of(self, path: str) -> list[str]:
         """The keys of a file that is lowered, and of the C++ in its strings."""
-        return [key for key in dict.__iter__(self) if key == path or key.startswith(f"{path}#inline")]
+        parts = self._parts.get(path.partition(_INLINE)[0], ())
+        return [key for key in parts if key == path or key.startswith(f"{path}{_INLINE}")]
 
     def load_all(self) -> None:
         """Lower all that waits."""
@@ -62,7 +65,7 @@ class Files(dict[str, "File"]):
     def held(self) -> list[File]:
         """What is lowered by now, in order."""
         if self._order and not self._in_order:
-            files = sorted(super().items(), key=lambda item: self._order.get(item[0].partition("#inline")[0], -1))
+            files = sorted(super().items(), key=lambda item: self._order.get(item[0].partition(_INLINE)[0], -1))
             self.clear()
             self.update(files)
             self._in_order = True
@@ -70,6 +73,8 @@ class Files(dict[str, "File"]):
 
     def __setitem__(self, key: str, file: File) -> None:
         self._in_order = False
+        if not dict.__contains__(self, key):
+            self._parts.setdefault(key.partition(_INLINE)[0], []).append(key)
         super().__setitem__(key, file)
 
     @overload

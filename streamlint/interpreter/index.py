@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from streamlint.findings import Span
 from streamlint.interpreter.consulted import Consulted, Files
 from streamlint.interpreter.questions import Answers, question
-from streamlint.interpreter.words import mentioning
+from streamlint.interpreter.words import Words, mentioning
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -324,6 +324,7 @@ class Program:
     known_interface: Interface | None = None
     _importers: dict[str, set[str]] | None = None  # by what they import
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
+    _mentioned: dict[tuple[Words, int], list[str]] = field(default_factory=dict)
     answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -388,15 +389,22 @@ class Program:
 
     def mentioning(self, asking: File, *words: str, every: tuple[str, ...] = ()) -> list[File]:
         """The Python and Cython files whose text holds one of the words and all of ``every``, asked on behalf of a file."""
-        paths = mentioning(self.texts, (words, every))
+        paths = self._mentioning((words, every))
         self.consulted.mention((words, every), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
 
     def saying(self, asking: File, *words: str) -> list[File]:
         """The same, for who looks at nothing but their text."""
-        paths = mentioning(self.texts, (words, ()))
+        paths = self._mentioning((words, ()))
         self.consulted.text((words, ()), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
+
+    def _mentioning(self, words: Words) -> list[str]:
+        """Each file of a hundred thousand may ask the same."""
+        asked = words, len(self.texts)
+        if asked not in self._mentioned:
+            self._mentioned[asked] = mentioning(self.texts, words)
+        return self._mentioned[asked]
 
     def file_of(self, key: str) -> File | None:
         """A file by its key, for who notes what he asks of it."""
@@ -423,6 +431,7 @@ class Program:
             self.texts[file.path] = module.text
         self._importers, self._cpp = None, None
         self._called.clear()
+        self._mentioned.clear()
         self.answers.clear()
         self.strangers.clear()
         _index(file)

@@ -60,9 +60,13 @@ def test_an_output_that_is_full(tree: Path, format: str) -> None:
 
 
 def test_a_reader_that_leaves(tree: Path) -> None:
-    done = shell(tree, f"set -o pipefail; {COMMAND} --output-format json . | head -c 10")
-    assert done.returncode in (1, 141)
-    assert len(done.stdout) == 10
+    with forks.begin(tree, "check", "--no-cache", "--output-format", "json", ".") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert len(os.read(process.stdout.fileno(), 10)) == 10
+        process.stdout.close()
+        assert process.wait(120) in (1, 141)
+        assert b"Traceback" not in process.stderr.read()
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -85,6 +89,14 @@ def _begun(tree: Path, limit: Callable[[], None], *words: str, **more: str) -> s
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **more}
     without = {name: text for name, text in environment.items() if text}
     done = subprocess.run(command, cwd=tree, env=without, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limit)
+    assert "internal error" not in done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def _limited(tree: Path, limit: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    script = f"import resource\nresource.setrlimit(resource.{limit})\n{forks.COMMAND}"
+    done = forks.run(tree, "check", "--isolated", "--output-format", "concise", "--jobs", "4", *words, ".", script=script, **more)
     assert "internal error" not in done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -122,15 +134,13 @@ def test_little_processor_time(tree: Path) -> None:
     """The limit of the system ends the process that comes to it: what it looked at is left out, and another goes on."""
     heavy = "import torch\ndef f(a):\n    torch.cuda.synchronize()\n" + "    x = a.to('cuda')\n" * 60_000
     (tree / "heavy.py").write_text(heavy)
-    done = _begun(tree, lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 8)), "--no-cache", "--jobs", "1")
+    done = _limited(tree, "RLIMIT_CPU, (2, 8)", "--no-cache", "--jobs", "1")
     assert (done.returncode, done.stdout.count("SL005")) == (1, 12), done.stderr
     assert "heavy.py:1:1: left out: the linter was ended by SIGXCPU while it looked at it" in done.stderr
 
 
 def test_no_file_may_grow(tree: Path) -> None:
-    done = _begun(
-        tree, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), "--cache-dir", "kept", "-o", "told", STREAMLINT_NO_CACHE=""
-    )
+    done = _limited(tree, "RLIMIT_FSIZE, (0, 0)", "--cache-dir", "kept", "-o", "told", STREAMLINT_NO_CACHE="")
     assert (done.returncode, done.stderr) == (2, "streamlint: cannot write told: File too large\n")
     assert not (tree / "told").exists()
     assert [path for path in (tree / "kept").rglob("*") if path.is_file() and path.stat().st_size] == []

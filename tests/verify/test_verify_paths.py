@@ -14,7 +14,7 @@ from fake_machine import NOT_SHOWN, FakeMachine, NoGpu
 from streamlint import measured
 from streamlint.cli import main as cli
 from streamlint.commands import verify
-from streamlint.verify import evidence, runner
+from streamlint.verify import evidence, runner, watchdog
 from streamlint.verify.care import Plan
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.runner import Job
@@ -178,7 +178,10 @@ class Planted(FakeMachine):
     ],
     ids=["hang", "crash"],
 )
-def test_a_planted_hang_and_a_planted_crash(folder: Path, capsys: pytest.CaptureFixture[str], code: str, words: str) -> None:
+def test_a_planted_hang_and_a_planted_crash(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, code: str, words: str
+) -> None:
+    monkeypatch.setattr(watchdog, "_DUMP_S", 1.0)  # for stacks, which none of them writes
     machine = Planted(code)
     _, entries = _entries(capsys, "--timeout", "1", "--no-save", machine=machine)
     found = {entry["evidence"]["verdict"] for entry in entries}
@@ -189,6 +192,7 @@ def test_a_planted_hang_and_a_planted_crash(folder: Path, capsys: pytest.Capture
 
 def test_a_planted_deadlock_is_confirmed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "HANG_S", 0.5)
+    monkeypatch.setattr(watchdog, "_DUMP_S", 1.0)
     machine = Planted("say(event='armed', job=0); time.sleep(600)", Experiment.DEADLOCK)
     assert cli_verify(machine, "--rule", "SL004", "--output-format", "json", "--no-save") == 0
     cases = json.loads(capsys.readouterr().out)["cases"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.verify import runner, templates
+from streamlint.verify import runner, templates, watchdog
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, deadlock
 from streamlint.verify.runner import Job, run_jobs
@@ -32,6 +32,12 @@ def _jobs(number: int, experiment: Experiment = Experiment.HOST_WAITS) -> list[J
 def _script(*codes: str) -> Callable[[Sequence[Job]], Child]:
     left = list(codes)
     return lambda jobs: _child(left.pop(0))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for the stacks of children that write none."""
+    monkeypatch.setattr(watchdog, "_DUMP_S", 1.0)
 
 
 def test_answers_come_one_by_one() -> None:
@@ -80,7 +86,7 @@ def test_garbage_is_no_answer() -> None:
         child.kill()
 
 
-def test_run_goes_on_after_a_hang() -> None:
+def test_run_goes_on_after_a_hang(hasty: None) -> None:
     spawn = _script(
         "say(event='start', job=0); say(event='figures', job=0, figures={'n': 1}); say(event='start', job=1); time.sleep(600)",
         "say(event='start', job=0); say(event='figures', job=0, figures={'n': 3}); say(event='end')",
@@ -114,7 +120,7 @@ def test_a_broken_context_ends_the_child_and_a_fresh_one_goes_on() -> None:
     assert second.unsupported == "no CUDA in torch"
 
 
-def test_an_armed_child_that_does_not_end_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_armed_child_that_does_not_end_is_a_deadlock(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "HANG_S", 0.3)
     spawn = _script("say(event='start', job=0); say(event='armed', job=0); time.sleep(600)")
     (answer,) = run_jobs(_jobs(1, Experiment.DEADLOCK), spawn, timeout=20)
@@ -156,10 +162,10 @@ def _named(lines: str) -> int:
 
 def test_a_hung_child_says_where_its_threads_stand() -> None:
     code = LISTEN + HANG
-    (answer,) = run_jobs(_jobs(1), _script(code), timeout=10)
+    (answer,) = run_jobs(_jobs(1), _script(code), timeout=5)
     at = f"at <string>:{_named(code)} in wait_for_lock"
     assert answer.figures == {
-        "failure": f"the case did not end within 10 s, killed; host thread: the program's call, {at}; thread 2: a launch, {at}"
+        "failure": f"the case did not end within 5 s, killed; host thread: the program's call, {at}; thread 2: a launch, {at}"
     }
 
 
@@ -176,7 +182,7 @@ def test_a_child_that_hangs_with_the_gil_held_says_so_too() -> None:
     assert deadlock(answer.figures).reason == f"did not end within 3.0 s, killed; host thread, at <string>:{row} in <module>"
 
 
-def test_a_child_that_does_not_listen_is_killed_all_the_same() -> None:
+def test_a_child_that_does_not_listen_is_killed_all_the_same(hasty: None) -> None:
     code = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)\nsay(event='start', job=0); time.sleep(600)"
     (answer,) = run_jobs(_jobs(1), _script(code), timeout=0.5)
     assert answer.figures == {"failure": "the case did not end within 0.5 s, killed"}
