@@ -486,6 +486,7 @@ class Function(Node):
     annotation: Expression | None = None  # Python return annotation
     space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
     stores: frozenset[str] = frozenset()  # of a kernel: the parameters that its body plainly stores through
+    accumulates: dict[str, str] = field(default_factory=dict)  # of a kernel: those that one kind of atomic operation alone touches
     # of a kernel: the parameters of which its body names no more than elements of fixed number, or members of them, and these
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     static: bool = False

@@ -239,14 +239,18 @@ def _may_answer(operation: Operation) -> bool:
 
 
 def _replies_often(channel: str, path: Trace) -> bool:
-    """Whether the process that fills a channel puts there several times for one value that it takes: no reply to one put."""
+    """Whether the process that fills a channel puts there several times for one value that it takes: no reply to one put.
+
+    What it puts behind its loop stands behind another value: the one that ended the loop.
+    """
     puts, most = 0, 0
+    last: Put | None = None
     for operation in path.operations:
         if isinstance(operation, Get) and operation.channel != channel and operation.context.beside is not None:
             puts = 0
         elif isinstance(operation, Put) and operation.channel == channel and operation.context.beside is not None:
-            puts += 1
-            most = max(most, puts)
+            puts = puts + 1 if last is None or last.context.loops == operation.context.loops else 1
+            most, last = max(most, puts), operation
     return most > 1
 
 

@@ -75,6 +75,7 @@ class FunctionReader(StatementReader):
         elif function.space == "kernel":
             pointers = Pointers(self.text(body), (param.name for param in function.params))
             function.stores, function.elements = pointers.stored(), pointers.elements()
+            function.accumulates = pointers.accumulated()
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)

@@ -13,7 +13,8 @@ _ASSIGNED = re.compile(r"\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)")
 _ELEMENT_ASSIGNED = re.compile(
     rf"\s*(?:\[[^\[\];]*(?:\[[^\[\];]*\][^\[\];]*)*\]|->\s*\w+)(?:\s*\.\s*\w+)*{_ASSIGNED.pattern}",
 )
-_ATOMIC = re.compile(r"\batomic\w+\s*(?=\(\s*&?\s*\(?\s*(\w+))")
+_ATOMIC = re.compile(r"\batomic(\w+)\s*(?=\(\s*&?\s*\(?\s*(\w+))")
+_COMMUTES = re.compile(r"(Add|Sub|Min|Max|And|Or|Xor)(?:_block|_system)?")  # CUDA C++ Programming Guide, atomic functions
 _REFERENCE = re.compile(r"&\s*\w+\s*=\s*(\w+)\s*\[")
 _SUBSCRIPT = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _PARTS = (re.compile(r"\s*\[\s*(\d+)\s*\]"), re.compile(rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"))
@@ -35,9 +36,18 @@ class Pointers:
         A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to
         another function may be stored through there; that is not plain.
         """
-        atomic = {found[1] for found in _ATOMIC.finditer(self._body)}
+        atomic = {found[2] for found in _ATOMIC.finditer(self._body)}
         referred = {found[1] for found in _REFERENCE.finditer(self._body) if "const" not in self._declared(found.start())}
         return frozenset(name for name in self._places if name in atomic or name in referred or self._is_assigned(name))
+
+    def accumulated(self) -> dict[str, str]:
+        """Those that nothing but one kind of atomic operation touches, whose order does not matter, with its name."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for atomic in _ATOMIC.finditer(self._body):
+            if atomic[2] in self._places:
+                found.setdefault(atomic[2], []).append((atomic.start(2), atomic[1]))
+        named = {name: {kind for _, kind in places} for name, places in found.items() if len(places) == len(self._places[name])}
+        return {name: kind[1] for name, kinds in named.items() if len(kinds) == 1 and (kind := _COMMUTES.fullmatch(kinds.pop()))}
 
     def elements(self) -> dict[str, tuple[str, ...]]:
         """By name the numbers of the elements, if nothing else of a pointer is named; or the members of its elements."""

@@ -58,6 +58,14 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
         return _of_device(run, value, name)
     if isinstance(value, FunctionValue):
         return value if name == "value" else Method(value, name)  # ctypes: the address in a pointer object
+    if (
+        isinstance(value, Series)
+        and value.kind == "tuple"
+        and run.file.is_cuda
+        and name in _OF_PAIRS
+        and len(value.items or ()) == len(_OF_PAIRS)
+    ):
+        return (value.items or [])[_OF_PAIRS.index(name)]
     if isinstance(value, Series | Table | Const):
         return Method(value, name)
     return run.opaque(f"{value.term}.{name}", value)
@@ -92,6 +100,7 @@ def _of_library_base(run: Run, value: Instance, name: str) -> Value | None:
     return None
 
 
+_OF_PAIRS = ("first", "second")  # std::pair
 _OF_MODULES = frozenset({"none", "same", "module_to"})
 
 

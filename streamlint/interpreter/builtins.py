@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.interpreter import held, items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.mappings import call_mapping_method
 from streamlint.interpreter.members import parent_view
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.run import Run
@@ -363,7 +364,8 @@ def call_container_method(run: Run, receiver: Value, name: str, arguments: Argum
             return call_sequence_method(run, receiver, name, arguments, site)
         return _series_method(run, receiver, name, arguments)
     if isinstance(receiver, Table):
-        return _table_method(run, receiver, name, arguments)
+        found = call_mapping_method(run, receiver, name, arguments) if run.file.is_cuda else None
+        return found if found is not None else _table_method(run, receiver, name, arguments)
     if isinstance(receiver, Buffer):
         return _batch_method(run, receiver, name, arguments)
     return run.opaque(f"{receiver.term}.{name}{run.visit_key(site.node)}", *arguments.all())

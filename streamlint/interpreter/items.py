@@ -178,12 +178,29 @@ def similar(run: Run, values: list[Value], name: str) -> Value:
     if all(isinstance(v, type(first)) for v in values):
         if isinstance(first, Buffer):
             memories = {v.storage.memory for v in values if isinstance(v, Buffer)}
-            memory = memories.pop() if len(memories) == 1 else Memory.UNKNOWN
-            storage = run.storage(memory, name, evidence=first.storage.evidence, trail=first.storage.trail, library=first.storage.library)
-            return Buffer(storage, type=first.type)
+            return _other(run, first, memories.pop() if len(memories) == 1 else Memory.UNKNOWN, name)
+        if isinstance(first, Instance) and not run.file.is_cuda:
+            return _sibling(run, first, name)
         if isinstance(first, Instance | Series):
             return first
     return run.opaque(name, *values)
+
+
+def _other(run: Run, buffer: Buffer, memory: Memory, name: str) -> Buffer:
+    """Memory that was made like this."""
+    old = buffer.storage
+    return Buffer(run.storage(memory, name, evidence=old.evidence, trail=old.trail, library=old.library), type=buffer.type)
+
+
+def _sibling(run: Run, first: Instance, name: str) -> Instance:
+    """An object that was made like this one: it has memory of its own."""
+    made = Instance(first.definition, first.file, foreign=first.foreign, name=name, types=first.types)
+    made.shared = first.shared
+    made.attrs = {
+        key: _other(run, held, held.storage.memory, f"{name}.{key}") if isinstance(held, Buffer) and held.leaves is None else held
+        for key, held in first.attrs.items()
+    }
+    return made
 
 
 def repeated(value: Series, count: Value) -> Value:

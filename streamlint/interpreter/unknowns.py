@@ -2,6 +2,7 @@
 
 * An event or a stream that is not known and is awaited, synchronized or recorded orders everything.
 * Two indices or parts that may be the same are not the same for a pair of accesses.
+* Atomic operations of one kind, as a sum that many add to, are in no order and need none.
 * Memory of unknown kind is neither pageable nor pinned; a view of unknown layout has no gaps.
 * Streams that were created, handed in, or current at a root's entry differ from one another. The stream that is current at a root's
   entry is the default stream, unless a caller in view switched it; a wait for a stream from out of view may be a wait for it.
@@ -31,7 +32,9 @@ def begin_apart(first: Part, second: Part) -> bool:
 
 def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one == two:
-        return one[0] != "?"
+        return one[0] not in ("?", "+")
+    if "+" in (one[0], two[0]):
+        return True  # one of them is no atomic operation, or another one
     if one[0] == "b" or two[0] == "b":
         return _reaches(one, two) if one[0] == "b" else _reaches(two, one)
     if one[0] == "i" and two[0] == "s":

@@ -19,11 +19,13 @@ from streamlint.interpreter.values import Buffer, FunctionValue, Opaque, Referen
 class Signature:
     """``written``: of each argument, whether the kernel may write what it points to; None where nothing is known of the kernel.
 
-    ``elements`` are those that it touches, where it touches no others. ``sure`` says that a body shows which it writes.
+    ``elements`` are those that it touches, where it touches no others; ``accumulates`` names the atomic operation that alone touches it,
+    where there is one and the order of such operations does not matter. ``sure`` says that a body shows which it writes.
     """
 
     written: Sequence[bool] | None = None
     elements: Sequence[tuple[str, ...]] = ()
+    accumulates: Sequence[str] = ()
     sure: bool = False
 
 
@@ -33,7 +35,8 @@ def signature(kernel: p.Function | None) -> Signature:
         return Signature()
     if kernel.space == "kernel" and not is_declaration(kernel):
         written = [param.name in kernel.stores for param in kernel.params]
-        return Signature(written, [kernel.elements.get(param.name, ()) for param in kernel.params], sure=True)
+        elements = [kernel.elements.get(param.name, ()) for param in kernel.params]
+        return Signature(written, elements, [kernel.accumulates.get(param.name, "") for param in kernel.params], sure=True)
     return Signature([_is_writable(param) for param in kernel.params])
 
 
@@ -59,6 +62,8 @@ def launch_kernel(run: Run, span: Span, library: str, name: str, stream: Stream 
         touched = [b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host]
         if number < len(known.elements) and known.elements[number]:
             touched = [Buffer(b.storage, (*b.part, ("i", index)), b.type) for b in touched for index in known.elements[number]]
+        elif number < len(known.accumulates) and known.accumulates[number]:
+            touched = [Buffer(b.storage, (*b.part, ("+", known.accumulates[number])), b.type) for b in touched]
         reads.extend(touched)
         if touched and (known.written is None or number >= len(known.written) or known.written[number]):
             writes.append(touched)

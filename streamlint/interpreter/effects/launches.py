@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from streamlint import operations as ops
@@ -14,12 +15,15 @@ from streamlint.interpreter.effects.host import buffers_in, host_write, read_val
 from streamlint.interpreter.effects.kernels import Signature, kernel_named, launch_kernel, passed_by_address, signature
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
 from streamlint.interpreter.gradients import gradient_of
+from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Stream, Value
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
+
+_COMMUTES = frozenset({"add", "sub", "min", "max", "nanmin", "nanmax", "and_", "or_", "xor"})  # numba, supported atomic operations
 
 
 def chevron_launch(run: Run, node: p.Launch) -> Value:
@@ -55,6 +59,17 @@ def _written(function: p.Function) -> list[bool]:
     return [param.name in stored for param in function.params]
 
 
+def _accumulated(function: p.Function) -> list[str]:
+    """For each parameter of a Python kernel the one atomic operation that alone touches it, where the order of those does not matter."""
+    named = Counter(node.id for node in p.walk(function) if isinstance(node, p.Name))
+    atomics: dict[str, list[str]] = {}
+    for node in p.walk(function):
+        if isinstance(node, p.Call) and _is_atomic(node.function) and node.args and isinstance(node.args[0].value, p.Name):
+            atomics.setdefault(node.args[0].value.id, []).append(called_name(node.function))
+    alone = {name: kinds[0] for name, kinds in atomics.items() if named[name] == len(kinds) and len(set(kinds)) == 1}
+    return [kind if (kind := alone.get(param.name, "")) in _COMMUTES else "" for param in function.params]
+
+
 def _is_atomic(function: p.Expression) -> bool:
     """``cuda.atomic.add`` and its kin."""
     return isinstance(function, p.Attr) and isinstance(function.value, p.Attr) and function.value.name == "atomic"
@@ -76,7 +91,11 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         copies.append((array, device))
     _take_over(run, arguments.positional, stream)
     function = config.kernel.function if isinstance(config.kernel, FunctionValue) else None
-    name, known = ("kernel", Signature()) if function is None else (function.name, Signature(_written(function), sure=True))
+    name, known = (
+        ("kernel", Signature())
+        if function is None
+        else (function.name, Signature(_written(function), (), _accumulated(function), sure=True))
+    )
     launch_kernel(run, config.span, "numba", name, stream, arguments.positional, known)
     for array, device in copies:
         _implicit_copy(call, config.span, array, device, Direction.D2H, stream)
