@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -60,17 +61,20 @@ class Relint:
         program.texts.update(held.texts)
         program.files.together = tuple(native for native in held.files.together if native != path)
         read = engine.reader(list({**self._sources, path: changed}.values()), self._options)
+        native, parts = frozenset(program.files.together), defaultdict(list)
+        for key in held.outlines:
+            parts[key.partition("#inline")[0]].append(key)
         for other in [key for key in held.outlines if "#inline" not in key]:
             if other == path:
                 read(changed, program, report)
-            elif other in program.files.together:
-                self._adopt(other, program)  # now, in order
+            elif other in native:
+                self._adopt(other, parts[other], program)  # now, in order
             else:
-                program.wait(other, functools.partial(self._adopt, other, program))
+                program.wait(other, functools.partial(self._adopt, other, parts[other], program))
         return program
 
-    def _adopt(self, path: str, program: Any) -> None:
+    def _adopt(self, path: str, keys: Sequence[str], program: Any) -> None:
         """Take over a file with the C++ in its strings."""
-        for key in [key for key in self._program.outlines if key.partition("#inline")[0] == path]:
+        for key in keys:
             file = self._program.files[key]
             program.add(file.module, file.models, key=key if key != path else None)
