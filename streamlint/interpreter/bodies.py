@@ -120,7 +120,7 @@ def _run(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) 
     function = callee.function
     environment = bind(run, callee, arguments, site)
     if function.is_generator:
-        return GeneratorCall(callee, environment)
+        return GeneratorCall(callee, environment, call=site.span)
     result = run_body(run, callee, environment, site.span, setup=function.kind == "constructor" or function.name == "__init__")
     if callee.file.is_cuda:
         _copy_out(run, function, environment, arguments, site)
@@ -240,7 +240,7 @@ def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Val
     if not run.can_enter(made.function.function):
         taker(run.opaque("yielded"))
         return
-    run_body(run, made.function, made.environment, None, taker)
+    run_body(run, made.function, made.environment, made.call, taker)
 
 
 def _copy_out(run: Run, function: p.Function, environment: Environment, arguments: Arguments, site: CallSite) -> None:

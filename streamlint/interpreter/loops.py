@@ -190,13 +190,14 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
     target, caller = node.target, run.frame
 
     def consumer(value: Value) -> Value:
-        with run.consuming(caller), contextlib.suppress(ContinueSignal):
+        with run.consuming(caller, around), contextlib.suppress(ContinueSignal):
             assign(run, target, value, node)
             settle(run, run.node_span(target))
             _body(run, node)
         return Const(None)
 
     with run.within_loop(_frame(run, node, None)):
+        around = run.context
         try:
             run_generator(run, call, consumer)
         except BreakSignal:

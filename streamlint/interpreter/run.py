@@ -350,14 +350,15 @@ class Run:
         return _Entered(self, frame, call)
 
     @contextlib.contextmanager
-    def consuming(self, caller: Frame) -> Iterator[None]:
-        """The consumer of a generator runs, in ``caller``; the generator's own frames wait."""
+    def consuming(self, caller: Frame, around: Context) -> Iterator[None]:
+        """The consumer of a generator runs, in ``caller`` and what was around it; the generator's own frames and loops wait."""
         frames, depth = self.frames, len(self.asleep)
         kept = frames.index(caller) + 1
         self.frames, self.asleep = frames[:kept], [*self.asleep, *frames[kept:]]
         self.file = self.frames[-1].file
         try:
-            yield
+            with self.within(calls=around.calls, functions=around.functions, function=around.function, loops=around.loops):
+                yield
         finally:
             self.frames = frames
             self.file = self.frames[-1].file

@@ -89,10 +89,10 @@ def _lock(run: Run, expression: p.Expression) -> None:
 
 def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
     """A ``@contextmanager`` at hand: its body runs with the ``with`` body as its ``yield``."""
-    caller = run.frame
+    caller, around = run.frame, run.context
 
     def consumer(value: Value) -> Value:
-        with run.consuming(caller):
+        with run.consuming(caller, around):
             inside(value)
         return Const(None)
 

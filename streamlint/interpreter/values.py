@@ -404,6 +404,7 @@ class GeneratorCall(Value):
     function: FunctionValue
     environment: Environment
     counted: int | None = None
+    call: Span | None = None
 
 
 @record(eq=False, slots=True)
