@@ -229,6 +229,18 @@ def _called_from_python(run: Run, callee: FunctionValue, span: Span | None) -> c
     return stack
 
 
+def generator_of(run: Run, value: Value, span: Span) -> GeneratorCall | None:
+    """The generator that somebody takes values from: a call of one, or what an object at hand has as ``__iter__``."""
+    if isinstance(value, GeneratorCall):
+        return value
+    if isinstance(value, Instance) and not run.file.is_cuda:
+        found = find_method(run, value.definition, value.file, "__iter__")
+        if found is not None and found[0].is_generator:
+            made = call_method(run, value, "__iter__", [], span)
+            return made if isinstance(made, GeneratorCall) else None
+    return None
+
+
 def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:
     """Run a generator's body; every ``yield`` runs the consumer."""
     numbers = itertools.count(made.counted or 0)

@@ -84,9 +84,12 @@ def as_series(run: Run, value: Value) -> Series:
 def _enumerate(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     if not arguments.positional:
         return None
+    from streamlint.interpreter.bodies import generator_of
+
     start = _integer(arguments.positional[1] if len(arguments.positional) > 1 else arguments.keywords.get("start")) or 0
-    if isinstance(arguments.positional[0], GeneratorCall):
-        return replace(arguments.positional[0], counted=start)
+    generator = generator_of(run, arguments.positional[0], site.span)
+    if generator is not None:
+        return replace(generator, counted=start)
     series = as_series(run, arguments.positional[0])
     return Series([Series([Const(start + n), v], kind="tuple") for n, v in enumerate(series.items or [])], name=series.name)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.assignment import assign
-from streamlint.interpreter.bodies import call_method, run_generator
+from streamlint.interpreter.bodies import call_method, generator_of, run_generator
 from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
@@ -101,8 +101,9 @@ def _for(run: Run, node: p.Loop) -> None:
     assert node.iterable is not None
     assert node.target is not None
     iterable = run.evaluate(node.iterable)
-    if isinstance(iterable, GeneratorCall):
-        _consume(run, node, iterable)
+    made = generator_of(run, iterable, run.node_span(node))
+    if made is not None:
+        _consume(run, node, made)
         return
     length = len(iterable.items) if isinstance(iterable, Series) and iterable.items is not None and iterable.name != "open" else None
     target = node.target
