@@ -128,8 +128,8 @@ def no_new_findings(files: Sequence[File], rewrite: Rewrite, choice: Choice) -> 
     """A rewrite that may order, keep or change what it reaches silences findings, and adds none.
 
     Work behind a copy is what the copy holds up, so a copy that may wait (SL001) can be shown to cost something by it. Where all that is
-    possible is asked for, another code may have the place. A copy that the host waits for right behind it holds up nothing, and is told only
-    where something stands between.
+    possible is asked for, another code may have the place. A copy that the host waits for right behind it holds up nothing, and is
+    told only where something stands between.
     """
     found = _compared(files, rewrite, choice)
     if found is None:
