@@ -19,6 +19,9 @@ from streamlint.record import record
 if TYPE_CHECKING:
     from streamlint.interpreter.values import Buffer, Event, Stream
 
+BY_PLACE = "\x1f"
+"""Where a check's ``needs`` are looked for, this stands before an argument that may be a flag: ``x.copy_(y, True)``."""
+
 
 class Evidence(enum.IntEnum):
     """Why we think that a value is on a CUDA device (``interpreter.md`` section 8); smaller is stronger."""

@@ -8,6 +8,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail, is_inside
 from streamlint.operations import (
+    BY_PLACE,
     Callback,
     Collective,
     Copy,
@@ -96,7 +97,7 @@ class UnpinnedNonBlocking(Check):
                 "memcpyAsync",
             ),
         ),
-        (("True)", "true)"), (".cuda(", "copy_(", ".to(")),
+        (("True)", "true)"), (BY_PLACE,)),
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
     signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory, Operation
+from streamlint.operations import BY_PLACE, Conflict, Copy, Direction, Evidence, HostRead, Memory, Operation
 
 
 class D2hReadBeforeSync(Check):
@@ -70,7 +70,7 @@ class D2hReadBeforeSync(Check):
                 "blocking=False",
             ),
         ),
-        (("True)", "true)"), ("copy_(", ".to(")),
+        (("True)", "true)"), (BY_PLACE,)),
         (("](",), ("tream",)),
     )
     signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy")

@@ -9,6 +9,12 @@ from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory, Operation
 
+# What is pinned is made so by one of these: as words, `pin` stands in `mapping` and `typing` too.
+_PINNED = (
+    "pin_mem", "pinned", "Pinned", "HostAlloc", "hostAlloc", "AllocHost", "MallocHost", "HostMalloc", "HostRegister", "hostRegister",
+    "memhostalloc", "mempin", "mapped_array", "mapped(",
+)  # fmt: skip
+
 
 class HostBufferReusedInFlight(Check):
     """The host fills a pinned buffer again while an asynchronous copy may still be using it.
@@ -66,7 +72,7 @@ class HostBufferReusedInFlight(Check):
     needs = (
         (
             ("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "HtoDAsync", "memcpyAsync", ".set(", "stream", "asarray"),
-            ("pin", "Pin", "HostAlloc", "MallocHost", "HostRegister", "mapped"),
+            _PINNED,
         ),
     )
     signs = (
@@ -75,12 +81,7 @@ class HostBufferReusedInFlight(Check):
         "tream",
         ".set(",
         "asarray",
-        "pin",
-        "Pin",
-        "HostAlloc",
-        "MallocHost",
-        "HostRegister",
-        "mapped",
+        *_PINNED,
         "cuda",
     )
 

@@ -29,6 +29,9 @@ class Pointers:
         for word in _WORD.finditer(body):
             if (places := self._places.get(word[0])) is not None:
                 places.append(word.span())
+        self._atomics: dict[str, list[str]] = {}  # by pointer: the kinds of atomic operations on it
+        for atomic in _ATOMIC.finditer(body):
+            self._atomics.setdefault(atomic[2], []).append(atomic[1])
 
     def stored(self) -> frozenset[str]:
         """Those that are plainly stored through: ``p[i] = x``, ``*p += x``, ``p[i].x++``, ``atomicAdd(&p[i], x)``.
@@ -36,18 +39,13 @@ class Pointers:
         A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to
         another function may be stored through there; that is not plain.
         """
-        atomic = {found[2] for found in _ATOMIC.finditer(self._body)}
         referred = {found[1] for found in _REFERENCE.finditer(self._body) if "const" not in self._declared(found.start())}
-        return frozenset(name for name in self._places if name in atomic or name in referred or self._is_assigned(name))
+        return frozenset(name for name in self._places if name in self._atomics or name in referred or self._is_assigned(name))
 
     def accumulated(self) -> dict[str, str]:
         """Those that nothing but one kind of atomic operation touches, whose order does not matter, with its name."""
-        found: dict[str, list[tuple[int, str]]] = {}
-        for atomic in _ATOMIC.finditer(self._body):
-            if atomic[2] in self._places:
-                found.setdefault(atomic[2], []).append((atomic.start(2), atomic[1]))
-        named = {name: {kind for _, kind in places} for name, places in found.items() if len(places) == len(self._places[name])}
-        return {name: kind[1] for name, kinds in named.items() if len(kinds) == 1 and (kind := _COMMUTES.fullmatch(kinds.pop()))}
+        only = {name: set(kinds) for name, kinds in self._atomics.items() if len(kinds) == len(self._places.get(name, ()))}
+        return {name: kind[1] for name, kinds in only.items() if len(kinds) == 1 and (kind := _COMMUTES.fullmatch(kinds.pop()))}
 
     def elements(self) -> dict[str, tuple[str, ...]]:
         """By name the numbers of the elements, if nothing else of a pointer is named; or the members of its elements."""

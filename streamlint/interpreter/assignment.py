@@ -7,6 +7,7 @@ from streamlint.interpreter import items, weights
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
+from streamlint.interpreter.held import put_somewhere
 from streamlint.interpreter.lifetimes import released
 from streamlint.interpreter.names import cpp_global_key
 from streamlint.interpreter.places import held_memory, is_place
@@ -283,5 +284,6 @@ def _is_extended(old: Series, more: Series) -> bool:
     elif old.items is not None:
         old.name = "open"  # and nothing tells by how many
     else:
-        old.made.update({f"extended{len(old.made) + n}": item for n, item in enumerate(more.all())})
+        for item in list(more.all()):
+            put_somewhere(old, item)
     return True

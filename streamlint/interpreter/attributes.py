@@ -63,9 +63,10 @@ def get_attribute(run: Run, value: Value, name: str, node: p.Attr) -> Value:
         and value.kind == "tuple"
         and run.file.is_cuda
         and name in _OF_PAIRS
-        and len(value.items or ()) == len(_OF_PAIRS)
+        and value.items is not None
+        and len(value.items) == len(_OF_PAIRS)
     ):
-        return (value.items or [])[_OF_PAIRS.index(name)]
+        return value.items[_OF_PAIRS.index(name)]
     if isinstance(value, Series | Table | Const):
         return Method(value, name)
     return run.opaque(f"{value.term}.{name}", value)

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Span
+from streamlint.interpreter.by_place import marked
 from streamlint.interpreter.consulted import Consulted, Files
 from streamlint.interpreter.questions import Answers, question
 from streamlint.interpreter.words import Words, mentioning
@@ -153,9 +154,10 @@ class File:
 
     @property
     def words(self) -> list[str]:
-        """The same, with each name and its bracket together, also where a line ends between them: as words are looked for."""
+        """The same, with each name and its bracket together, also where a line ends between them, and with a mark at flags: as words
+        are looked for."""
         if self._words is None:
-            self._words = _APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code)).split("\n")
+            self._words = marked(_APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code))).split("\n")
         return self._words
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,13 @@ def settle(run: Run) -> None:
     if not run.peeks:
         return
     settled = functools.cache(functools.partial(run.origins.settled, run.settings.all_loops))
+    wide = functools.cache(functools.partial(run.origins.settled, wide=True))
     seen: set[tuple[object, ...]] = set()
     told: set[int] = set()  # the numbers of those that are hazards by themselves
+    after: defaultdict[int, list[int]] = defaultdict(list)  # by what had been queued: the numbers of those before
     for number, found in enumerate(run.peeks):
+        earlier = [n for n in after[found.since] if covers(run, run.peeks[n], found)]
+        after[found.queued].append(number)
         place = (found.span, found.context.calls, found.what)
         if place in seen:
             told.add(number)
@@ -78,7 +83,7 @@ def settle(run: Run) -> None:
         if isinstance(operation, str):
             run.passed_over.append((found, operation))
             continue
-        first = _waited_before(run, number, told)
+        first = None if any(n in told for n in earlier) else _waited_before(run, found, [run.peeks[n] for n in earlier], wide)
         if first is None:
             seen.add(place)
             told.add(number)
@@ -91,19 +96,16 @@ def settle(run: Run) -> None:
         run.machine.operations.append(operation)
 
 
-def _waited_before(run: Run, number: int, told: set[int]) -> tuple[Span, tuple[str, ...]] | None:
-    """The wait right before one, which leaves nothing to wait for, and what it hangs on; None where there is none, or it is told itself."""
-    found = run.peeks[number]
-    earlier = [(n, peek) for n, peek in enumerate(run.peeks[:number]) if peek.queued == found.since and covers(run, peek, found)]
-    if not earlier or any(n in told for n, _ in earlier):
-        return None
-    loop = _hot_loop(run, found) or (_other_loop(run, found) if run.settings.all_loops else None)
+def _waited_before(run: Run, found: Peek, earlier: Sequence[Peek], settled: Callable[[], Settled]) -> tuple[Span, tuple[str, ...]] | None:
+    """The wait right before one, which leaves nothing to wait for, and what it hangs on; None where none of these always is one."""
+    loop = _loop_of(run, found)[0] if earlier else None
     stands = _stands(found, loop) if loop is not None else None
-    settled = run.origins.settled(wide=True)
-    for _, first in reversed(earlier):
-        if loop is None or stands is None or len(first.frames) <= loop[1] or first.frames[loop[1]] is not found.frames[loop[1]]:
+    if loop is None or stands is None:
+        return None
+    for first in reversed(earlier):
+        if len(first.frames) <= loop[1] or first.frames[loop[1]] is not found.frames[loop[1]]:
             continue
-        origin = settled.origin(first.value) if first.value is not None else None
+        origin = settled().origin(first.value) if first.value is not None else None
         there = _stands(first, loop) if first.what == DEVICE or _on_device(first, origin, loop) else None
         hangs = hangs_on(run, first, there, stands) if there is not None else None
         if hangs is not None:
@@ -111,12 +113,17 @@ def _waited_before(run: Run, number: int, told: set[int]) -> tuple[Span, tuple[s
     return None
 
 
+def _loop_of(run: Run, found: Peek) -> tuple[Round | None, bool]:
+    """The loop whose rounds a wait holds up, and whether it trains."""
+    loop = _hot_loop(run, found)
+    if loop is None and run.settings.all_loops:
+        return _other_loop(run, found), False
+    return loop, loop is not None
+
+
 def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWait | str:
     """The wait as an operation; else why it is no hazard."""
-    loop = _hot_loop(run, found)
-    trains = loop is not None
-    if loop is None and run.settings.all_loops:
-        loop = _other_loop(run, found)
+    loop, trains = _loop_of(run, found)
     if loop is None:
         return "it stands in no loop that trains"
     if _measures(loop, found):

@@ -28,7 +28,8 @@ over patterns, longer patterns over shorter.
 
 ``selector=word`` gives the value when the argument is left out: ``true``, ``false``, ``none``, ``null`` (the null stream), ``current``
 (the library's current stream), ``own`` (the stream that the receiver was made with: numba arrays), or a number. A field that is a list
-takes several selectors. In a switch, ``!selector`` is the opposite of the flag found there (``blocking = "!1:non_blocking=false"``).
+takes several selectors. In a switch, ``!selector`` is the opposite of the flag found there (``blocking = "!1:non_blocking=false"``),
+and of a list (``["1", "2=false"]``, for overloads) the first that is true or false counts, else the last.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Row:
         return self.values.get(name, default)
 
 
-# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "number" (as text), "switch" (bool or selector), "word a|b|c",
+# Kinds of field: "selector", "selectors" (one or a list), "bool", "text", "number" (as text), "switch" (bool or selectors), "word a|b|c",
 # "words or selector a|b".
 # A stream selector: `*` is the argument that is a stream (its default only where none can be one: CUB overloads); one that meets a struct
 # (cudaLaunchConfig_t, CUlaunchConfig) means the struct's field `stream` or `hStream`.
@@ -444,6 +445,8 @@ def parse_field(kind: str, value: object) -> object:
     if kind == "switch":
         if isinstance(value, bool):
             return value
+        if isinstance(value, list):
+            return tuple(parse_selector(str(item)) for item in value)
         text = str(value)
         return replace(parse_selector(text[1:]), negated=True) if text.startswith("!") else parse_selector(text)
     if kind == "text":

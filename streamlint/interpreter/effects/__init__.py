@@ -96,6 +96,8 @@ class Call:
         held = self.row.get(name)
         if isinstance(held, bool):
             return held
+        if isinstance(held, tuple):
+            held = next((s for s in held if isinstance(s, Selector) and _is_truth(self.given(s))), held[-1])
         if not isinstance(held, Selector):
             return False
         value = self.given(held)
@@ -183,6 +185,10 @@ def _default_of(held: Selector, call: Call) -> bool | None:
     if held.default == "own":
         return own_stream(call) is not None
     return _WORDS.get(held.default or "false") is True
+
+
+def _is_truth(value: Value | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, bool)
 
 
 def _as_switch(value: Value, selector: Selector) -> bool | None:
