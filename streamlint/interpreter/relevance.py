@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
+from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
 from streamlint.interpreter.outside import Outside
 
@@ -46,6 +47,10 @@ class Relevance:
     _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
     _at_all: dict[frozenset[str], list[str]] = field(default_factory=dict)
+    names: Names = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = Names(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -74,7 +79,7 @@ class Relevance:
         """The functions of the file, and of those that it names, that may be called by a name."""
         if self._methods is None:
             self._methods = {}
-            for file in self._reach():
+            for file in self.reach():
                 for function, definition in p.functions_of(file.module):
                     for called in _names_of(function, definition):
                         self._methods.setdefault(called, []).append(function)
@@ -87,7 +92,7 @@ class Relevance:
         program = self.file.program
         return [*program.exported(self.file).functions_named(name)] if program.interface.may_call(name, self.file) else ()
 
-    def _reach(self) -> list[File]:
+    def reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""
         if self._files is None:
             self._files = [self.file]
@@ -168,16 +173,22 @@ class Relevance:
                 return True
         return len(seen) >= _MOST_CALLEES
 
-    def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int]) -> Iterator[p.Function]:
-        """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once."""
+    def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int], play: InPlay | None = None) -> Iterator[p.Function]:
+        """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once.
+
+        With ``play`` methods are left out as long as nothing names their class.
+        """
         while waiting and len(seen) < _MOST_CALLEES:
             function, depth = waiting.pop()
-            if id(function) in seen:
+            holder = self._holder(function)
+            if id(function) in seen or (play is not None and play.waits(function, depth, holder)):
                 continue
             seen.add(id(function))
             yield function
+            if play is not None:
+                waiting.extend(play.enter(function, holder))
             if depth < _DEEPEST:
-                waiting.extend((inner, depth + 1) for inner in self._holder(function).callees(function))
+                waiting.extend((inner, depth + 1) for inner in holder.callees(function))
 
     def expression_matters(self, node: p.Expression) -> bool:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
@@ -294,7 +305,9 @@ class Relevance:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        for callee in self._below(waiting, {id(function)}):
+        play = InPlay()
+        waiting.extend(play.enter(function, self))
+        for callee in self._below(waiting, {id(function)}, play):
             holder = self._holder(callee)
             found |= holder.words_of(callee, words)
             if not holder.file.is_cuda:
@@ -306,7 +319,7 @@ class Relevance:
         if not self.file.is_cuda:
             return ""
         text = self.text(function)
-        return "\n".join(body for file in self._reach() for name, body in file.module.macros.items() if name in text)
+        return "\n".join(body for file in self.reach() for name, body in file.module.macros.items() if name in text)
 
     def _words_outside(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals of the module's own statements that a function is led to by the names that it says."""
@@ -318,10 +331,10 @@ class Relevance:
         key = (id(function), words)
         if key not in self._found_outside:
             decorators = "\n".join(map(self.text, function.decorators))
-            self._found_outside[key] = outside.of(f"{decorators}\n{self.text(function)}\n{self._of_object(function)}")
+            self._found_outside[key] = outside.of(f"{decorators}\n{self.text(function)}\n{self.of_object(function)}")
         return self._found_outside[key]
 
-    def _of_object(self, function: p.Function) -> str:
+    def of_object(self, function: p.Function) -> str:
         """What a method finds in its object: its class's bases and fields, and what other methods assign."""
         if self._around is None:
             self._around = {}

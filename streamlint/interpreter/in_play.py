@@ -1,0 +1,91 @@
+"""Which classes' methods a root may come by: those of its own object, and of the classes that something on its way names.
+
+`x.to(y)` calls every method of that name as far as words tell. But an object of a class at hand is only known where a constructor, an
+annotation or a base names the class, in a function on the way, in the class of an object there, or in a module's own statements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streamlint import program as p
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.relevance import Relevance
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(eq=False, slots=True)
+class Names:
+    """What one file's functions name. In C++ a declaration elsewhere may bring an object, so nothing is left out there."""
+
+    relevance: Relevance
+    _classes: dict[str, frozenset[str]] | None = None  # of the files that it reaches: what their heads and fields name
+    _always: frozenset[str] = frozenset()
+    _of: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, function: p.Function) -> frozenset[str]:
+        """The names that a function says, and those of the classes that it leads to."""
+        if id(function) not in self._of:
+            imports = self.relevance.file.module.imports
+            said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.of_object(function)}"))
+            said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
+            self._of[id(function)] = self._with_classes(said)
+        return self._of[id(function)]
+
+    def _with_classes(self, said: set[str]) -> frozenset[str]:
+        if self._classes is None:
+            self._classes = self._all_classes()
+        known = self._classes
+        said |= self._always
+        waiting = list(said & known.keys())
+        while waiting:
+            fresh = known[waiting.pop()] - said
+            said |= fresh
+            waiting += fresh & known.keys()
+        return frozenset(said)
+
+    def _all_classes(self) -> dict[str, frozenset[str]]:
+        classes: dict[str, set[str]] = {}
+        always: set[str] = set()
+        for file in self.relevance.reach():
+            text = file.relevance.text
+            for definition in dict.fromkeys(file.module.classes.values()):
+                parts: list[p.Node] = [*definition.bases, *definition.body]
+                for held in definition.fields:
+                    parts += [part for part in (held.annotation, held.value) if part is not None]
+                classes.setdefault(definition.name.rpartition(".")[2], set()).update(_NAME.findall("\n".join(map(text, parts))))
+            for statement in file.module.body:
+                if not isinstance(statement, p.FunctionDef | p.ClassDef | p.Import):
+                    always.update(_NAME.findall(text(statement)))
+        self._always = frozenset(always & classes.keys())
+        return {name: frozenset(said) for name, said in classes.items()}
+
+
+class InPlay:
+    """The classes that are named on the way of one root, as it is followed."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._waiting: dict[str, list[tuple[p.Function, int]]] = {}
+
+    def waits(self, function: p.Function, depth: int, relevance: Relevance) -> bool:
+        """Whether nothing has named the method's class so far; it is kept for when something does."""
+        name = function.class_name.rpartition(".")[2] if function.class_name and not relevance.file.is_cuda else ""
+        if not name or name in self._said:
+            return False
+        self._waiting.setdefault(name, []).append((function, depth))
+        return True
+
+    def enter(self, function: p.Function, relevance: Relevance) -> Iterable[tuple[p.Function, int]]:
+        """A function is on the way: the methods that waited for a class that it names."""
+        if relevance.file.is_cuda:
+            self._said.update(_NAME.findall(relevance.text(function)))
+        else:
+            self._said |= relevance.names.of(function)
+        for name in self._waiting.keys() & self._said:
+            yield from self._waiting.pop(name)
