@@ -10,6 +10,7 @@ Nodes compare by identity, so they can be keys.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Literal
@@ -628,7 +629,16 @@ def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:
 
 
 def walk(node: object) -> Iterator[object]:
-    """``node`` and everything below it, nested functions and classes included."""
+    """``node`` and everything below it, nested functions and classes included. A function's nodes are kept: much is asked of each."""
+    return iter(_nodes_in(node)) if node.__class__ is Function else _walk(node)
+
+
+@functools.lru_cache(maxsize=4096)
+def _nodes_in(function: object) -> tuple[object, ...]:
+    return tuple(_walk(function))
+
+
+def _walk(node: object) -> Iterator[object]:
     stack = [node]
     while stack:
         current = stack.pop()

@@ -89,7 +89,7 @@ def roots_of(file: File) -> Iterator[Root]:
 
 @functools.lru_cache(maxsize=8192)
 def _loops(function: p.Function) -> tuple[p.Loop, ...]:
-    return tuple(node for statement in function.body for node in p.walk(statement) if isinstance(node, p.Loop))
+    return tuple(node for node in p.walk(function) if isinstance(node, p.Loop))
 
 
 def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
