@@ -157,7 +157,9 @@ class StatementReader(ExpressionReader):
         value = self.field(node, "value") if node.type == "init_declarator" else None
         if value is None:
             return None, None
-        if value.type == "argument_list" or (value.type == "initializer_list" and not any(child.type == "=" for child in node.children)):
+        assigned = any(child.type == "=" for child in node.children)
+        named = any(child.type == "initializer_pair" for child in value.named_children)  # `T x = {.a = b}` makes an aggregate
+        if value.type == "argument_list" or (value.type == "initializer_list" and (named or not assigned)):
             return None, self.arguments(value)
         return self.expression(value), None
 

@@ -79,7 +79,7 @@ def declared_value(run: Run, node: p.Declare) -> Value:
     if node.args is not None:
         span = run.node_span(node)
         arguments = evaluate_arguments(run, node.args)
-        return construct(run, kind, [(None, v) for v in arguments.positional], span, node.name, node)
+        return construct(run, kind, _given(arguments), span, node.name, node)
     return default_value(run, kind, f"{node.name}{run.visit_key(node)}", run.node_span(node))
 
 
@@ -97,9 +97,14 @@ def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: st
         return converted(run, run.evaluate(declared.value), kind, name)
     if declared.args is not None and given is None:
         arguments = evaluate_arguments(run, declared.args)
-        if arguments.positional:
-            return construct(run, kind, [(None, v) for v in arguments.positional], span, name)
+        if arguments.positional or arguments.keywords:
+            return construct(run, kind, _given(arguments), span, name)
     return default_value(run, kind, name, span)
+
+
+def _given(arguments: Arguments) -> list[tuple[str | None, Value]]:
+    """The items of a brace list, each with its designator: all of them have one, or none has."""
+    return [*((None, value) for value in arguments.positional), *arguments.keywords.items()]
 
 
 def _constructs(run: Run, kind: Type, value: Value) -> bool:
@@ -206,17 +211,27 @@ def construct(run: Run, kind: Type, given: list[tuple[str | None, Value]], span:
     if kind.name in SEQUENCES or kind.name in TABLES:
         return container(run, kind, row, name, span, values)
     if row is not None and not kind.pointers:
-        return _library_value(run, kind, row, values, span, name)
+        return _struct(run, kind, row, given, name) if row.fields else _library_value(run, kind, row, values, span, name)
     if (found := class_of(run, kind)) is not None and not kind.pointers:
         if len(values) == 1 and isinstance(values[0], Instance) and values[0].definition is found.definition:
             return values[0]
-        return _object(run, found, values, span, name)
+        return _object(run, found, given, span, name)
     call = run.file.models.call(kind.name)
     if call is not None:
         return apply(run, call, kind.name, None, Arguments(values), CallSite(node or p.Unknown(), span, kind.name))
     if len(values) == 1:
         return cast_to(run, values[0], kind)
     return run.opaque(f"{kind.name}{run.visit_key(node or kind)}", *values)
+
+
+def _struct(run: Run, kind: Type, row: TypeRow, given: list[tuple[str | None, Value]], name: str) -> Value:
+    """A struct of a library with the values of its fields, in their order or by their names; the others are zero."""
+    if len(given) == 1 and given[0][0] is None and isinstance(given[0][1], Opaque):
+        return given[0][1]  # a copy of another one
+    made = default_value(run, kind, name or kind.name.rpartition("::")[2], None)
+    if isinstance(made, Opaque):
+        made.attrs.update({named or row.fields[place]: value for place, (named, value) in enumerate(given[: len(row.fields)])})
+    return made
 
 
 def _library_value(run: Run, kind: Type, row: TypeRow, values: list[Value], span: Span, name: str) -> Value:
@@ -257,12 +272,13 @@ def library_object(run: Run, row: TypeRow, name: str, arguments: Arguments, site
     return handle
 
 
-def _object(run: Run, made: ClassValue, values: list[Value], span: Span, name: str) -> Value:
+def _object(run: Run, made: ClassValue, given: list[tuple[str | None, Value]], span: Span, name: str) -> Value:
     if len(run.frames) > 5 or id(made.definition) in run.stack:
         return run.opaque(name)
     value = Instance(made.definition, made.file, types=made.types)
     site = CallSite(made.definition, span, made.definition.name)
-    objects.construct(run, value, Arguments(values), site)
+    named = {name: item for name, item in given if name is not None}
+    objects.construct(run, value, Arguments([item for name, item in given if name is None], named), site)
     return value
 
 

@@ -129,6 +129,8 @@ def initialise_fields(run: Run, value: Instance, arguments: Arguments, site: Cal
                         given = evaluate_arguments(run, initialised[declared.name])
                 elif aggregate:
                     given = Arguments([aggregate.pop(0)])
+                elif found is None and declared.name in arguments.keywords:
+                    given = Arguments([arguments.keywords[declared.name]])
                 else:
                     given = None
                 made = make_declared(run, declared, given, f"{value.term}.{declared.name}")

@@ -50,6 +50,7 @@ class TypeRow:
     memory: str = "unknown"
     raw: bool = False
     holds_stream: bool = False
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -380,7 +380,7 @@ NEEDED = {"gil": ("part",)}  # by effect: fields without which a row says nothin
 TYPE_KINDS = ("buffer", "pointer", "stream", "event", "handle", "module", "loader", "device", "graph", "object", "scope")
 
 # [[type]]: names, kind, base; for kind "buffer": space, memory, raw (C++ containers that call cudaMalloc themselves);
-# for kind "handle": holds_stream
+# for kind "handle": holds_stream; for kind "object": fields
 TYPE_FIELDS = {
     "kind": "word " + "|".join(TYPE_KINDS),
     "base": "text",
@@ -388,6 +388,7 @@ TYPE_FIELDS = {
     "memory": "word pageable|pinned|managed|unknown",
     "raw": "bool",
     "holds_stream": "bool",  # who is given one is given the stream to work on (RAFT's resources)
+    "fields": "texts",  # of a struct that is made from a list of values, in their order
 }
 
 # [[step]]: names of base classes (`*` matches any run), their methods that run once in each step, and which parameters are on the device

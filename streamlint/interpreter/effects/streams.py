@@ -69,16 +69,15 @@ def holder_of(term: str) -> str:
 
 def _config_stream(call: Call, config: Opaque) -> Stream | None:
     """``cudaLaunchConfig_t``: its field ``stream``; null in a config of this function that was never given one."""
-    if config.type.rpartition("::")[2] not in _CONFIGS and (config.cpp_type is None or config.cpp_type.name not in _CONFIGS):
+    kind = config.type or (config.cpp_type.name if config.cpp_type is not None else "")
+    row = call.run.file.models.type_named(kind.rpartition("::")[2]) if kind else None
+    name = next((name for name in ("stream", "hStream") if row is not None and name in row.fields), "")
+    if not name:
         return None
-    for name in ("stream", "hStream"):
-        if name in config.attrs:
-            return as_stream(call, config.attrs[name], "literal")
+    if name in config.attrs:
+        return as_stream(call, config.attrs[name], "literal")
     local = config.name.startswith("uninitialised:") and "." not in config.name and ":" not in config.name.partition(":")[2]
     return Stream("null", "null", None, call.library, chosen=call.span, how="omitted") if local else None
-
-
-_CONFIGS = frozenset({"cudaLaunchConfig_t", "CUlaunchConfig", "hipLaunchConfig_t"})
 
 
 def _stream_member(run: Run, value: Instance) -> Stream:
