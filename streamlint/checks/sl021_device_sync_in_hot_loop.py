@@ -66,7 +66,7 @@ class DeviceSyncInHotLoop(Check):
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:
             return
-        if (operation.span, operation.context.calls) in path.idle:
+        if path.is_idle(operation):
             return
         yield self.finding(
             operation,

@@ -22,6 +22,10 @@ class Trace:
     idle: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # waits in rounds that find nothing to wait for, on whichever path
     _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict, repr=False, compare=False)
 
+    def is_idle(self, operation: Operation) -> bool:
+        """Whether a wait in rounds finds nothing to wait for."""
+        return (operation.span, operation.context.calls) in self.idle
+
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
         return iter(self.operations[operation.index + 1 :])

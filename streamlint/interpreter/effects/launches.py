@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -48,26 +49,25 @@ def _chevron_stream(run: Run, config: list[Value], span: Span) -> Stream | None:
     return as_stream(call, config[3], how="literal")
 
 
-def _written(function: p.Function) -> list[bool]:
-    """For each parameter of a Python kernel, whether its body stores through it."""
+@functools.lru_cache(maxsize=1024)
+def _of_python(function: p.Function) -> Signature:
+    """For each parameter of a Python kernel, whether its body stores through it, and the one atomic operation that alone touches it.
+
+    That is told where the order of such operations does not matter.
+    """
     stored: set[str] = set()
-    for node in p.walk(function):
-        if isinstance(node, p.Assign):
-            stored |= {target.value.id for target in node.targets if isinstance(target, p.Index) and isinstance(target.value, p.Name)}
-        elif isinstance(node, p.Call) and _is_atomic(node.function) and node.args and isinstance(node.args[0].value, p.Name):
-            stored.add(node.args[0].value.id)
-    return [param.name in stored for param in function.params]
-
-
-def _accumulated(function: p.Function) -> list[str]:
-    """For each parameter of a Python kernel the one atomic operation that alone touches it, where the order of those does not matter."""
-    named = Counter(node.id for node in p.walk(function) if isinstance(node, p.Name))
+    named: Counter[str] = Counter()
     atomics: dict[str, list[str]] = {}
     for node in p.walk(function):
-        if isinstance(node, p.Call) and _is_atomic(node.function) and node.args and isinstance(node.args[0].value, p.Name):
+        if isinstance(node, p.Name):
+            named[node.id] += 1
+        elif isinstance(node, p.Assign):
+            stored |= {target.value.id for target in node.targets if isinstance(target, p.Index) and isinstance(target.value, p.Name)}
+        elif isinstance(node, p.Call) and _is_atomic(node.function) and node.args and isinstance(node.args[0].value, p.Name):
             atomics.setdefault(node.args[0].value.id, []).append(called_name(node.function))
     alone = {name: kinds[0] for name, kinds in atomics.items() if named[name] == len(kinds) and len(set(kinds)) == 1}
-    return [kind if (kind := alone.get(param.name, "")) in _COMMUTES else "" for param in function.params]
+    kinds = [kind if (kind := alone.get(param.name, "")) in _COMMUTES else "" for param in function.params]
+    return Signature([param.name in stored or param.name in atomics for param in function.params], (), kinds, sure=True)
 
 
 def _is_atomic(function: p.Expression) -> bool:
@@ -91,11 +91,7 @@ def numba_launch(run: Run, config: KernelConfig, arguments: Arguments, site: Cal
         copies.append((array, device))
     _take_over(run, arguments.positional, stream)
     function = config.kernel.function if isinstance(config.kernel, FunctionValue) else None
-    name, known = (
-        ("kernel", Signature())
-        if function is None
-        else (function.name, Signature(_written(function), (), _accumulated(function), sure=True))
-    )
+    name, known = ("kernel", Signature()) if function is None else (function.name, _of_python(function))
     launch_kernel(run, config.span, "numba", name, stream, arguments.positional, known)
     for array, device in copies:
         _implicit_copy(call, config.span, array, device, Direction.D2H, stream)
