@@ -208,7 +208,7 @@ def _on_device(run: Run, value: Value, answer: bool) -> None:
     if answer:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.LITERAL
     else:
-        buffer.storage.host = True
+        buffer.storage.host = buffer.storage.by_choice = True
 
 
 def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> bool | Atom:

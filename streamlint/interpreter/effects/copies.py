@@ -57,8 +57,13 @@ def _downloads(call: Call, dst: Buffer | None) -> bool:
 
 
 def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | None:
-    """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks."""
+    """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks.
+
+    Code for any device does, where that is the CPU.
+    """
     if call.library != "torch" or call.switch("asynchronous") is not True:
+        return None
+    if any(side is not None and side.storage.by_choice for side in (dst, src)):
         return None
     if _place(dst) is False:
         return Direction.D2H

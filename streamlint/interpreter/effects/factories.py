@@ -44,6 +44,7 @@ def _made(call: Call) -> Value:
     storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
+    storage.by_choice = device is not None and device.space == "host" and _is_handed(call)
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     if isinstance(kind := call.value("dtype"), LibraryName):
         result.attrs["dtype"] = kind
@@ -123,6 +124,13 @@ def _factory_device(call: Call) -> Device | None:
     if value is None and call.row.get("device") is not None:
         value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
     return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
+
+
+def _is_handed(call: Call) -> bool:
+    """Whether the device is a parameter of the function at hand."""
+    node, function = call.site.node, call.run.frames[-1].function
+    given = next((arg.value for arg in node.args if arg.keyword == "device"), None) if isinstance(node, p.Call) else None
+    return isinstance(given, p.Name) and function is not None and any(param.name == given.id for param in function.params)
 
 
 def _is_put(call: Call) -> bool:

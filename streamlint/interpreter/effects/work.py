@@ -160,6 +160,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     storage.counted = _counts(operands, name)
     if every and first is not None:
         storage.small = all(b.storage.small for b in operands)
+        storage.by_choice = any(b.storage.by_choice for b in operands)
         storage.trail = (
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
