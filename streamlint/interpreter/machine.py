@@ -62,6 +62,7 @@ class Machine:
         self._entered: Stamp | None = None  # what stands for a caller's work
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
+        self.made_current: list[str] = []  # streams that a call, and no scope, has made the current one
         self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
@@ -267,8 +268,8 @@ class Machine:
         self.know(operation.stream)
         before = event.snapshot
         event.snapshot = self.clocks.record(operation.stream.key)
-        if self.ambient and operation.stream.kind in ("parameter", "foreign"):
-            event.snapshot = {**self.clocks.of(NULL), **event.snapshot}
+        for key in self._may_be(operation.stream):
+            event.snapshot = {**self.clocks.of(key), **event.snapshot}
         if isinstance(event.recorded, Record) and before is not None and not event.awaited and not event.unknown:
             lost = any(self.clocks.in_flight([key]) and event.snapshot.get(key, 0) < tick for key, tick in before.items())
             operation.loses = event.recorded if lost else None
@@ -291,20 +292,24 @@ class Machine:
             return False
         return not any(isinstance(o, Copy | Launch | Wait) and o.stream is not None and o.stream.key == stream.key for o in self.operations)
 
+    def _may_be(self, stream: Stream) -> tuple[str, ...]:
+        """The streams that one from out of view may be: the caller's current one, and for a getter each that was made current."""
+        ambient = (NULL,) if self.ambient and stream.kind in ("parameter", "foreign") else ()
+        return (*ambient, *self.made_current) if stream.kind == "foreign" else ambient
+
     def wait(self, operation: Wait) -> None:
         self.note(operation)
         if self.captures.waits(operation) or operation.stream is None:
             return
         stream = self.know(operation.stream)
         on = operation.on
-        # A stream that is handed over may be the caller's current one.
-        waiting = (stream.key, NULL) if self.ambient and stream.kind in ("parameter", "foreign") else (stream.key,)
+        waiting = (stream.key, *self._may_be(stream))
         if isinstance(on, Stream):
             self.know(on)
             for key in waiting:
                 self.clocks.wait(key, self.clocks.record(on.key))
-            if self.ambient and on.kind in ("parameter", "foreign"):
-                self.clocks.wait(stream.key, self.clocks.of(NULL))
+            for key in self._may_be(on):
+                self.clocks.wait(stream.key, self.clocks.of(key))
         elif isinstance(on, Event) and not on.unknown:
             operation.empty = on.snapshot is None
             on.awaited = True
@@ -328,8 +333,8 @@ class Machine:
         if isinstance(on, Stream):
             self.know(on)
             self.clocks.synchronize_stream(on.key)
-            if self.ambient and on.kind in ("parameter", "foreign"):
-                self.clocks.synchronize(self.clocks.of(NULL))
+            for key in self._may_be(on):
+                self.clocks.synchronize(self.clocks.of(key))
         elif isinstance(on, Event) and not on.unknown:
             if on.snapshot is not None:
                 self.clocks.synchronize(on.snapshot)

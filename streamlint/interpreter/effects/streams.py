@@ -355,6 +355,7 @@ def _set_stream(call: Call) -> Value:
     stream = stream_argument(call)
     if stream is not None:
         call.run.current[_switched(call)] = stream
+        call.run.machine.made_current.append(stream.key)
     return call.status()
 
 
