@@ -110,7 +110,10 @@ class Decision:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``."""
+    """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``.
+
+    ``taken_in`` is the loop that takes a generator's values: the generator's loops are in its rounds, the rest of its body runs once.
+    """
 
     function: Function | None
     file: File
@@ -120,6 +123,7 @@ class Frame:
     qualname: str = ""
     call: Span | None = None
     last: Node | None = None  # the statement in progress
+    taken_in: LoopFrame | None = None
 
 
 @dataclass(slots=True)
@@ -340,7 +344,10 @@ class Run:
         return _Surroundings(self, changes)
 
     def within_loop(self, frame: LoopFrame) -> contextlib.AbstractContextManager[None]:
-        return self.within(loops=(*self.context.loops, frame))
+        around, taker = self.context.loops, self.frame.taken_in if self.frames else None
+        if taker is not None and taker not in around:
+            around = (*around, taker)
+        return self.within(loops=(*around, frame))
 
     def within_guard(self, guard: Guard) -> contextlib.AbstractContextManager[None]:
         return self.within(guards=(*self.context.guards, guard))
