@@ -23,9 +23,9 @@ def as_tuple(value: Value) -> Series | None:
     return Series(known, kind="tuple") if known and len(known) == len(held) else None
 
 
-def as_table(value: Instance) -> Table | None:
+def as_table(value: Value) -> Table | None:
     """``x._asdict()``."""
-    if as_tuple(value) is None:
+    if as_tuple(value) is None or not isinstance(value, Instance):
         return None
     names = [declared.name for declared in value.definition.fields if declared.annotation is not None]
     keys: dict[str, Value] = {(key := Const(name)).term: key for name in names}
