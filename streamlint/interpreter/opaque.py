@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
+from streamlint.interpreter.gradients import leave
 from streamlint.interpreter.handed import computed_from, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
@@ -81,6 +82,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)
+        leave(run, None, site.span, name)
     if made is not None:
         made.storage.allocated = operation
         made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
