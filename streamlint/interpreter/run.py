@@ -27,7 +27,7 @@ from streamlint.interpreter.values import (
     Value,
     restart_serials,
 )
-from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
+from streamlint.operations import Conflict, Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
 from streamlint.record import names_of
 
@@ -276,6 +276,8 @@ class Run:
         self.asleep: list[Frame] = []  # generators that wait for their consumer
         self.device: int | None = None  # C++: the current one, where it was set in view
         self.calls = 1  # of the root, one after the other
+        self.between: list[Conflict] = []  # whose first access one of these calls has made, and another the second
+        self.lent: set[int] = set()  # storages, by identity, that the allocator was told of as used on the current stream
         self.looks = 0  # at what is still referred to
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
