@@ -16,8 +16,10 @@ from streamlint.program import (
     LONGEST_LINE,
     Assert,
     Assign,
+    Attr,
     Body,
     Break,
+    Call,
     Class,
     ClassDef,
     Collection,
@@ -90,6 +92,8 @@ def _expression(low: Lowering, node: cst.Expr) -> Statement | None:
 
 def _assign(low: Lowering, node: cst.Assign) -> Statement:
     value = expression(low, node.value)
+    if isinstance(value, Call) and (made := _named_tuple(low, node, value)) is not None:
+        return made
     return Assign(tuple(expression(low, target.target) for target in node.targets), value, at=low.at[node])
 
 
@@ -270,6 +274,36 @@ def _class(low: Lowering, node: cst.ClassDef) -> Statement | None:
         owner.classes.setdefault(name, definition)
         return None
     return ClassDef(definition, at=definition.at)
+
+
+def _named_tuple(low: Lowering, node: cst.Assign, value: Call) -> ClassDef | None:
+    """``C = namedtuple("C", "a b")`` and ``C = NamedTuple("C", [("a", T)])`` define a class with these fields."""
+    made, target = value.function, node.targets[0].target
+    kind = made.name if isinstance(made, Attr) else made.id if isinstance(made, Name) else ""
+    if kind not in ("namedtuple", "NamedTuple") or len(value.args) < 2 or len(node.targets) > 1 or not isinstance(target, cst.Name):
+        return None
+    fields = _tuple_fields(value.args[1].value)
+    if fields is None or low.enclosing_class is not None or any(arg.keyword or arg.stars for arg in value.args[:2]):
+        return None
+    for arg in value.args[2:]:
+        if arg.keyword == "defaults" and isinstance(arg.value, Collection):
+            for held, default in zip(reversed(fields), reversed(arg.value.items), strict=False):
+                held.value = default
+    definition = Class(target.value, low.qualname(target.value), (Name("NamedTuple", at=value.at),), {}, fields, at=low.at[node])
+    low.module.classes.setdefault(definition.qualname, definition)
+    return ClassDef(definition, at=definition.at)
+
+
+def _tuple_fields(names: Expression) -> list[Field] | None:
+    if isinstance(names, Const) and isinstance(names.value, str):
+        return [Field(name, annotation=Name("Any", at=names.at), at=names.at) for name in names.value.replace(",", " ").split()]
+    found = []
+    for item in names.items if isinstance(names, Collection) else ():
+        pair = item.items if isinstance(item, Collection) and len(item.items) == 2 else (item, Name("Any", at=item.at))
+        if not isinstance(pair[0], Const) or not isinstance(pair[0].value, str):
+            return None
+        found.append(Field(pair[0].value, annotation=pair[1], at=item.at))
+    return found or None
 
 
 def _base(low: Lowering, node: cst.Arg) -> Expression:

@@ -1,25 +1,29 @@
 """A root once more: methods called one time after the other, generators with a consumer, loops for as many rounds as a pool needs.
 
 A block that is lent to a caller comes back only when the caller is given the next one, and is handed out again one call later. Nothing is
-known of what a caller does in between; so what is found here is about device-side lifetimes alone, on streams that do not leave the class.
+known of what a caller does in between; so what is found here is about the device's side alone (lifetimes, and what one call has written for
+the next), on streams that do not leave the class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Set
 
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.classes import lineage
 from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.holding import settle, use
+from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Event, Instance, Series, Stream, Value
 
 MOST_ROUNDS = 4
 CALLS = 3
-_ORDERS = frozenset({"wait_stream", "wait_event", "synchronize", "record_stream"})
+_ORDERS = frozenset({"wait_stream", "wait_event", "wait", "synchronize", "record_stream"})
 _ENDS = frozenset({"__init__", "__del__", "__exit__", "close"})
 
 
@@ -28,6 +32,16 @@ def is_worth_more(run: Run, function: p.Function | None) -> bool:
     if function is None or not any(stream.kind == "created" for stream in run.machine.streams.values()):
         return False
     return function.is_generator or is_method(function) or any(block.uses for block in run.machine.blocks.all)
+
+
+def leaves_work(run: Run, function: p.Function | None) -> bool:
+    """Whether a method ends with memory still being written on a stream that was made, which the next call may meet."""
+    if function is None or function.is_generator or not is_method(function):
+        return False
+    clocks, here = run.machine.clocks, run.stream_of("torch").key
+    made = {key for key, stream in run.machine.streams.items() if stream.kind == "created"}
+    writes = (access.stamp for storage in run.machine.pending.values() for access in storage.writes if access.stamp.stream in made)
+    return any(not clocks.ordered(stamp, here) for stamp in writes)
 
 
 def is_method(function: p.Function) -> bool:
@@ -74,24 +88,38 @@ def call_again(run: Run, receiver: Value | None, function: p.Function, result: V
     if not is_method(function) or not isinstance(receiver, Instance) or function.is_generator:
         return
     consumer, first = Consumer(run), len(run.machine.operations)
+    starts: list[int] = []
     for _ in range(run.calls - 1):
         consumer.take_at(result, _end_of(run, function))
+        starts.append(len(run.machine.operations))
         result = call()
     entered = {name for operation in run.machine.operations for name in operation.context.functions}
-    awaited = any(_orders(method) for method in _others(receiver.definition, entered))  # a caller may call that in between
+    awaited = any(_orders(method) for method in _others(run, receiver, entered))  # a caller may call that in between
     private = frozenset[str]() if awaited else _private(run, receiver, result)
-    run.machine.conflicts = [c for c in run.machine.conflicts if c.second.index < first or (c.drop is not None and _of(c, private))]
+    driven = function.name in _methods_called(receiver.file)  # by code at hand, whose order is the true one
+    lent = frozenset[str]() if awaited or driven else _private(run, receiver, result, run.lent)
+    run.between = [c for c in run.machine.conflicts if _of(c, lent) and any(_meets(run, c, start) for start in starts)]
+    kept = (c for c in run.machine.conflicts if c.second.index < first or (c.drop is not None and _of(c, private)))
+    run.machine.conflicts = [*kept, *run.between]
 
 
-def _private(run: Run, receiver: Instance, result: Value) -> frozenset[str]:
-    """The object's streams that its caller has no handle on, and no result to wait for."""
+def _meets(run: Run, conflict: ops.Conflict, start: int) -> bool:
+    """Whether a call that begins there works with what one before it has written on another stream, and no wait in between is in vain."""
+    first, second = conflict.first, conflict.second
+    if conflict.missing != "stream-wait" or not conflict.first_writes or not first.index < start <= second.index:
+        return False
+    return not any(isinstance(o, ops.Wait) and o.empty for o in run.machine.operations[first.index : second.index])
+
+
+def _private(run: Run, receiver: Instance, result: Value, lent: Set[int] = frozenset()) -> frozenset[str]:
+    """The object's streams that its caller has no handle on, and no result to wait for: none but what is ``lent`` to its stream."""
     held = {v.key for v in reachable([receiver]) if isinstance(v, Stream)}
     for value in reachable([result]):
         if isinstance(value, Event | Instance):
             return frozenset()  # an object may have a method that waits
         if isinstance(value, Stream):
             held.discard(value.key)
-        elif isinstance(value, Buffer):
+        elif isinstance(value, Buffer) and id(value.storage) not in lent:
             stamps = [access.stamp for access in value.storage.writes]
             held -= {stamp.stream for stamp in stamps if not run.machine.clocks.ordered(stamp, run.stream_of("torch").key)}
     return frozenset(held)
@@ -108,11 +136,21 @@ def _end_of(run: Run, function: p.Function) -> Span:
     return Span(run.file.path, *(returns[-1].at if returns else function.at))
 
 
-def _others(definition: p.Class, entered: set[str]) -> Iterator[p.Function]:
-    """The methods that this run did not enter."""
-    for name, overloads in definition.methods.items():
-        if name not in _ENDS:
-            yield from (method for method in overloads if method.qualname not in entered)
+def _others(run: Run, receiver: Instance, entered: set[str]) -> Iterator[p.Function]:
+    """The methods that this run did not enter, those of the bases at hand among them."""
+    met = set(_ENDS)
+    for owner, _ in lineage(run, receiver.definition, receiver.file):
+        for name, overloads in owner.methods.items():
+            if name not in met:
+                yield from (method for method in overloads if method.qualname not in entered)
+        met |= set(owner.methods)
+
+
+@functools.lru_cache(maxsize=512)
+def _methods_called(file: File) -> frozenset[str]:
+    """The names of the methods that a file's code calls, of whatever objects; a base's own method is its caller's."""
+    callees = (node.function for node in walk_module(file.module) if isinstance(node, p.Call))
+    return frozenset(c.name for c in callees if isinstance(c, p.Attr) and not isinstance(c.value, p.Call))
 
 
 def _orders(method: p.Function) -> bool:
@@ -120,8 +158,9 @@ def _orders(method: p.Function) -> bool:
     return any(isinstance(callee, p.Attr) and callee.name in _ORDERS for callee in calls)
 
 
-def only_lifetimes(run: Run) -> None:
+def only_between(run: Run) -> None:
     """What several calls in a row may tell."""
-    run.machine.conflicts = [conflict for conflict in run.machine.conflicts if conflict.drop is not None]
+    between = {id(conflict) for conflict in run.between}
+    run.machine.conflicts = [c for c in run.machine.conflicts if c.drop is not None or id(c) in between]
     run.machine.operations.clear()
     run.peeks.clear()

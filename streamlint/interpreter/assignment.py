@@ -9,6 +9,7 @@ from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.held import put_somewhere
 from streamlint.interpreter.lifetimes import released
+from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.names import cpp_global_key
 from streamlint.interpreter.places import held_memory, is_place
 from streamlint.interpreter.run import Run
@@ -225,6 +226,7 @@ def store_at(run: Run, pointer: Value, value: Value, statement: p.Node) -> None:
 
 def unpack(run: Run, targets: tuple[p.Expression, ...], value: Value, statement: p.Node) -> None:
     """``a, *b = value``."""
+    value = as_tuple(value) or value
     items_known = value.items if isinstance(value, Series) else None
     starred = next((i for i, t in enumerate(targets) if isinstance(t, p.Starred)), None)
     for index, target in enumerate(targets):

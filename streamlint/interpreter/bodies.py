@@ -41,7 +41,7 @@ from streamlint.interpreter.values import (
     Stream,
     Value,
 )
-from streamlint.operations import Guard
+from streamlint.operations import Guard, LoopFrame
 
 
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
@@ -189,11 +189,12 @@ def run_body(
     on_yield: Callable[[Value], Value] | None = None,
     setup: bool = False,
     teardown: bool = False,
+    taken_in: LoopFrame | None = None,
 ) -> Value:
     """Run a function's statements with its parameters bound."""
     function = callee.function
     this = callee.receiver if callee.file.is_cuda and isinstance(callee.receiver, Instance) else None
-    frame = Frame(function, callee.file, environment, this, on_yield, function.qualname)
+    frame = Frame(function, callee.file, environment, this, on_yield, function.qualname, taken_in=taken_in)
     result: Value = Const(None)
     context, held = run.context, len(run.held)
     with (
@@ -241,8 +242,8 @@ def generator_of(run: Run, value: Value, span: Span) -> GeneratorCall | None:
     return None
 
 
-def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value]) -> None:
-    """Run a generator's body; every ``yield`` runs the consumer."""
+def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Value], taken_in: LoopFrame | None = None) -> None:
+    """Run a generator's body; every ``yield`` runs the consumer, which is the body of the loop ``taken_in`` if it is one."""
     numbers = itertools.count(made.counted or 0)
 
     def counting(value: Value) -> Value:
@@ -252,7 +253,7 @@ def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Val
     if not run.can_enter(made.function.function):
         taker(run.opaque("yielded"))
         return
-    run_body(run, made.function, made.environment, made.call, taker)
+    run_body(run, made.function, made.environment, made.call, taker, taken_in=taken_in)
 
 
 def _copy_out(run: Run, function: p.Function, environment: Environment, arguments: Arguments, site: CallSite) -> None:

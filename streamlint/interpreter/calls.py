@@ -18,6 +18,7 @@ from streamlint.interpreter.effects import apply
 from streamlint.interpreter.effects.launches import numba_launch
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.guesses import assumed_method
+from streamlint.interpreter.named_tuples import as_table
 from streamlint.interpreter.nested import chained, listed
 from streamlint.interpreter.objects import instantiate
 from streamlint.interpreter.opaque import opaque_call
@@ -217,6 +218,8 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
         found = call_container_method(run, receiver, callee.name, arguments, site)
         if found is not None:
             return found
+    if callee.name == "_asdict" and (table := as_table(receiver)) is not None:
+        return table
     if pointers.is_smart(receiver) and callee.name in ("get", "release", "reset"):
         return _smart_method(run, receiver, callee.name, arguments, site)
     if callee.name in _FILLING and isinstance(held := listed(receiver), Series) and held is not receiver:

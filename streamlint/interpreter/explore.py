@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
-from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_lifetimes
+from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, leaves_work, only_between
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import Shown, shown
 from streamlint.interpreter.peeks import settle
@@ -87,6 +87,8 @@ class Explorer:
             told.add(shows)
             if speaks and not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
+            elif speaks and not forced and not self.root.file.is_cuda and leaves_work(run, self.root.function):
+                yield self.run(forced, 2, again=True)
             if not forced:
                 likely = shows[0]
             self.links.update((atom, decision.link) for atom, decision in run.decisions.items() if decision.link)
@@ -131,7 +133,7 @@ class Explorer:
         key = (tuple(sorted(forced.items())), rounds, again)
         if key not in self.runs:
             run = Run(self.program, forced, rounds, self.coverage, self.settings)
-            run.calls = CALLS if again else 1
+            run.calls = 1 if not again else CALLS if self.settings.lifetimes else 2
             run.machine.per_thread = has_per_thread_streams(self.root.file, self.settings.default_stream)
             try:
                 run_root(run, self.root)
@@ -139,7 +141,7 @@ class Explorer:
                 self.coverage.over_budget += 1
                 self.cut_short = self.cut_short or not forced
             if again:
-                only_lifetimes(run)
+                only_between(run)
             settle(run)
             self.steps += run.steps - run.copied_steps
             self.coverage.runs += 1

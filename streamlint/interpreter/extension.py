@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from streamlint import program as p
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.questions import question
@@ -28,7 +30,16 @@ def is_torch_extension(file: File) -> bool:
 
 def _works_on_tensors(file: File) -> bool:
     files = (file, *file.neighbours())
-    return any(i.startswith(_HEADERS) for other in files for i in other.module.includes) or _takes_tensors(file)
+    included = any(i.startswith(_HEADERS) for other in files for i in other.module.includes)
+    return (included and not _binds_no_tensors(file, files)) or _takes_tensors(file)
+
+
+def _binds_no_tensors(file: File, files: tuple[File, ...]) -> bool:
+    """Whether a file says itself what Python calls in it, and nothing at hand speaks of PyTorch: a binding that is built by its helpers."""
+    return "PYBIND11_MODULE" in file.module.text and not any(_SPEAKS.search(other.module.text) for other in files)
+
+
+_SPEAKS = re.compile(r"\b(?:at|c10|torch)::|Tensor\b|data_ptr|CUDAStream")
 
 
 def _takes_tensors(file: File) -> bool:

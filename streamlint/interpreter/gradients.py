@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from streamlint import operations as ops
 from streamlint import program as p
+from streamlint.findings import Span
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Storage, Value
+from streamlint.interpreter.values import Access, Buffer, Const, Storage, Stream, Value
 from streamlint.operations import Evidence, Memory
 
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
@@ -59,6 +61,37 @@ def beside(run: Run, tensor: Buffer, name: str) -> Value:
 def gradient_of(run: Run, tensor: Buffer) -> Value | None:
     """What a tensor's ``grad`` was set to, or found to be; None where nobody in view looked at it."""
     return tensor.attrs.get("grad") or run.memo.get(_key(tensor, "grad"))
+
+
+def leave(run: Run, loss: Value | None, span: Span, name: str) -> None:
+    """A backward pass leaves the gradients of its parameters, on the stream that is current where it is asked for.
+
+    Which parameters they are of is not known: where passes ran on several streams, or on one that nobody chose, nothing is said of them.
+    """
+    stream = run.stream_of("torch")
+    chosen = stream.kind == "created" and isinstance(loss, Buffer) and loss.storage.on_device
+    held = run.memo.get(_LEFT)
+    if held is None and chosen:
+        held = Buffer(Storage(Memory.DEVICE, "gradients", evidence=Evidence.SCOPE, library="torch"), type="torch.Tensor")
+    elif isinstance(held, Buffer) and not (chosen and all(_ran_on(access, stream) for access in held.storage.writes)):
+        held = None
+    run.memo[_LEFT] = held if held is not None else Const(None)
+    if isinstance(held, Buffer):
+        held.storage.reads.clear()  # what was read before may have been other memory
+        run.machine.launch(ops.Launch(span, "torch", name, stream=stream, writes=(held,), kind="compute"))
+
+
+def left(run: Run) -> tuple[Buffer, ...]:
+    """What an optimizer, or what clips gradients, reads besides what it is given."""
+    held = run.memo.get(_LEFT)
+    return (held,) if isinstance(held, Buffer) else ()
+
+
+_LEFT = "(gradients)"
+
+
+def _ran_on(access: Access, stream: Stream) -> bool:
+    return access.stamp.stream == stream.key
 
 
 def _key(tensor: Buffer, name: str) -> str:

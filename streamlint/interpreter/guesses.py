@@ -42,6 +42,19 @@ _GRAPH_METHODS = frozenset({"capture_begin", "capture_end"})
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
+# Methods of files and sockets that fill the memory that they are given, before they return.
+_INTO = frozenset({"readinto", "readinto1", "recv_into", "recvfrom_into"})
+
+
+def _filled(run: Run, memory: Value, name: str, site: CallSite) -> Value:
+    """``file.readinto(view)``: the host writes the view, and gets a number."""
+    from streamlint.interpreter.effects.host import buffers_in, host_write
+
+    for buffer in buffers_in(memory):
+        host_write(run, buffer, site.span, name)
+    return run.opaque(f"{name}{run.visit_key(site.node)}")
+
+
 def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
     """What ``receiver.name(…)`` does where the receiver's type is not known but the method leaves no doubt; None otherwise."""
     from streamlint.interpreter.effects import apply, buffer_of
@@ -52,6 +65,8 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
         return _moved(run, receiver, name, arguments, site)
     if not isinstance(receiver, Opaque) or receiver.type:
         return None
+    if name in _INTO and arguments.positional:
+        return _filled(run, arguments.positional[0], name, site)
     if name == "run_in_executor":
         row = run.file.models.method("asyncio.AbstractEventLoop", name)
         return apply(run, row, row.names[0], receiver, arguments, site) if row is not None else None

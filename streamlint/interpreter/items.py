@@ -10,6 +10,7 @@ from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.copies import alike
 from streamlint.interpreter.held import may_be_among, parts_at, put_in
+from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.places import held_memory, is_place, pointer_to
@@ -47,6 +48,7 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     if isinstance(value, Buffer):
         return _of_buffer(run, value, node, write)
     indices = [_index_value(run, index) for index in node.indices]
+    value = as_tuple(value) or value
     if isinstance(value, Series):
         return of_series(run, value, indices[0], node.indices[0])
     if isinstance(value, Table):

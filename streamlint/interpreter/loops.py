@@ -13,6 +13,7 @@ from streamlint.interpreter.bodies import call_method, generator_of, run_generat
 from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
+from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.queries import leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
@@ -197,12 +198,11 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
             _body(run, node)
         return Const(None)
 
-    with run.within_loop(_frame(run, node, None)):
+    frame = _frame(run, node, None)
+    with run.within_loop(frame):
         around = run.context
-        try:
-            run_generator(run, call, consumer)
-        except BreakSignal:
-            return
+    with contextlib.suppress(BreakSignal):
+        run_generator(run, call, consumer, frame)
 
 
 def _rounds(run: Run) -> int:
@@ -235,6 +235,7 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
     if modules is not iterable and isinstance(modules, Series) and modules.items is not None:
         yield from itertools.islice(list(modules.items), _rounds(run))
         return
+    iterable = as_tuple(iterable) or iterable
     if isinstance(iterable, Series) and iterable.items is not None:
         yield from itertools.islice(list(iterable.items), MOST_ROUNDS)
         return

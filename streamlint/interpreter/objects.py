@@ -10,6 +10,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, bind, evaluate
 from streamlint.interpreter.bodies import call_function
 from streamlint.interpreter.classes import bases_of, find_method, lineage
 from streamlint.interpreter.index import File
+from streamlint.interpreter.named_tuples import is_named_tuple
 from streamlint.interpreter.overloads import chosen_constructor
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import (
@@ -73,10 +74,9 @@ def is_dataclass(definition: p.Class) -> bool:
         inner = node.function if isinstance(node, p.Call) else node
         return inner.name if isinstance(inner, p.Attr) else inner.id if isinstance(inner, p.Name) else ""
 
-    named_tuple = any(
-        (isinstance(b, p.Name) and b.id == "NamedTuple") or (isinstance(b, p.Attr) and b.name == "NamedTuple") for b in definition.bases
+    return is_named_tuple(definition) or any(
+        "dataclass" in names(d) or names(d) in ("define", "frozen", "attrs") for d in definition.decorators
     )
-    return named_tuple or any("dataclass" in names(d) or names(d) in ("define", "frozen", "attrs") for d in definition.decorators)
 
 
 def _bind_fields(run: Run, value: Instance, arguments: Arguments) -> None:

@@ -9,7 +9,8 @@ from streamlint import program as p
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
-from streamlint.interpreter.handed import computed_from
+from streamlint.interpreter.gradients import leave
+from streamlint.interpreter.handed import computed_from, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
@@ -43,6 +44,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         run.may_queue()
     run.coverage.opaque[name] += 1
     weights.read(run, receiver, site.span, name)
+    inputs = arguments.all() if _runs_module(receiver, name) and on_side_stream(run) else []
+    there = [buffer for value in inputs if (buffer := presumed(run, value)) is not None and buffer is not value]
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
     reached = list(reachable(values))
     near = reached[:_NEAR]
@@ -79,6 +82,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         run.met_backward(receiver, arguments.positional)
+        leave(run, None, site.span, name)
     if made is not None:
         made.storage.allocated = operation
         made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
@@ -87,6 +91,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     discarded = site.node is run.discarded
     if made is not None and made.storage.on_device and (not discarded or run.stream_of("torch").kind == "created"):
         given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
+        given += there
         operation.api = family(made.storage.library or "torch")
         if not discarded:
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
@@ -131,10 +136,19 @@ def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: A
 def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str) -> list[Value]:
     """What a call may compute on: a function on its arguments, a method that tensors have on its receiver."""
     of_argument = isinstance(receiver, Opaque) and receiver.made is not None and "." in receiver.term
-    if receiver is None or (name == receiver.term and not of_argument):
+    if receiver is None or _runs_module(receiver, name) or (name == receiver.term and not of_argument):
         return arguments.all()
     row = run.file.models.method("torch.Tensor", name.rpartition(".")[2])
     return [receiver, *arguments.all()] if row is not None and not row.names[0].endswith("*") else []
+
+
+def _is_module(value: Value | None) -> bool:
+    return isinstance(value, Handle) and value.type == "torch.nn.Module"
+
+
+def _runs_module(receiver: Value | None, name: str) -> bool:
+    """Whether a module of PyTorch's own is called: it computes on the tensors that it is given."""
+    return _is_module(receiver) and name.endswith((".__call__", ".forward"))
 
 
 def _names_class(name: str) -> bool:
@@ -155,8 +169,7 @@ def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: s
     home = receiver.attrs.get("(device)")
     if isinstance(home, Device):
         return Evidence(max(home.evidence, Evidence.DERIVED)) if home.space == "device" else Evidence.NONE
-    is_module = isinstance(receiver, Handle) and receiver.type == "torch.nn.Module"
-    return Evidence(max(given.storage.evidence, Evidence.DERIVED)) if is_module and given is not None else Evidence.NONE
+    return Evidence(max(given.storage.evidence, Evidence.DERIVED)) if _is_module(receiver) and given is not None else Evidence.NONE
 
 
 def _result_of_module(run: Run, receiver: Value, site: CallSite) -> Buffer | None:

@@ -21,6 +21,7 @@ from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
 from streamlint.interpreter.hot import is_hot, is_step
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.origins import A_MODULES_INPUT
 from streamlint.interpreter.outside import is_main_guard
@@ -83,6 +84,8 @@ def roots_of(file: File) -> Iterator[Root]:
             yield root
             if file.is_cuda:
                 yield from (replace(root, earlier=method) for method in earlier_methods(function, definition, home or file))
+    if not file.is_cuda:
+        yield from (Root(home, method, owner, home=file) for home, method, owner in inherited_methods(file))
     if not file.is_cuda and any(not isinstance(s, p.FunctionDef | p.ClassDef | p.Import) for s in file.module.body):
         yield Root(file)
 

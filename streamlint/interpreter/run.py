@@ -27,7 +27,7 @@ from streamlint.interpreter.values import (
     Value,
     restart_serials,
 )
-from streamlint.operations import Context, Evidence, Guard, LoopFrame, Memory
+from streamlint.operations import Conflict, Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
 from streamlint.record import names_of
 
@@ -110,7 +110,10 @@ class Decision:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``."""
+    """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``.
+
+    ``taken_in`` is the loop that takes a generator's values: the generator's loops are in its rounds, the rest of its body runs once.
+    """
 
     function: Function | None
     file: File
@@ -120,6 +123,7 @@ class Frame:
     qualname: str = ""
     call: Span | None = None
     last: Node | None = None  # the statement in progress
+    taken_in: LoopFrame | None = None
 
 
 @dataclass(slots=True)
@@ -272,6 +276,8 @@ class Run:
         self.asleep: list[Frame] = []  # generators that wait for their consumer
         self.device: int | None = None  # C++: the current one, where it was set in view
         self.calls = 1  # of the root, one after the other
+        self.between: list[Conflict] = []  # whose first access one of these calls has made, and another the second
+        self.lent: set[int] = set()  # storages, by identity, that the allocator was told of as used on the current stream
         self.looks = 0  # at what is still referred to
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
@@ -340,7 +346,10 @@ class Run:
         return _Surroundings(self, changes)
 
     def within_loop(self, frame: LoopFrame) -> contextlib.AbstractContextManager[None]:
-        return self.within(loops=(*self.context.loops, frame))
+        around, taker = self.context.loops, self.frame.taken_in if self.frames else None
+        if taker is not None and taker not in around:
+            around = (*around, taker)
+        return self.within(loops=(*around, frame))
 
     def within_guard(self, guard: Guard) -> contextlib.AbstractContextManager[None]:
         return self.within(guards=(*self.context.guards, guard))

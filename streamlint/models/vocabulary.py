@@ -130,6 +130,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "counts": "bool",  # indices or numbers of things, whatever is worked on (argsort, nonzero, bincount)
             "cast": "bool",  # the tensor itself where it has the type already
             "named": "bool",  # arguments go by name: where one does not, another type's method is called
+            "gradients": "bool",  # it reads the gradients that backward passes have left as well
             "waits_on": "selector",  # … and only where this one is a tensor (repeat_interleave by a tensor of counts)
             "type": "text",
         },
@@ -205,6 +206,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "reads": "selectors",
             "writes": "selectors",
             "updates": "selector",  # what it writes among the arguments that its object was made with (an optimizer's parameters)
+            "gradients": "bool",  # it reads the gradients that backward passes have left as well
             "size_query": "selector",  # no work where this argument is null (CUB)
             "waits": "bool",  # the host waits for it (thrust)
             "long": "bool",  # it takes long by what it does: it sorts in scratch memory of its own, or meets other processes

@@ -15,7 +15,7 @@ from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in, host_write, read_values
 from streamlint.interpreter.effects.kernels import Signature, kernel_named, launch_kernel, passed_by_address, signature
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
-from streamlint.interpreter.gradients import gradient_of
+from streamlint.interpreter.gradients import gradient_of, left
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
@@ -188,6 +188,8 @@ def _launch(call: Call) -> Value:
         reads, writes = (tuple(b for v in call.values(f) for b in _memory_in(run, v)) for f in ("reads", "writes"))
     updated = _updated(call)
     _update_on_host(call, updated)
+    if call.flag("gradients") and not any(b.storage.on_host for b in updated):
+        reads += left(run)
     writes += tuple(b for b in updated if b.storage.on_device)
     operation = ops.Launch(
         call.span,

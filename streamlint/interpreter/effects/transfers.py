@@ -140,7 +140,9 @@ def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
 def _to_device(call: Call, source: Buffer, target: Device) -> Buffer:
 
     run = call.run
-    if source.storage.on_device:
+    # CuPy takes an array of another library that is on a device as it is: of one that may be there, nothing is known to be uploaded.
+    foreign = call.flag("staged") and source is call.value("of") and source.type.startswith("torch.")
+    if source.storage.on_device or (foreign and source.storage.memory is Memory.UNKNOWN and not source.storage.host):
         return Buffer(source.storage, source.part, call.text("type", source.type), source.gapped, source.strided, leaves=source.leaves)
     asynchronous = call.switch("asynchronous")
     storage = run.storage(Memory.DEVICE, f"{call.name}{run.visit_key(call.site.node)}", evidence=target.evidence, library=call.library)

@@ -124,7 +124,8 @@ def _contiguous(call: Call, buffer: Buffer) -> Value:
         storage.counted = old.counted
         storage.trail = (*buffer.storage.trail, Step("copied into new pageable memory here: contiguous() of a strided view", call.span))
         return Buffer(storage, type=buffer.type)
-    return Buffer(buffer.storage, buffer.part, buffer.type)
+    same = Buffer(buffer.storage, buffer.part, buffer.type)
+    return _host_view(call, buffer, same) if call.flag("host_access") and buffer.storage.on_host else same
 
 
 def _pin(call: Call) -> Value:

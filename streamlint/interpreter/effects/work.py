@@ -11,6 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, numbers_fetched, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.gradients import leave, left
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
@@ -193,6 +194,7 @@ def _compute(call: Call) -> Value:
         values = call.values("reads")
     else:
         values = ([call.receiver] if call.receiver is not None else []) + call.arguments.all()
+    values = [*values, *left(run)] if call.flag("gradients") else values
     writes = [b for v in call.values("writes") for b in buffers_in(v)]
     out = [b for v in call.values("out") for b in buffers_in(v)]
     writes.extend(out)
@@ -232,6 +234,8 @@ def _compute(call: Call) -> Value:
         waits=waits,
         presume=call.library == "torch",
     )
+    if call.library == "torch" and call.name.rpartition(".")[2] in BACKWARD:
+        leave(run, values[0] if values else None, call.span, call.name)
     if call.flag("cast"):
         converted(run, values[0], result, before)
     if isinstance(result, Buffer) and not writes:
