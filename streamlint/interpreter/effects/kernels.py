@@ -67,7 +67,7 @@ def launch_kernel(run: Run, span: Span, library: str, name: str, stream: Stream 
     reads: list[Buffer] = []
     writes: list[list[Buffer]] = []
     for number, value in enumerate(args):
-        pointer = isinstance(value, Opaque) and value.cpp_type is not None and value.cpp_type.pointers > 0
+        pointer = isinstance(value, Opaque) and _is_address(run, value)
         buffer = buffer_of(run, value) if pointer or isinstance(value, Buffer) else None
         touched = [b for b in ([buffer] if buffer is not None else buffers_in(value)) if not b.storage.on_host]
         if number < len(known.elements) and known.elements[number]:
@@ -85,6 +85,14 @@ def launch_kernel(run: Run, span: Span, library: str, name: str, stream: Stream 
     written = tuple(buffer for touched in writes for buffer in touched)
     run.machine.launch(ops.Launch(span, library, name, stream=stream, reads=tuple(reads), writes=written, assumed=assumed))
     run.coverage.launches[(span, name)] = stream is not None
+
+
+def _is_address(run: Run, value: Opaque) -> bool:
+    """A pointer, or a number that is one by its type (``CUdeviceptr``)."""
+    if value.cpp_type is not None:
+        return value.cpp_type.pointers > 0
+    row = run.file.models.type_named(value.type) if value.type else None
+    return row is not None and row.kind == "pointer"
 
 
 def passed_by_address(run: Run, value: Value) -> list[Value] | None:
