@@ -15,6 +15,7 @@ from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
+    Const,
     Environment,
     FunctionValue,
     Handle,
@@ -22,11 +23,15 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     Series,
+    Stream,
     Table,
     Value,
     holds_raw_memory,
 )
 from streamlint.operations import Memory
+
+# What a guard of C++ remembers: the library whose current stream it has chosen, and the stream that was current before.
+SWITCHED, BEFORE = "(library)", "(before)"
 
 
 def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None:
@@ -72,6 +77,18 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
         pointers.end(run, value, span)
     elif isinstance(value, Handle) and GUARD in value.attrs:
         run.machine.gil.back()
+    elif isinstance(value, Handle) and SWITCHED in value.attrs:
+        switch_back(run, value)
+
+
+def switch_back(run: Run, guard: Handle) -> None:
+    """The end of a guard makes the stream current again that was current before it."""
+    library, before = guard.attrs[SWITCHED], guard.attrs[BEFORE]
+    assert isinstance(library, Const)
+    if isinstance(before, Stream):
+        run.current[library.value] = before
+    else:
+        run.current.pop(library.value, None)
 
 
 def moved(value: Value) -> Value:

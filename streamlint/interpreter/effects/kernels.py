@@ -20,8 +20,8 @@ class Signature:
     """``written``: of each argument, whether the kernel may write what it points to; None where nothing is known of the kernel.
 
     ``elements`` are those that it touches, where it touches no others; ``accumulates`` names the atomic operation that alone touches it,
-    where there is one and the order of such operations does not matter; ``placed`` are the numbers of the arguments that say which part of it
-    the kernel touches. ``sure`` says that a body shows which it writes.
+    where there is one and the order of such operations does not matter; ``placed`` are the numbers of the arguments that say which part
+    of it the kernel touches. ``sure`` says that a body shows which it writes.
     """
 
     written: Sequence[bool] | None = None
