@@ -15,11 +15,11 @@ from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
-    Const,
     Environment,
     FunctionValue,
     Handle,
     Instance,
+    LibraryName,
     Opaque,
     Reference,
     Series,
@@ -84,11 +84,11 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
 def switch_back(run: Run, guard: Handle) -> None:
     """The end of a guard makes the stream current again that was current before it."""
     library, before = guard.attrs[SWITCHED], guard.attrs[BEFORE]
-    assert isinstance(library, Const)
+    assert isinstance(library, LibraryName)
     if isinstance(before, Stream):
-        run.current[library.value] = before
+        run.current[library.name] = before
     else:
-        run.current.pop(library.value, None)
+        run.current.pop(library.name, None)
 
 
 def moved(value: Value) -> Value:

@@ -370,7 +370,7 @@ def _scope(call: Call) -> Value:
     stream = None if value is None or (isinstance(value, Const) and value.value is None) else as_stream(call, value)
     if call.run.file.is_cuda:
         guard = Handle(call.name, call.run.machine.fresh("scope"), stream)
-        guard.attrs[SWITCHED] = Const(library)
+        guard.attrs[SWITCHED] = LibraryName(library)
         guard.attrs[BEFORE] = call.run.current.get(library) or Const(None)
         if stream is not None:
             call.run.current[library] = stream

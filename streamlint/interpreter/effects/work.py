@@ -11,6 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, numbers_fetched, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
@@ -43,7 +44,7 @@ def compute(
     values = list(values)
     if not all(map(is_plain, values)):
         run.may_queue()
-    if presume and on_side_stream(run) and not run.file.is_cuda and run.machine.captures.step is None:
+    if presume and on_side_stream(run) and run.machine.captures.step is None:
         _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
@@ -153,8 +154,9 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     )
     if memory is Memory.UNKNOWN:
         storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
-        stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" else None
-        if stream is not None and (outside or stream.kind == "created"):
+        tensors = first is not None and first.type in TENSORS  # of C++, which is handed what it works on, as a rule
+        stream = run.stream_of("torch") if tensors or run.file.tensor_type == "torch.Tensor" else None
+        if stream is not None and (outside or tensors or stream.kind == "created"):
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
     storage.counted = _counts(operands, name)
