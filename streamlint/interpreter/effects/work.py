@@ -49,7 +49,7 @@ def compute(
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
-        outside = not run.file.is_cuda and not writes and from_outside(values)
+        outside = not writes and (_handed_tensors(operands) if run.file.is_cuda else from_outside(values))
         result = _on_host(run, operands, writes, span, name, type, outside)
         if isinstance(result, Buffer) and outside:
             result.storage.handed = True
@@ -61,6 +61,11 @@ def compute(
         else:
             run.origins.computed(result, values, name)
     return result
+
+
+def _handed_tensors(operands: Iterable[Buffer]) -> bool:
+    """C++: whether a tensor among them was handed over, or is computed from such."""
+    return any(buffer.type in TENSORS and (buffer.storage.owner == "caller" or buffer.storage.handed) for buffer in operands)
 
 
 def _presume(run: Run, values: list[Value], name: str) -> None:
@@ -154,9 +159,8 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     )
     if memory is Memory.UNKNOWN:
         storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
-        tensors = first is not None and first.type in TENSORS  # of C++, which is handed what it works on, as a rule
-        stream = run.stream_of("torch") if tensors or run.file.tensor_type == "torch.Tensor" else None
-        if stream is not None and (outside or tensors or stream.kind == "created"):
+        stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" or (run.file.is_cuda and outside) else None
+        if stream is not None and (outside or stream.kind == "created"):
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
     storage.counted = _counts(operands, name)
