@@ -76,7 +76,7 @@ def truth(value: Value) -> bool | None:
     """Whether a value is true, where it is known."""
     from streamlint.interpreter.held import at_end
     from streamlint.interpreter.pointers import is_smart, pointee
-    from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Table
+    from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Table
 
     if is_smart(value):
         held = pointee(value)
@@ -92,4 +92,6 @@ def truth(value: Value) -> bool | None:
         return True if value.items else (False if value.complete else None)
     if isinstance(value, Opaque | Buffer):
         return None
+    if isinstance(value, Handle) and value.type.startswith("std::"):
+        return None  # what a `std::atomic`, a `std::optional` or a future holds
     return True
