@@ -490,6 +490,7 @@ class Function(Node):
     accumulates: dict[str, str] = field(default_factory=dict)  # of a kernel: those that one kind of atomic operation alone touches
     # of a kernel: the parameters of which its body names no more than elements of fixed number, or members of them, and these
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    placed: dict[str, frozenset[str]] = field(default_factory=dict)  # of a kernel: those whose every place other parameters move, and these
     static: bool = False
     kind: Literal["function", "constructor", "destructor"] = "function"
     initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases

@@ -134,8 +134,11 @@ class CaptureIllegalCall(Check):
         return calls[0] if calls and refusal.kind != "unjoined" else operation.span
 
     def _within(self, operation: Operation, refusal: Refusal) -> tuple[Span, ...]:
-        """Of the calls that led here, those in the region."""
-        return operation.context.calls[refusal.depth :]
+        """Of the calls that led here, those in the region: where it runs a lambda that it was handed, that body is what is captured."""
+        calls = operation.context.calls[refusal.depth :]
+        entered = operation.context.functions[len(operation.context.functions) - len(calls) :]
+        handed = next((number for number, name in enumerate(entered) if not name.endswith("<lambda>")), len(calls))
+        return calls[handed:]
 
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
         place = self._place(operation, refusal)

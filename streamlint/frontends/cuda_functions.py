@@ -76,6 +76,7 @@ class FunctionReader(StatementReader):
             pointers = Pointers(self.text(body), (param.name for param in function.params))
             function.stores, function.elements = pointers.stored(), pointers.elements()
             function.accumulates = pointers.accumulated()
+            function.placed = pointers.placed()
         for child in node.named_children:
             if child.type == "field_initializer_list":
                 function.initialisers = self.initialisers(child)

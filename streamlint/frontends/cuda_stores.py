@@ -17,6 +17,8 @@ _ATOMIC = re.compile(r"\batomic(\w+)\s*(?=\(\s*&?\s*\(?\s*(\w+))")
 _COMMUTES = re.compile(r"(Add|Sub|Min|Max|And|Or|Xor)(?:_block|_system)?")  # CUDA C++ Programming Guide, atomic functions
 _REFERENCE = re.compile(r"&\s*\w+\s*=\s*(\w+)\s*\[")
 _SUBSCRIPT = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
+_GIVEN = re.compile(r"\b(\w+)\s*(?:[-+*/|^]|<<|>>)?=(?!=)\s*([^;]*)")
+_OFFSET = re.compile(rf"\s*(?:({_SUBSCRIPT})|\+([^+=;,]*))")
 _PARTS = (re.compile(r"\s*\[\s*(\d+)\s*\]"), re.compile(rf"(?:\s*{_SUBSCRIPT}\s*\.|\s*->)\s*(\w+)\b(?!\s*\()"))
 
 
@@ -29,6 +31,7 @@ class Pointers:
         for word in _WORD.finditer(body):
             if (places := self._places.get(word[0])) is not None:
                 places.append(word.span())
+        self._given: dict[str, set[str]] | None = None  # by variable: the words of what it is given
         self._atomics: dict[str, list[str]] = {}  # by pointer: the kinds of atomic operations on it
         for atomic in _ATOMIC.finditer(body):
             self._atomics.setdefault(atomic[2], []).append(atomic[1])
@@ -50,6 +53,39 @@ class Pointers:
     def elements(self) -> dict[str, tuple[str, ...]]:
         """By name the numbers of the elements, if nothing else of a pointer is named; or the members of its elements."""
         return {name: found for name in self._places if (found := self._elements(name))}
+
+    def placed(self) -> dict[str, frozenset[str]]:
+        """By name the other parameters that move each of its places: ``p[tile * n + i]``, also through variables of the body."""
+        return {name: found for name in self._places if (found := self._movers(name))}
+
+    def _movers(self, name: str) -> frozenset[str]:
+        common: frozenset[str] | None = None
+        until = 0
+        for begin, end in self._places[name]:
+            if begin < until:
+                continue  # in the subscript before
+            offset = _OFFSET.match(self._body, end)
+            if offset is None:
+                return frozenset()
+            until = offset.end()
+            movers = self._behind(offset[1] or offset[2])
+            common = movers if common is None else common & movers
+            if not common:
+                return frozenset()
+        return common or frozenset()
+
+    def _behind(self, expression: str) -> frozenset[str]:
+        """The parameters that an expression names, itself or through what variables are given."""
+        if self._given is None:
+            self._given = {}
+            for given in _GIVEN.finditer(self._body):
+                self._given.setdefault(given[1], set()).update(_WORD.findall(given[2]))
+        seen: set[str] = set()
+        new = set(_WORD.findall(expression))
+        while new:
+            seen |= new
+            new = {word for one in new for word in self._given.get(one, ())} - seen
+        return frozenset(seen & self._places.keys())
 
     def _is_assigned(self, name: str) -> bool:
         return any(

@@ -182,11 +182,12 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
     if row is not None:
         if row.kind == "handle" and "*" not in row.name and row.name.startswith("cutlass::"):
             return Handle(row.name, run.machine.fresh("object"))
-        if row.kind == "scope" and (call := run.file.models.call(row.name)) is not None and call.effect == "gil":
+        if row.kind == "scope" and (call := run.file.models.call(row.name)) is not None and call.effect in ("gil", "scope"):
             return apply(run, call, row.name, None, Arguments(), CallSite(p.Unknown(), span or Span(run.file.path, 0, 0, 0, 0), row.name))
         if row.kind in ("stream", "event", "handle", "graph", "device"):
-            if row.name.endswith("CUDAEvent"):
-                return run.new_event(row.name)
+            if row.kind == "event" and (call := run.file.models.call(row.name)) is not None:
+                site = CallSite(p.Unknown(), span, row.name) if span is not None else None
+                return apply(run, call, row.name, None, Arguments(), site) if site is not None else run.new_event(row.name)
             return Opaque(f"uninitialised:{name}", type=row.name)
         if row.kind == "buffer" and row.space == "unknown" and kind.name not in SEQUENCES:
             return run.unknown_buffer(name, row.name)

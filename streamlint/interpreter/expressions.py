@@ -148,7 +148,7 @@ def _unary(run: Run, node: p.Unary) -> Value:
             return Const(-value.value if node.op == "-" else +value.value)
         if node.op == "~" and isinstance(value.value, int):
             return Const(~value.value)
-    if isinstance(value, Buffer) and not run.file.is_cuda:
+    if isinstance(value, Buffer) and (value.type in TENSORS or not run.file.is_cuda):
         return _tensor_arithmetic(run, node, value)
     result = run.opaque(f"{node.op}{value.term}", value)
     result.plain = _stays_on_host(run, result, value)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from streamlint import operations as ops
 from streamlint.findings import Span
+from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.reach import contents
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Access, Buffer, Opaque, Series, Storage, Value
@@ -71,7 +72,7 @@ def presumed(run: Run, value: Value) -> Buffer | None:
     from streamlint.interpreter.effects import buffer_of
 
     buffer = buffer_of(run, value)
-    if buffer is None or buffer.storage.host or not buffer.type.startswith("torch."):
+    if buffer is None or buffer.storage.host or not (buffer.type.startswith("torch.") or buffer.type in TENSORS):
         return None
     if buffer.storage.made is None and not buffer.storage.handed:
         return None

@@ -335,6 +335,8 @@ def _cpp_element(run: Run, value: Buffer, index: Value, node: p.Index, write: bo
     from streamlint.interpreter.effects.host import host_read
 
     part = Buffer(value.storage, (*value.part, ("i", index.term)), value.type)
+    if not write and value.type != "pointer" and value.access is None and "at::Tensor" in run.file.models.lineage(value.type):
+        return Buffer(part.storage, part.part, part.type, value.gapped, value.strided, attrs={})  # a tensor again: nothing is read
     key = f"[{index.term}]"
     if not write and (value.storage.on_host or value.storage.writes):
         host_read(run, part, run.node_span(node), "operator[]")

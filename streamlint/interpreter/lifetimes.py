@@ -19,14 +19,19 @@ from streamlint.interpreter.values import (
     FunctionValue,
     Handle,
     Instance,
+    LibraryName,
     Opaque,
     Reference,
     Series,
+    Stream,
     Table,
     Value,
     holds_raw_memory,
 )
 from streamlint.operations import Memory
+
+# What a guard of C++ remembers: the library whose current stream it has chosen, and the stream that was current before.
+SWITCHED, BEFORE = "(library)", "(before)"
 
 
 def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None:
@@ -72,6 +77,18 @@ def destroy(run: Run, value: Value, span: Span | None) -> None:
         pointers.end(run, value, span)
     elif isinstance(value, Handle) and GUARD in value.attrs:
         run.machine.gil.back()
+    elif isinstance(value, Handle) and SWITCHED in value.attrs:
+        switch_back(run, value)
+
+
+def switch_back(run: Run, guard: Handle) -> None:
+    """The end of a guard makes the stream current again that was current before it."""
+    library, before = guard.attrs[SWITCHED], guard.attrs[BEFORE]
+    assert isinstance(library, LibraryName)
+    if isinstance(before, Stream):
+        run.current[library.name] = before
+    else:
+        run.current.pop(library.name, None)
 
 
 def moved(value: Value) -> Value:

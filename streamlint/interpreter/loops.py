@@ -13,6 +13,7 @@ from streamlint.interpreter.bodies import call_method, generator_of, run_generat
 from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
 from streamlint.interpreter.holding import settle
+from streamlint.interpreter.iterators import Walk, walk_of
 from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.queries import leave_loop
@@ -69,8 +70,11 @@ def _run_loop(run: Run, node: p.Loop) -> None:
         from streamlint.interpreter.statements import execute
 
         with _own_scope(run):
-            execute(run, node.init)
-            _while(run, node)
+            if (walk := walk_of(node)) is not None and isinstance(holder := run.evaluate(walk.holder), Series):
+                _walk(run, node, walk, holder)
+            else:
+                execute(run, node.init)
+                _while(run, node)
     else:
         _while(run, node)
 
@@ -132,6 +136,26 @@ def _for(run: Run, node: p.Loop) -> None:
             finally:
                 _write_back(run, node, iterable, number, value)
     execute(run, node.otherwise)
+
+
+def _walk(run: Run, node: p.Loop, walk: Walk, holder: Series) -> None:
+    """C++: rounds by an iterator. One over objects is as good as a pointer to each, any other is the address of an element."""
+    length = len(holder.items) if holder.items is not None and holder.name != "open" else None
+    elements = list(enumerate(rounds_of(run, holder, node)))
+    with run.within_loop(_frame(run, node, length)):
+        late = run.late
+        for number, value in reversed(elements) if walk.backward else elements:
+            place = run.address(p.Index(walk.holder, (p.Const(number, at=node.at),), at=node.at))
+            run.frame.environment.names[walk.name] = value if isinstance(value, Instance) else place
+            try:
+                _body(run, node)
+            except ContinueSignal:
+                continue
+            except BreakSignal:
+                break
+            finally:
+                run.late = late + 1
+        run.late = late
 
 
 def _question(iterable: Value) -> str:

@@ -16,10 +16,10 @@ from streamlint.interpreter.early import guard_behind
 from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, last_way_on
 from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
-from streamlint.interpreter.lifetimes import delete_object, leave_scope, released
+from streamlint.interpreter.lifetimes import SWITCHED, delete_object, leave_scope, released, switch_back
 from streamlint.interpreter.places import returned
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Decision, RaiseSignal, ReturnSignal, Run
-from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Instance, Value
+from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Handle, Instance, Value
 
 
 def execute(run: Run, body: list[p.Statement]) -> None:
@@ -48,6 +48,9 @@ def execute_scope(run: Run, body: list[p.Statement]) -> None:
     try:
         execute(run, body)
     except RaiseSignal:
+        for value in reversed(frame.environment.owned):
+            if isinstance(value, Handle) and SWITCHED in value.attrs:
+                switch_back(run, value)
         frame.environment.owned.clear()
         raise
     finally:

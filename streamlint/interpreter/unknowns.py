@@ -2,6 +2,7 @@
 
 * An event or a stream that is not known and is awaited, synchronized or recorded orders everything.
 * Two indices or parts that may be the same are not the same for a pair of accesses.
+* Two kernels whose arguments say which part of a buffer they touch do not meet where these arguments differ.
 * Atomic operations of one kind, as a sum that many add to, are in no order and need none.
 * Memory of unknown kind is neither pageable nor pinned; a view of unknown layout has no gaps.
 * Streams that were created, handed in, or current at a root's entry differ from one another. The stream that is current at a root's
@@ -23,16 +24,23 @@ def parts_meet(first: Part, second: Part) -> bool:
 
 def begin_apart(first: Part, second: Part) -> bool:
     """Whether of two pointers into one memory one begins farther on: how far either is used is not said."""
-    shorter, longer = sorted((first, second), key=len)
+    shorter, longer = sorted((_pointer(first), _pointer(second)), key=len)
     if len(shorter) == len(longer) or longer[: len(shorter)] != shorter:
         return False
     axis = longer[len(shorter)]
     return axis[0] == "s" and axis[1] not in ("", "0")
 
 
+def _pointer(part: Part) -> Part:
+    """Where a pointer begins, whatever the kernel that it is given to touches of it."""
+    return part[:-1] if part and part[-1][0] in ("@", "+") else part
+
+
 def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one == two:
         return one[0] not in ("?", "+")
+    if "@" in (one[0], two[0]):
+        return one[0] != two[0] or set(one[1:]) <= set(two[1:]) or set(two[1:]) <= set(one[1:])
     if "+" in (one[0], two[0]):
         return True  # one of them is no atomic operation, or another one
     if one[0] == "b" or two[0] == "b":
@@ -68,7 +76,7 @@ def truth(value: Value) -> bool | None:
     """Whether a value is true, where it is known."""
     from streamlint.interpreter.held import at_end
     from streamlint.interpreter.pointers import is_smart, pointee
-    from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Table
+    from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Table
 
     if is_smart(value):
         held = pointee(value)
@@ -84,4 +92,6 @@ def truth(value: Value) -> bool | None:
         return True if value.items else (False if value.complete else None)
     if isinstance(value, Opaque | Buffer):
         return None
+    if isinstance(value, Handle) and value.type.startswith("std::"):
+        return None  # what a `std::atomic`, a `std::optional` or a future holds
     return True

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import File
     from streamlint.models import Row
 
-# () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("b", bytes): so many from the beginning on, ("?", n)
+# () is the whole; else one entry an axis or step: ("i", term), ("s", low, high), ("b", bytes): so many from the beginning on, ("?", n),
+# ("+", atomic operation), ("@", arguments that move a kernel's places)
 Part = tuple[Any, ...]
 
 

@@ -105,7 +105,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             # sequence of parts; contiguous: itself, or a new pageable copy if gapped; members: tensors that a module holds, the same ones
             # whenever they are asked for; named: each with its name; mapping: by their names
             "part": "word whole|strided|some|repeated|elements|contiguous|members|named|mapping",
-            "axis": "selector",  # of a part: along the first axis it leaves no gaps
+            "axis": "selector",  # of a part: along the first axis it leaves no gaps, unless `step` passes over some
+            "step": "selector",
             "sizes": "selector",  # of `expand`
             "type": "text",  # e.g. numpy.ndarray for Tensor.numpy()
             "shares": "word dlpack|interface",  # another library's memory; what is told of streams (``interpreter/neighbours.py``)

@@ -10,6 +10,7 @@ from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import BOUND, handle_stream
+from streamlint.interpreter.lifetimes import BEFORE, SWITCHED
 from streamlint.interpreter.peeks import DEVICE, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.unknowns import truth
@@ -369,9 +370,12 @@ def _scope(call: Call) -> Value:
     value = call.value("stream")
     stream = None if value is None or (isinstance(value, Const) and value.value is None) else as_stream(call, value)
     if call.run.file.is_cuda:
+        guard = Handle(call.name, call.run.machine.fresh("scope"), stream)
+        guard.attrs[SWITCHED] = LibraryName(library)
+        guard.attrs[BEFORE] = call.run.current.get(library) or Const(None)
         if stream is not None:
             call.run.current[library] = stream
-        return Handle(call.name, call.run.machine.fresh("scope"), stream)
+        return guard
     if call.flag("synchronizes"):
         return ScopeValue(stream, library, value=value, kind="synchronizes")
     return ScopeValue(stream, library, value=value)

@@ -20,8 +20,9 @@ from streamlint.operations import Evidence, Memory
 
 def _along_first_axis(call: Call, buffer: Buffer) -> bool:
     """Whether a part is a range of the first axis of a tensor without gaps: then it has none either."""
-    axis = call.value("axis")
-    return isinstance(axis, Const) and axis.value == 0 and not buffer.strided
+    axis, step = call.value("axis"), call.value("step")
+    every = step is None or (isinstance(step, Const) and step.value == 1)
+    return isinstance(axis, Const) and axis.value == 0 and every and not buffer.strided
 
 
 def _repeats(call: Call) -> bool:

@@ -11,6 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import buffers_in, device_read, host_write, maybe_device_read, numbers_fetched, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, left
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
@@ -44,12 +45,12 @@ def compute(
     values = list(values)
     if not all(map(is_plain, values)):
         run.may_queue()
-    if presume and on_side_stream(run) and not run.file.is_cuda and run.machine.captures.step is None:
+    if presume and on_side_stream(run) and run.machine.captures.step is None:
         _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
-        outside = not run.file.is_cuda and not writes and from_outside(values)
+        outside = not writes and (_handed_tensors(operands) if run.file.is_cuda else from_outside(values))
         result = _on_host(run, operands, writes, span, name, type, outside)
         if isinstance(result, Buffer) and outside:
             result.storage.handed = True
@@ -61,6 +62,11 @@ def compute(
         else:
             run.origins.computed(result, values, name)
     return result
+
+
+def _handed_tensors(operands: Iterable[Buffer]) -> bool:
+    """C++: whether a tensor among them was handed over, or is computed from such."""
+    return any(buffer.type in TENSORS and (buffer.storage.owner == "caller" or buffer.storage.handed) for buffer in operands)
 
 
 def _presume(run: Run, values: list[Value], name: str) -> None:
@@ -154,7 +160,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     )
     if memory is Memory.UNKNOWN:
         storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
-        stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" else None
+        stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" or (run.file.is_cuda and outside) else None
         if stream is not None and (outside or stream.kind == "created"):
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
             storage.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
