@@ -62,6 +62,7 @@ class Machine:
         self._entered: Stamp | None = None  # what stands for a caller's work
         # Python: the current stream at a root may be any stream of its caller's.
         self.ambient = False
+        self._ago = 0  # how often what goes on was put before all that is known of
         self.made_current: list[str] = []  # streams that a call, and no scope, has made the current one
         self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
@@ -169,7 +170,7 @@ class Machine:
         entered = self._entered
         if entered is not None and stamp.stream == entered.stream and stamp.tick == entered.tick + 1:
             self._entered = stamp  # no more is known to run there than before
-        return Access(operation, stamp, ())
+        return Access(operation, stamp, (), over=self._ago > 0)
 
     def _device_access(self, operation: Operation, buffer: Buffer, stamp: Stamp, write: bool, sure: bool = True) -> None:
         storage = buffer.storage
@@ -177,7 +178,7 @@ class Machine:
         if storage.made is not None and (storage.on_device or reached):  # what a kernel is given is there
             # An upload into what a caller hands over: the caller knows that it is free.
             fills = isinstance(operation, Copy) and operation.direction is Direction.H2D and isinstance(storage.made.operation, Entry)
-            storage.writes.extend([] if fills else [storage.made])
+            storage.writes.extend([] if fills or storage.made.over else [storage.made])
             storage.made = None
         access = Access(operation, stamp, buffer.part, sure)
         self._conflict_on_device(access, buffer, write=write)
@@ -442,9 +443,11 @@ class Machine:
     def long_ago(self) -> Iterator[None]:
         """Inside, operations were done before all that is known of: outside, nothing of theirs is under way."""
         pending = self._under_way()
+        self._ago += 1
         try:
             yield
         finally:
+            self._ago -= 1
             self._put_back(pending)
 
     def _under_way(self) -> list[tuple[Storage, list[Access], list[Access]]]:

@@ -117,12 +117,13 @@ def is_plain(value: Value) -> bool:
 
 @record(eq=False, slots=True)
 class Access:
-    """A device-side access to a storage that may still be in flight. ``sure``: the operation is known to make it."""
+    """A device-side access to a storage that may still be in flight. ``sure``: the operation is known to make it; ``over``: it is not."""
 
     operation: Operation
     stamp: Stamp
     part: Part
     sure: bool = True
+    over: bool = False
 
 
 @record(eq=False, slots=True)
