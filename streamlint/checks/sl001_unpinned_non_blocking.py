@@ -144,6 +144,8 @@ class UnpinnedNonBlocking(Check):
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
         if copy.counted or _is_wanted(copy, path) or _is_idle(copy, path) or any(guard.kind in _ONCE for guard in copy.context.guards):
             return False
+        if path.facts.is_stand_in(copy.span):
+            return False
         if copy.nbytes is not None or copy.of_array or copy.api in _ARRAYS:
             return True
         context, place = copy.context, self._place(copy)

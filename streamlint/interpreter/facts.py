@@ -23,6 +23,7 @@ from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.stale import Kept, kept_streams
+from streamlint.interpreter.stand_ins import stand_ins
 from streamlint.interpreter.uncalled import is_uncalled
 from streamlint.operations import Operation
 
@@ -102,6 +103,13 @@ class FileFacts:
     def is_stepwise(self, function: str) -> bool:
         """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
         return function in stepwise_functions(self.file)
+
+    def is_stand_in(self, span: Span) -> bool:
+        """Whether a place is in a class that is taken where another one, which pins its memory, cannot be."""
+        file = self._met(span.file)
+        names = stand_ins(file) if file is not None and not file.is_cuda else ()
+        methods = p.functions_of(file.module) if file is not None and names else ()
+        return any(owner is not None and owner.qualname in names and contains(method.at, span.at) for method, owner in methods)
 
     def is_in(self, function: str, span: Span) -> bool:
         """Whether a place is in the body of the function of that name."""
