@@ -144,7 +144,7 @@ class UnpinnedNonBlocking(Check):
         """Whether the copy is shown to be large or to come again and again. In Python memory without a size holds data, as a rule."""
         if copy.counted or _is_wanted(copy, path) or _is_idle(copy, path) or any(guard.kind in _ONCE for guard in copy.context.guards):
             return False
-        if path.facts.is_stand_in(copy.span):
+        if any(map(path.facts.is_stand_in, (copy.span, *copy.context.calls, *(step.span for step in copy.trail)))):
             return False
         if copy.nbytes is not None or copy.of_array or copy.api in _ARRAYS:
             return True

@@ -450,6 +450,8 @@ def parse_field(kind: str, value: object) -> object:
         if isinstance(value, bool):
             return value
         if isinstance(value, list):
+            if not value:
+                raise ModelError("an empty list names no flag")
             return tuple(parse_selector(str(item)) for item in value)
         text = str(value)
         return replace(parse_selector(text[1:]), negated=True) if text.startswith("!") else parse_selector(text)
