@@ -97,7 +97,7 @@ def call_again(run: Run, receiver: Value | None, function: p.Function, result: V
     awaited = any(_orders(method) for method in _others(run, receiver, entered))  # a caller may call that in between
     private = frozenset[str]() if awaited else _private(run, receiver, result)
     driven = function.name in _methods_called(receiver.file)  # by code at hand, whose order is the true one
-    lent = frozenset[str]() if awaited or driven else _private(run, receiver, result, run.lent)
+    lent = frozenset[str]() if awaited or driven else _private(run, receiver, result, run.lent.keys())
     run.between = [c for c in run.machine.conflicts if _of(c, lent) and any(_meets(run, c, start) for start in starts)]
     kept = (c for c in run.machine.conflicts if c.second.index < first or (c.drop is not None and _of(c, private)))
     run.machine.conflicts = [*kept, *run.between]

@@ -25,6 +25,7 @@ class Names:
 
     relevance: Relevance
     _classes: dict[str, frozenset[str]] | None = None  # of the files that it reaches: what their heads and fields name
+    _own: tuple[dict[str, set[str]], set[str]] | None = None  # the same of this file alone, and what its own statements name
     _always: frozenset[str] = frozenset()
     _of: dict[int, frozenset[str]] = field(default_factory=dict)
 
@@ -49,19 +50,28 @@ class Names:
             waiting += fresh & known.keys()
         return frozenset(said)
 
-    def _all_classes(self) -> dict[str, frozenset[str]]:
-        classes: dict[str, set[str]] = {}
-        always: set[str] = set()
-        for file in self.relevance.reach():
-            text = file.relevance.text
+    def own(self) -> tuple[dict[str, set[str]], set[str]]:
+        """What the heads and fields of the file's classes name, and what the file's own statements do."""
+        if self._own is None:
+            file, text = self.relevance.file, self.relevance.text
+            classes: dict[str, set[str]] = {}
             for definition in dict.fromkeys(file.module.classes.values()):
                 parts: list[p.Node] = [*definition.bases, *definition.body]
                 for held in definition.fields:
                     parts += [part for part in (held.annotation, held.value) if part is not None]
                 classes.setdefault(definition.name.rpartition(".")[2], set()).update(_NAME.findall("\n".join(map(text, parts))))
-            for statement in file.module.body:
-                if not isinstance(statement, p.FunctionDef | p.ClassDef | p.Import):
-                    always.update(_NAME.findall(text(statement)))
+            plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
+            self._own = classes, {name for statement in plain for name in _NAME.findall(text(statement))}
+        return self._own
+
+    def _all_classes(self) -> dict[str, frozenset[str]]:
+        classes: dict[str, set[str]] = {}
+        always: set[str] = set()
+        for file in self.relevance.reach():
+            own, named = file.relevance.names.own()
+            always |= named
+            for name, said in own.items():
+                classes.setdefault(name, set()).update(said)
         self._always = frozenset(always & classes.keys())
         return {name: frozenset(said) for name, said in classes.items()}
 

@@ -277,7 +277,7 @@ class Run:
         self.device: int | None = None  # C++: the current one, where it was set in view
         self.calls = 1  # of the root, one after the other
         self.between: list[Conflict] = []  # whose first access one of these calls has made, and another the second
-        self.lent: set[int] = set()  # storages, by identity, that the allocator was told of as used on the current stream
+        self.lent: dict[int, Storage] = {}  # storages, by identity, that the allocator was told of as used on the current stream
         self.looks = 0  # at what is still referred to
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more

@@ -108,6 +108,7 @@ def _restored(run: Run, kept: _Kept) -> Value:
     run.machine.context = run.context
     # What goes by identity.
     run.chosen = {id(held): (held, atom) for held, atom in run.chosen.values()}
+    run.lent = {id(storage): storage for storage in run.lent.values()}
     run.converted = {id(held[0]): held for held in run.converted.values()}
     run.machine.pending = {id(storage): storage for storage in run.machine.pending.values()}
     run.origins.known = {id(link.result) for link in run.origins.links}

@@ -139,7 +139,7 @@ def _record_use(call: Call) -> Value:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.DERIVED
     stream = stream_argument(call)
     if buffer is not None and stream is not None and stream.key == call.run.stream_of("torch").key:
-        call.run.lent.add(id(buffer.storage))
+        call.run.lent[id(buffer.storage)] = buffer.storage
     for inner in [b for b in reachable([buffer]) if isinstance(b, Buffer)] if buffer is not None and buffer.storage.block else [None]:
         call.run.machine.blocks.record_use(inner.storage.block if inner is not None else None, stream)
     return Const(None)
