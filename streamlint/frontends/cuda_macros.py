@@ -20,8 +20,9 @@ MAX_DEPTH = 6
 _BUDGET = 6_000_000  # characters of replacements; a piece of them counts as many
 _COST = 100
 
-# Macros of Python's C API (and PyTorch's around it) that stand where a statement would, without a semicolon.
-PYTHON_MACROS = {
+# Macros of libraries whose headers are out of view: those of Python's C API, and PyTorch's around it, stand where a statement would. A
+# ``TORCH_MODULE`` is a shared pointer to its module, and may be called as the module may.
+LIBRARY_MACROS = {
     name: Macro(name, None, False, body)
     for name, body in {
         "Py_BEGIN_ALLOW_THREADS": "{ PyThreadState* _save = PyEval_SaveThread();",
@@ -35,6 +36,9 @@ PYTHON_MACROS = {
         "HANDLE_TH_ERRORS": "{",
         "END_HANDLE_TH_ERRORS": "}",
     }.items()
+} | {
+    "TORCH_MODULE": Macro("TORCH_MODULE", ("Name",), False, "using Name = Name##Impl"),
+    "TORCH_MODULE_IMPL": Macro("TORCH_MODULE_IMPL", ("Name", "Impl"), False, "using Name = Impl"),
 }
 
 _BODY_TOKEN = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")|(?P<paste>\s*##\s*)|#\s*(?P<quoted>[A-Za-z_]\w*)|(?P<word>[A-Za-z_]\w*)')
@@ -63,7 +67,7 @@ class Expander:
 
     def __init__(self, source: Preprocessed, definitions: Definitions) -> None:
         self.source = source
-        self.macros: dict[str, Macro] = dict(PYTHON_MACROS)
+        self.macros: dict[str, Macro] = dict(LIBRARY_MACROS)
         self.pending = list(reversed(definitions))
         names = {name for _, name, macro in definitions if macro and not _is_foreign(macro)}
         lower = sorted((name for name in names if len(name) == 1 or not name[0].isupper()), key=len, reverse=True)

@@ -302,8 +302,8 @@ def _true(run: Run, arguments: Arguments, site: CallSite) -> Value:
     return Const(True)
 
 
-def _empty_table(run: Run, arguments: Arguments, site: CallSite) -> Value:
-    return Table(complete=False) if arguments.positional else Table()
+def _default_table(run: Run, arguments: Arguments, site: CallSite) -> Value:
+    return Table(complete=False, factory=arguments.positional[0]) if arguments.positional else Table()
 
 
 def _deque(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
@@ -331,7 +331,7 @@ BUILTINS: dict[str, Builtin] = {
     "sorted": _sorted,
     "dict": _dict,
     "collections.OrderedDict": _dict,
-    "collections.defaultdict": _empty_table,
+    "collections.defaultdict": _default_table,
     "collections.deque": _deque,
     "len": _len,
     "next": _next,

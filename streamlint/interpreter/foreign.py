@@ -11,7 +11,7 @@ from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import find_method, lineage
 from streamlint.interpreter.cpp_types import SEQUENCES, class_of, is_data, type_row
-from streamlint.interpreter.index import assigned_attributes
+from streamlint.interpreter.index import File, assigned_attributes
 from streamlint.interpreter.objects import construct, is_dataclass
 from streamlint.interpreter.roots import declares_number, parameters, typed_by_annotation
 from streamlint.interpreter.run import Frame, RaiseSignal, Run
@@ -84,29 +84,33 @@ def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
     return Buffer(run.storage(memory, name, owner="caller", trail=()), type=kind.name)
 
 
-def foreign_object(run: Run, made: ClassValue, name: str) -> Instance:
-    """An object that code out of view made: its constructor is run with unknowns, and nothing is in flight on entry."""
+def foreign_object(run: Run, made: ClassValue, name: str, given: Arguments | None = None) -> Instance:
+    """An object that code out of view made: its constructor is run, with unknowns if nothing is given; nothing is in flight on entry."""
     value = Instance(made.definition, made.file, foreign=True, name=name, types=made.types)
     site = CallSite(made.definition, Span(made.file.path, *made.definition.at), made.definition.name)
     found = find_method(run, made.definition, made.file, "__init__")
-    arguments = Arguments()
+    arguments = given or Arguments()
     depth = len(run.frames)
     if found is not None and depth < 5 and id(found[0]) not in run.stack:
-        given = parameters(run, found[0], found[2])
-        plain = [pm.name for pm in found[0].params if pm.kind == "plain"]
-        offset = 0 if made.file.is_cuda else 1
-        arguments = Arguments(
-            [given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in found[0].params if pm.kind == "keyword"}
-        )
+        if given is None:
+            arguments = _unknowns(run, found[0], found[2])
     elif found is not None or id(made.definition) in run.stack:
         return value
-    elif not made.file.is_cuda and is_dataclass(made.definition):
+    elif given is None and not made.file.is_cuda and is_dataclass(made.definition):
         _foreign_fields(run, value)
         return value
     with run.within(setup=True, loops=(), guards=(), callback=None), run.machine.gil.entered(None), contextlib.suppress(RaiseSignal):
         construct(run, value, arguments, site)  # the object is there: nothing was raised, whatever the likely path says
-    _widen(run, value)
+    widen(run, value)
     return value
+
+
+def _unknowns(run: Run, maker: p.Function, file: File) -> Arguments:
+    """What a constructor may have been given: nothing is known of it."""
+    given = parameters(run, maker, file)
+    plain = [pm.name for pm in maker.params if pm.kind == "plain"]
+    offset = 0 if file.is_cuda else 1
+    return Arguments([given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in maker.params if pm.kind == "keyword"})
 
 
 def _foreign_fields(run: Run, value: Instance) -> None:
@@ -121,11 +125,11 @@ def _foreign_fields(run: Run, value: Instance) -> None:
                 value.attrs[declared.name] = made
 
 
-def _widen(run: Run, value: Instance, depth: int = 0) -> None:
+def widen(run: Run, value: Instance, depth: int = 0) -> None:
     """Other methods may have filled the containers that the constructor left empty, and set what it left null."""
     if value.file.is_cuda and depth < _DEEPEST:
         for inner in [i for held in value.attrs.values() for i in _objects_in(held) if i.file.is_cuda and not i.foreign]:
-            _widen(run, inner, depth + 1)
+            widen(run, inner, depth + 1)
     types = {f.name: f.type for f in value.definition.fields if f.type is not None and not f.static} if value.file.is_cuda else {}
     for name, held in list(value.attrs.items()):
         if name in types and (isinstance(held, Const) or (isinstance(held, Stream) and held.kind == "null")):

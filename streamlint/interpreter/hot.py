@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, is_search, lvalue
-from streamlint.interpreter.index import File, dotted_name, walk_module
+from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 
 # PyTorch, and Lightning's, where a step is not automatic.
 BACKWARD = frozenset({"backward", "manual_backward"})
@@ -296,10 +296,11 @@ def _callee(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function
     """The body that a call runs: a function of this file or an imported one, or a method of the same class."""
     function = call.function
     if isinstance(function, p.Name):
-        return _function(function.id, file)
+        own = _method(owner, file, function.id) if owner is not None and file.is_cuda else None
+        return own or _function(function.id, file)
     if not isinstance(function, p.Attr):
         return None
-    if owner is not None and isinstance(function.value, p.Name) and function.value.id in ("self", "cls"):
+    if owner is not None and isinstance(function.value, p.Name) and function.value.id in ("self", "cls", "this"):
         return _method(owner, file, function.name)
     if isinstance(function.value, p.Name) and (dotted := dotted_name(file, function.value)):
         target = file.program.python_module(dotted, file)
@@ -342,7 +343,9 @@ def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] 
 
 def _method(owner: p.Class, file: File, name: str, depth: int = 3) -> tuple[p.Function, File, p.Class | None] | None:
     if name in owner.methods:
-        return owner.methods[name][0], file, owner
+        function = owner.methods[name][0]
+        defined = file.program.definition(function, file) if file.is_cuda and is_declaration(function) else None
+        return (*(defined or (function, file)), owner)
     for base in owner.bases:
         held = class_at_hand(base, file)
         if depth and held is not None and held[0] is not owner and (found := _method(*held, name, depth - 1)) is not None:
@@ -406,6 +409,8 @@ def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | No
     for function in functions(file).values():
         if function is not node and contains(function.at, node.at) and (holder is None or contains(holder.at, function.at)):
             holder = function
+    if owner is None and holder is not None and holder.class_name and file.is_cuda:
+        owner = file.class_named(holder.class_name)  # a body that stands behind its class
     return holder, owner
 
 

@@ -9,6 +9,7 @@ from streamlint.findings import Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.copies import alike
+from streamlint.interpreter.factories import made_by_factory
 from streamlint.interpreter.held import may_be_among, parts_at, put_in
 from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
@@ -131,8 +132,9 @@ def element_of(run: Run, value: Value, term: str) -> Value:
         return may_be_among(value.made[term], put_in(value))
     if isinstance(value, Table):
         if term not in value.items:
-            made = similar(run, [value.element], f"{value.term}[{term}]") if value.element else run.opaque(f"{value.term}[{term}]")
-            value.items[term] = made
+            name = f"{value.term}[{term}]"
+            made = similar(run, [value.element], name) if value.element else made_by_factory(run, value.factory, name)
+            value.items[term] = made or run.opaque(name)
         return value.items[term]
     if isinstance(value, Buffer):
         if value.leaves is not None:

@@ -68,7 +68,9 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             operation.of_status = True
             return run.opaque(f"{receiver.name}.{site.name}()", receiver)  # asked twice it gives the same answer
         operation.of_status = _wraps_status(run, site.node)
-        return run.opaque(f"{_STATUS if operation.of_status else 'result'}{run.visit_key(site.node)}", *values)
+        answer = run.opaque(f"{_STATUS if operation.of_status else 'result'}{run.visit_key(site.node)}", *values)
+        _noted(run, answer, name, site, receiver, arguments)
+        return answer
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
@@ -77,11 +79,10 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         result.plain = reads and site.name == "item"
     if not _names_class(name):
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
-    run.origins.called(result, name, site.name, receiver, values)
+    _noted(run, result, name, site, receiver, arguments)
     weights.listed(receiver, site.name, result)
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
-        run.met_backward(receiver, arguments.positional)
         leave(run, None, site.span, name)
     if made is not None:
         made.storage.allocated = operation
@@ -97,6 +98,15 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
+
+
+def _noted(run: Run, result: Value, name: str, site: CallSite, receiver: Value | None, arguments: Arguments) -> None:
+    """What a call out of view has made of what, and where a backward pass may begin."""
+    if run.file.is_cuda and not run.file.names_torch:
+        return
+    run.origins.called(result, name, site.name, receiver, [v for v in (receiver, *arguments.all()) if v is not None])
+    if site.name in BACKWARD:
+        run.met_backward(receiver, arguments.positional)
 
 
 # C++: a project's function out of view that says so may wait for the whole device.

@@ -20,7 +20,7 @@ _SHOWS = re.compile(r"(?i)loss|norm|metric|log|hist|stat|acc|sum|total|count|mea
 _OF_GROUPS = frozenset({"lr", "momentum", "weight_decay", "eps", "betas", "initial_lr", "max_lr"})  # of an optimizer's param_groups
 _WRAPPERS = frozenset({"float", "int", "round", "str", "abs", "repr", "sum", "dict", "list", "tuple", "format"})
 _DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "max", "min", "any", "all", "enumerate", "zip"})
-_KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "insert"})
+_KEEPS = frozenset({"append", "extend", "add", "appendleft", "setdefault", "insert", "push_back", "emplace_back"})
 _FACTORIES = frozenset({"full", "tensor", "as_tensor", "new_full", "new_tensor"})
 # What changes a tensor's shape or place, and computes nothing.
 _SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float item clone".split())
@@ -149,6 +149,8 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
         return None
     if isinstance(node, p.Statement):
         return False
+    if isinstance(parent, p.Declare):
+        return not parent.names and _held_by(stands, level, p.Name(parent.name), None, depth, seen)
     if isinstance(parent, p.Format | p.ExprStatement):
         return True
     if isinstance(parent, p.Loop | p.Clause) and node is parent.iterable and parent.target is not None:
@@ -195,7 +197,7 @@ def _given(node: object, call: p.Call) -> bool | None:
     """The value is an argument of a call, or the call is a method of it."""
     if node is call.function:
         return None
-    name = called_name(call.function)
+    name = called_name(call.function).rpartition("::")[2]
     if name in _FACTORIES and isinstance(node, p.Arg) and (name.startswith("new_") or any(arg.keyword == "device" for arg in call.args)):
         return True  # it goes straight back to the device
     if name in _DECIDES:

@@ -312,6 +312,7 @@ class Table(Value):
     keys: dict[str, Value] = field(default_factory=dict)
     complete: bool = True
     element: Value | None = None
+    factory: Value | None = None  # makes what a key lacks: ``defaultdict(Meter)``
 
 
 @record(eq=False, slots=True)

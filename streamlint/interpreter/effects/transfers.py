@@ -109,7 +109,7 @@ def move(call: Call, source: Buffer, target: Device) -> Value:
     result = _moved(call, source, target)
     if call.library == "torch" and target.space != "host" and source.storage.on_host and _is_fresh(call):
         peek(call.run, UPLOAD, source, call.span, call.name)
-    if call.library == "torch" and not call.run.file.is_cuda and result.storage is not source.storage:
+    if call.library == "torch" and result.storage is not source.storage:
         call.run.origins.moved(result, source, call.name, target.space == "host")
     return result
 

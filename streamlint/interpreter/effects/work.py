@@ -194,7 +194,7 @@ def _compute(call: Call) -> Value:
         call.run.may_queue()
         return call.run.opaque(f"{call.name}{call.run.visit_key(call.site.node)}")
     run = call.run
-    if call.name.rpartition(".")[2] in BACKWARD:
+    if _last_name(call.name) in BACKWARD:
         run.met_backward(call.receiver, call.arguments.positional if call.receiver is None else [])
     if call.row.get("reads") is not None:
         values = call.values("reads")
@@ -240,7 +240,7 @@ def _compute(call: Call) -> Value:
         waits=waits,
         presume=call.library == "torch",
     )
-    if call.library == "torch" and call.name.rpartition(".")[2] in BACKWARD:
+    if call.library == "torch" and _last_name(call.name) in BACKWARD:
         leave(run, values[0] if values else None, call.span, call.name)
     if call.flag("cast"):
         converted(run, values[0], result, before)
