@@ -155,13 +155,8 @@ class Models:
 
     def member(self, type_name: str, name: str, separator: str = ".") -> Row | None:
         """The row of an attribute, looked up along the bases of its type."""
-        seen: str | None = type_name
-        while seen:
-            if row := self.attributes.get(f"{seen}{separator}{name}"):
-                return row
-            known = self.types.get(seen)
-            seen = known.base if known else None
-        return None
+        rows = (self.attributes.get(f"{seen}{separator}{name}") for seen in self.lineage(type_name))
+        return next((row for row in rows if row is not None), None)
 
     def _pattern(self, name: str, prefix: str) -> Row | None:
         """The longest pattern that matches a name, among those that begin with ``prefix``."""

@@ -365,6 +365,15 @@ def test_in_place_methods_write_their_receiver() -> None:
     assert add.get("writes") is None
 
 
+def test_a_circle_of_bases_ends() -> None:
+    own = Models()
+    own.add({"library": "torch", "type": [{"names": "own.*", "kind": "object", "base": "own.Thing"}]}, "mine.toml")
+    assert own.type_named("own.Other") is not None
+    assert own.type_named("own.Thing") is not None
+    assert own.member("own.Other", "size") is None
+    assert own.method("own.Other", "run") is None
+
+
 @pytest.mark.parametrize(
     ("type_name", "method", "effect"),
     [
