@@ -31,6 +31,7 @@ _NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
+_NUMBER_OF = re.compile(r"\bfloat\(\s*[A-Za-z_]\w*\s*\)")
 _MOST_HEADERS = 400  # for one run
 _MOST_IMPORTED = 60  # Python that captures reach, for one run
 
@@ -56,6 +57,7 @@ class Seams:
     passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
     _includes: dict[str, list[str]] = field(default_factory=dict)  # by path
     _binding: dict[str, _Binding] = field(default_factory=dict)  # by path of a header
+    _by_module: dict[str, list[Found]] | None = None  # what was passed over of Python, by the last names of its modules
 
     def skip(self, file: Found) -> None:
         """A file that nothing in it asks for: it may be included by one that counts."""
@@ -81,7 +83,7 @@ class Seams:
         for source in self._between(sources):
             joined.append(source)
             yield source
-        for source in self._captured(sources):
+        for source in (*self._captured(sources), *self._trained(sources)):
             joined.append(source)
             yield source
         yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
@@ -121,24 +123,33 @@ class Seams:
     def _captured(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that a file which captures graphs imports, also through one another: what runs in a capture is in them."""
         waiting = [source for source in sources if source.language == "python" and _CAPTURES.search(source.text)] if self.python else []
-        if not waiting:
-            return
-        by_module: dict[str, list[Found]] = defaultdict(list)
-        for file in self.python:
-            by_module[_module_of(file.path)[-1]].append(file)
         taken = 0
         for source in waiting:  # grows by what it imports
-            for tail in dict.fromkeys(_modules_in(source.text)):
-                named = [f for f in by_module.get(tail[-1], ()) if _module_of(f.path)[-len(tail) :] == tail]
-                nearest = max(named, key=lambda f: shared_folders(f.path, source.path), default=None)
-                if nearest is None or nearest.path in self.taken or (read := self._read(nearest)) is None or "torch" not in read.text:
-                    continue
+            for read in self._imports(source, lambda read: "torch" in read.text):
                 if taken >= _MOST_IMPORTED:
                     return
                 taken += 1
-                self.taken.add(nearest.path)
                 yield read
                 waiting.append(read)
+
+    def _trained(self, sources: list[Source]) -> Iterator[Source]:
+        """The Python files that a file which trains imports, and that make numbers of what they are given: meters, lists of losses."""
+        waiting = [source for source in sources if source.language == "python" and ".backward(" in source.text] if self.python else []
+        for source in waiting:
+            yield from self._imports(source, lambda read: _NUMBER_OF.search(read.text) is not None)
+
+    def _imports(self, source: Source, wanted: Callable[[Source], bool]) -> Iterator[Source]:
+        """The Python files that a source imports, were passed over so far and are wanted."""
+        if self._by_module is None:
+            self._by_module = defaultdict(list)
+            for file in self.python:
+                self._by_module[_module_of(file.path)[-1]].append(file)
+        for tail in dict.fromkeys(_modules_in(source.text)):
+            named = [f for f in self._by_module.get(tail[-1], ()) if _module_of(f.path)[-len(tail) :] == tail]
+            nearest = max(named, key=lambda f: shared_folders(f.path, source.path), default=None)
+            if nearest is not None and nearest.path not in self.taken and (read := self._read(nearest)) is not None and wanted(read):
+                self.taken.add(nearest.path)
+                yield read
 
     def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
         """The headers that hold only includes and that C++ sources include, also through one another."""

@@ -78,7 +78,7 @@ def _of_instance(run: Run, value: Instance, name: str, node: p.Attr) -> Value:
 
         if is_foreign(run, value):
             return member_of(run, value, name)
-    found = member(run, value, name)
+    found = member(run, value, name, node)
     if found is not None:
         if value.memory is not None and not isinstance(found, FunctionValue):
             _read_member(run, value.memory, node)

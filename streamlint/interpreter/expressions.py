@@ -169,6 +169,8 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     if run.file.is_cuda:
         return _cpp_arithmetic(run, node, op, left, right)
     left, right = rebound(left), rebound(right)
+    if op == "%" and isinstance(left, Const) and isinstance(left.value, str):
+        return _printed(run, right, node)
     if is_address(left) or is_address(right):
         return moved_address(run, _term(op, left, right), op, left, right)
     if isinstance(left, Buffer) or isinstance(right, Buffer):
@@ -365,6 +367,15 @@ def _format(run: Run, node: p.Format) -> Value:
     from streamlint.interpreter.effects.host import read_values
 
     values = [evaluate(run, value) for value in node.values]
+    read_values(run, values, run.node_span(node), "formatting")
+    return run.opaque(f"text{run.visit_key(node)}")
+
+
+def _printed(run: Run, value: Value, node: p.Node) -> Value:
+    """``"%.3f" % loss``, ``"%s: %.3f" % (name, loss)``."""
+    from streamlint.interpreter.effects.host import read_values
+
+    values = value.items if isinstance(value, Series) and value.kind == "tuple" and value.items is not None else [value]
     read_values(run, values, run.node_span(node), "formatting")
     return run.opaque(f"text{run.visit_key(node)}")
 

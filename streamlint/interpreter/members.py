@@ -27,8 +27,8 @@ from streamlint.interpreter.values import (
 )
 
 
-def member(run: Run, value: Instance, name: str) -> Value | None:
-    """An attribute or a bound method of an object at hand."""
+def member(run: Run, value: Instance, name: str, node: p.Node | None = None) -> Value | None:
+    """An attribute or a bound method of an object at hand. ``node`` is where it is asked for: a property runs there."""
     run.read.add(name)
     if name in value.attrs:
         held = value.attrs[name]
@@ -38,7 +38,7 @@ def member(run: Run, value: Instance, name: str) -> Value | None:
     found = find_method(run, value.definition, value.file, name)
     if found is not None:
         function, owner, file = found
-        return _bound(run, value, function, owner, file)
+        return _bound(run, value, function, owner, file, node)
     for owner, file in lineage(run, value.definition, value.file):
         for declared in owner.fields:
             if declared.name == name:
@@ -63,11 +63,12 @@ def _pointed_to(run: Run, value: Instance, name: str, held: Opaque) -> Value:
     return held
 
 
-def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file: File) -> Value:
+def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file: File, node: p.Node | None) -> Value:
     kinds = {d.id if isinstance(d, p.Name) else d.name if isinstance(d, p.Attr) else "" for d in function.decorators}
     if kinds & {"property", "cached_property"}:
         bound = FunctionValue(function, file, None, value, owner=owner)
-        result = call_function(run, bound, Arguments(), CallSite(function, Span(file.path, *function.at), function.name))
+        span = Span(file.path, *function.at) if node is None else run.node_span(node)
+        result = call_function(run, bound, Arguments(), CallSite(node or function, span, function.name))
         if "cached_property" in kinds:
             value.attrs[function.name] = result
         return result

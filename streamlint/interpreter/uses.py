@@ -165,7 +165,8 @@ def _passes(stands: Sequence[Stand], level: int, way: tuple[object, ...], index:
     if isinstance(parent, p.Index):
         return None if node is parent.value else False
     if isinstance(parent, p.Call):
-        return _given(node, parent)
+        running = _running(way, index)
+        return _given(node, parent) if running is None else _held_by(stands, level, running, None, depth, seen)
     if isinstance(parent, p.Arg):
         return None
     if isinstance(parent, p.Assign):
@@ -185,6 +186,18 @@ def _is_mapped(way: tuple[object, ...]) -> bool:
     call = way[at - 2] if at > 1 else None
     named = isinstance(call, p.Call) and isinstance(call.function, p.Name) and call.function.id == "map"
     return named and isinstance(call, p.Call) and bool(call.args) and call.args[0] is way[at - 1]
+
+
+def _running(way: tuple[object, ...], index: int) -> p.Name | None:
+    """``worst = max(worst, x)``: the name that keeps the largest so far, as a sum is kept."""
+    call, holder = way[index - 1], way[index - 2] if index > 1 else None
+    if not isinstance(call, p.Call) or called_name(call.function) not in ("max", "min") or not isinstance(call.function, p.Name):
+        return None
+    if not isinstance(holder, p.Assign) or holder.value is not call or len(holder.targets) != 1:
+        return None
+    target = holder.targets[0]
+    named = isinstance(target, p.Name) and any(isinstance(a.value, p.Name) and a.value.id == target.id for a in call.args)
+    return target if named and isinstance(target, p.Name) and not steers(target) else None
 
 
 def steers(node: p.Expression) -> bool:

@@ -127,6 +127,9 @@ def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
         return _to_device(call, source, target)
     if target.space == "host":
         return _to_host(call, source)
+    if source.storage.memory is Memory.PINNED and call.switch("asynchronous"):
+        # Nobody pins for a copy from host to host.
+        return _to_device(call, source, replace(target, space="device", evidence=Evidence.ASKED))
     result = call.run.unknown_buffer(f"{call.name}{call.run.visit_key(call.site.node)}", call.text("type", source.type))
     result.leaves = {} if source.leaves is not None else None
     if source.storage.on_device:
