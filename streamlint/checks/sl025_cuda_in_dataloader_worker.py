@@ -89,16 +89,7 @@ class CudaInDataloaderWorker(Check):
             loader = finding.trail[0].span
             if finding.span != loader or all(other != loader for other, *_ in first):
                 first.setdefault((loader, finding.span.file, finding.qualname), finding)
-        told = list(first.values())
-        return [finding for finding in told if not any(_leads_to(other, finding, facts) for other in told)]
-
-
-def _leads_to(first: Finding, later: Finding, facts: FileFacts) -> bool:
-    """Whether a body comes to the other one by a call that stands behind the first, or behind the call that led to it."""
-    if first.trail[0].span != later.trail[0].span:
-        return False
-    places = [first.span, *(step.span for step in first.trail[1:])]
-    return any(facts.comes_before(place, step.span) for place in places for step in later.trail[1:])
+        return list(first.values())
 
 
 def _uses_cuda(operation: Operation) -> bool:

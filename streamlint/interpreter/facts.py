@@ -116,12 +116,6 @@ class FileFacts:
         file = self._met(span.file)
         return file is not None and any(f.qualname == function and contains(f.at, span.at) for f, _ in p.functions_of(file.module))
 
-    def comes_before(self, first: Span, later: Span) -> bool:
-        """Whether two places are in the body of one function, the first of them on an earlier line."""
-        file = self._met(first.file) if first.file == later.file and first.row < later.row else None
-        bodies = (f.at for f, _ in p.functions_of(file.module)) if file is not None else ()
-        return any(contains(at, first.at) and contains(at, later.at) for at in bodies)
-
     @property
     def if_legacy(self) -> str:
         """What a message says of the default stream where no build file tells which one it is."""
