@@ -8,6 +8,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
+    ENTERED,
     Alloc,
     Conflict,
     Copy,
@@ -69,7 +70,7 @@ class CrossStreamUseWithoutWait(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
-    needs = ((("tream",),), (("cupy", "cp."), ("with ",)))
+    needs = ((("tream",),), (("cupy", "cp."), (ENTERED,)))
     signs = (*needs[0][0], *needs[1][0])
 
     def begins_with(self, operation: Operation) -> bool:

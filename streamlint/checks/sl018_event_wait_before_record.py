@@ -57,8 +57,8 @@ class EventWaitBeforeRecord(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
-    needs = ((("vent",), ("wait", "Wait", "synchronize", "Synchronize")),)
-    signs = ("vent", "record(")
+    needs = ((("event", "Event"), ("wait", "Wait", "synchronize", "Synchronize")),)
+    signs = ("event", "Event", "record(")
     looks_at = (Record, Wait, Synchronize)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from streamlint.findings import Span
 from streamlint.interpreter.by_place import marked
 from streamlint.interpreter.consulted import Consulted, Files
+from streamlint.interpreter.no_stream import with_entered
 from streamlint.interpreter.questions import Answers, question
 from streamlint.interpreter.words import Words, mentioning
 from streamlint.models import Models
@@ -154,10 +155,11 @@ class File:
 
     @property
     def words(self) -> list[str]:
-        """The same, with each name and its bracket together, also where a line ends between them, and with a mark at flags: as words
-        are looked for."""
+        """The same, with each name and its bracket together, also where a line ends between them, and with marks at flags and at
+        what is entered: as words are looked for."""
         if self._words is None:
-            self._words = marked(_APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code))).split("\n")
+            text = marked(_APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code)))
+            self._words = (text if self.is_cuda else with_entered(text)).split("\n")
         return self._words
 
     @property

@@ -15,6 +15,7 @@ from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
 from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
+from streamlint.interpreter.no_stream import CURRENT, gives_current, without_current, without_standard
 from streamlint.interpreter.outside import Outside
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
@@ -305,8 +306,9 @@ class Relevance:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        play = InPlay()
-        waiting.extend(play.enter(function, self))
+        play = None if self.file.is_cuda else InPlay()  # C++ calls no Python
+        if play is not None:
+            waiting.extend(play.enter(function, self))
         for callee in self._below(waiting, {id(function)}, play):
             holder = self._holder(callee)
             found |= holder.words_of(callee, words)
@@ -350,10 +352,22 @@ class Relevance:
         """The literals that stand in a function's own text."""
         key = (id(function), words)
         if key not in self._words:
-            text, elsewhere = self.text(function), self._macros_in(function) + self._threads_of(function)
+            text, elsewhere = self._sought(function), without_standard(self._macros_in(function)) + self._threads_of(function)
             found = [word for word in self._in_file(words) if word in text]
             self._words[key] = frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
         return self._words[key]
+
+    def _sought(self, function: p.Function) -> str:
+        """A function's text, without words that bring no stream and no thread into play."""
+        text = self.text(function)
+        if self.file.is_cuda:
+            return without_standard(text)
+        if "current_stream(" not in text or not all(gives_current(self.text_of(own)) for name in CURRENT for own in self.named(name)):
+            return text
+        return without_current(text, any(callee_file.is_cuda for callee_file in map(self._home, self.callees(function))))
+
+    def _home(self, function: p.Function) -> File:
+        return self.file.program.owner(function, self.file)
 
     def _in_file(self, words: frozenset[str]) -> list[str]:
         """Those of the literals that stand anywhere in the file's code."""

@@ -1,0 +1,93 @@
+"""Text that speaks of streams and brings none into play: the words in it are no reason to run a function.
+
+A function that asks for the current stream, keeps it under a name, and hands its address on or waits for it, works on that stream alone.
+C++'s standard library calls what it reads and writes streams. And a ``with`` enters a stream only where what it is given may be one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from streamlint.operations import ENTERED
+
+CURRENT = ("current_stream", "get_current_stream")
+_BLANK = "\x1d"
+_CURRENT = re.compile(r"(?<=\bdef )(?:get_)?current_stream\b|\b(?:get_)?current_stream(?=\((?:[\w.]|\[\w*\])*\))")
+_ASKED = rf"(?:\w+\.)*(?:get_)?current_{_BLANK}+\("
+_BOUND = re.compile(rf"(?<![\w.])(\w*[sS]tream\w*)\s*=\s*{_ASKED}")
+_NONE = r"\s*=\s*None(?=\s*[,)])"
+_IDLE = rf"\s*=\s*{_ASKED}|\s+is\s+(?:not\s+)?None\b|\.(?:ptr\b|cuda_stream\b|synchronize\(\))"
+
+_GIVES = re.compile(rf"\s*(?:return(?:\s+None|\s+{_ASKED}[^()\n]*\))?|pass|\.\.\.|raise\b[^\n]*)?\s*")
+
+# As types: what stands behind a dot, or as a value, may be a member or a variable of any name.
+_IO = (
+    r"(?:basic_)?w?(?:(?:i|o|io|[io]?f|[io]?string|[io]?str|[io]?span|osync)stream|s?streambuf|stream(?:size|pos|off)|"
+    r"[io]stream(?:buf)?_iterator)"
+)
+_STANDARD = re.compile(
+    rf"\bstd::\s*{_IO}\b|(?<![\w.>]){_IO}(?=\s*[&<(]|::|\s*\*\s*[\w,)>]|\s+\w)"
+    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|[ \t]*#\s*include\b.*"
+)
+_PYTHON = re.compile(r"\bPy(?:Eval|GILState|Thread)\w*")
+_WITH = re.compile(r"(?<![^\n])[^\S\n]*(?:async[^\S\n]+)?(with)\b")
+_PART = re.compile(r"""[()\[\]{}:,]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+_CALLED = re.compile(r"\s*(?!.*\b(?:if|or|and)\b)[\w.]+\(.*\)\s*(?:as\b.*)?", re.DOTALL)
+_LONGEST = 2000  # characters of one head
+
+
+def without_standard(text: str) -> str:
+    """A function of C++ without the streams of the standard library, those that messages speak of, and the state of Python's threads."""
+    if "Thread" in text:
+        text = _PYTHON.sub("", text)
+    return _STANDARD.sub(_blanked, text) if "tream" in text else text
+
+
+def without_current(text: str, calls_cpp: bool = False) -> str:
+    """A function of Python without what only asks for the current stream, or names it and nothing else.
+
+    What may be ``None`` is the current stream then, or a caller's, which C++ that is called here would be run on.
+    """
+    text = _CURRENT.sub(_blanked, text)
+    for name in {match[1] for match in _BOUND.finditer(text)}:
+        idle = re.compile(rf"(?<![\w.]){re.escape(name)}(?:{_IDLE}{'' if calls_cpp else '|' + _NONE})")
+        blanked = idle.sub(_blanked, text)
+        if re.search(rf"\b{re.escape(name)}\b", blanked) is None:
+            text = blanked
+    return text
+
+
+def gives_current(text: str) -> bool:
+    """Whether a function of Python that is called as if it gave the current stream does that, or nothing at all."""
+    return _GIVES.fullmatch(_CURRENT.sub(_blanked, text.partition(":\n")[2])) is not None
+
+
+def with_entered(text: str) -> str:
+    """Python with ``ENTERED`` instead of a letter of each ``with`` that is given something else than the result of a call."""
+    places = [match.start(1) for match in _WITH.finditer(text) if _enters(text, match.end())]
+    if not places:
+        return text
+    letters = list(text)
+    for place in places:
+        letters[place] = ENTERED
+    return "".join(letters)
+
+
+def _enters(text: str, begin: int) -> bool:
+    """Whether the items that begin here hold one that is no call, or more than can be told."""
+    items, depth, start = list[str](), 0, begin
+    for part in _PART.finditer(text, begin, begin + _LONGEST):
+        if part[0] in "([{":
+            depth += 1
+        elif part[0] in ")]}":
+            depth -= 1
+        elif not depth and part[0] in ",:":
+            items.append(text[start : part.start()])
+            start = part.end()
+            if part[0] == ":":
+                return any(not _CALLED.fullmatch(item) for item in items)
+    return True
+
+
+def _blanked(match: re.Match[str]) -> str:
+    return re.sub("(?i)stream", _BLANK * 6, match[0])
