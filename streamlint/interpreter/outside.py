@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
+from streamlint.interpreter.no_stream import CURRENT, without_standard
 
-# A word that changes the meaning of code anywhere in its file.
+# A word that changes the meaning of code anywhere in its file, where it has each allocation go to the driver (``File.settings``).
 FILE_WIDE = frozenset({"set_allocator"})
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -17,17 +19,13 @@ class Outside:
     """Literals in a module's own statements, by the names that lead to them. In C++ a file's own statements hold for all of it."""
 
     def __init__(self, file: File, words: frozenset[str], text: Callable[[p.Node], str]) -> None:
-        always = {word for word in words & FILE_WIDE if word in file.module.text}
+        always = set(words & FILE_WIDE) if any(file.settings.values()) else set[str]()
         words -= FILE_WIDE
         found: dict[str, set[str]] = {}
         said: dict[str, set[str]] = {}  # the names that stand where a name is given its value
-        for statement in file.module.body:
-            if isinstance(statement, p.FunctionDef | p.ClassDef):
-                continue
-            own = text(statement)
+        for names, own in (part for statement in file.module.body for part in _parts(statement, file, text)):
             held = {word for word in words if word in own}
-            names = set() if file.is_cuda else set(_bound(statement))
-            if not names and not is_main_guard(statement):
+            if not names:
                 always |= held
             for name in names:
                 found.setdefault(name, set()).update(held)
@@ -62,6 +60,38 @@ def _bound(statement: p.Statement) -> Iterator[str]:
     names = set(_bound_in(statement))
     if "*" not in names:
         yield from names
+
+
+def _parts(statement: p.Statement, file: File, text: Callable[[p.Node], str]) -> Iterator[tuple[set[str], str]]:
+    """What a statement of a module says, and for which names; for the whole file, if there are none."""
+    if isinstance(statement, p.FunctionDef | p.ClassDef):
+        return
+    if file.is_cuda:
+        yield set(), without_standard(text(statement))
+    elif isinstance(statement, p.Import):
+        for local, dotted, name in statement.names:
+            yield {local} - {"*"}, f"{dotted} {name or ''} {local}" if _tells(dotted, name or "", file) else ""
+    else:
+        names = set(_bound(statement)) or _spoken_to(statement, file)
+        if names or not is_main_guard(statement):
+            yield names, text(statement)
+
+
+def _tells(dotted: str, name: str, file: File) -> bool:
+    """Whether anything is known of what is imported, other than that it gives the current stream."""
+    head = dotted.partition(".")[0]
+    modules = (dotted, f"{dotted}.{name}") if name and name != "*" else (dotted,)
+    if not head or any(file.program.python_module(module, file) is not None for module in modules):
+        return True
+    return name not in CURRENT and (file.models.is_known(head) or head in sys.stdlib_module_names)
+
+
+def _spoken_to(statement: p.Statement, file: File) -> set[str]:
+    """The module's own names in a statement that gives none a value: what it does, it does to these, if there are any."""
+    if not isinstance(statement, p.ExprStatement):
+        return set()
+    said = {node.id for node in p.walk(statement.value) if isinstance(node, p.Name)}
+    return (said & file.globals.keys()) - file.module.imports.keys()
 
 
 def _bound_in(statement: p.Statement) -> Iterator[str]:

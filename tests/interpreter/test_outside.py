@@ -11,7 +11,7 @@ from streamlint.interpreter.roots import roots_of
 
 MODULE = """import torch.multiprocessing as mp
 from other import Graph
-from elsewhere import CUDAGraph as Kept
+from torch.cuda import CUDAGraph as Kept, get_rng_state
 if True:
     queue = mp.Queue()
 else:
@@ -38,11 +38,14 @@ def names_part(x):
 def calls(x):
     return puts(x)
 
+def seeded():
+    return get_rng_state()
+
 @Kept.decorated
 def decorated(x):
     return x
 """
-WORDS = frozenset({"ultiprocessing", "CUDAGraph", "capture_begin"})
+WORDS = frozenset({"ultiprocessing", "CUDAGraph", "capture_begin", "set_allocator", "tream"})
 
 
 def found(name: str, text: str = MODULE) -> set[str]:
@@ -60,6 +63,7 @@ REACHED = [
     ("calls", {"ultiprocessing"}),
     ("Base.uses", {"CUDAGraph"}),  # what another method assigns
     ("decorated", {"CUDAGraph"}),
+    ("seeded", set()),  # what is imported beside it is another name
 ]
 
 
@@ -74,3 +78,23 @@ def test_names_that_are_not_known_may_stand_for_all() -> None:
 
 def test_a_call_among_the_modules_statements_counts_for_all() -> None:
     assert found("plain", MODULE + 'begin("capture_begin")\n') == {"capture_begin"}
+
+
+def test_a_call_that_speaks_to_the_modules_own_names_counts_for_who_says_them() -> None:
+    call = MODULE + 'queue.extend(["capture_begin"])\n'
+    assert found("puts", call) == {"ultiprocessing", "capture_begin"}
+    assert found("plain", call) == set()
+
+
+def test_a_library_that_nothing_is_known_of_brings_nothing() -> None:
+    use = "\n\ndef use(x):\n    return Thing(x)\n"
+    assert found("use", "from pyscf.lib import StreamThing as Thing" + use) == set()
+    assert found("use", "from .near import StreamThing as Thing" + use) == {"tream"}
+    assert found("use", "from torch.cuda import Stream as Thing" + use) == {"tream"}
+    assert found("use", "from torch.cuda import current_stream as Thing" + use) == set()
+
+
+def test_an_allocator_counts_for_all_where_it_goes_to_the_driver() -> None:
+    begin = "import cupy\n\ncupy.cuda.set_allocator({})\n\n\ndef plain(x):\n    return x\n"
+    assert found("plain", begin.format("None")) == {"set_allocator"}
+    assert found("plain", begin.format("cupy.get_default_memory_pool().malloc")) == set()
