@@ -13,6 +13,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.afterwards import earlier_methods, keep_awaited
 from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
+from streamlint.interpreter.as_threads import start_elsewhere
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.effects.streams import blocking_of
@@ -154,6 +155,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     receiver: Value | None = None
     if root.definition is not None and not (function.static and root.file.is_cuda):
         receiver = _receiver(run, root, function)
+        start_elsewhere(run, receiver, function.name)
     names = parameters(run, function, root.file)
     if receiver is not None and not root.file.is_cuda and function.params and not _is_static(function):
         names[function.params[0].name] = receiver
