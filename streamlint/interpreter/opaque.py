@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -91,8 +92,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         kept(run, arguments.all())  # ``pending.add(x)``: whoever is told of it may keep it
     discarded = site.node is run.discarded
     if made is not None and made.storage.on_device and (not discarded or run.stream_of("torch").kind == "created"):
-        given = [v for v in arguments.all() if isinstance(v, Buffer) and v.storage.on_device]
-        given += there
+        given = [*_memory_on_device(arguments.all()), *there]
         operation.api = family(made.storage.library or "torch")
         if not discarded:
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
@@ -226,6 +226,14 @@ def _captured_argument(run: Run, near: list[Buffer]) -> Buffer | None:
     tensors = (v for v in near if v.type.startswith("torch."))
     tensor = next((v for v in tensors if v.storage.memory is Memory.UNKNOWN and not v.storage.host), None)
     return Buffer(Storage(Memory.DEVICE, "captured", evidence=Evidence.SCOPE, library="torch"), type=tensor.type) if tensor else None
+
+
+def _memory_on_device(values: Iterable[Value]) -> Iterator[Buffer]:
+    """The memory that arguments are, also those that were found to be memory after they were made."""
+    for value in values:
+        memory = value.buffer if isinstance(value, Opaque) else value
+        if isinstance(memory, Buffer) and memory.storage.on_device:
+            yield memory
 
 
 def _device_argument(near: list[Buffer]) -> Buffer | None:
