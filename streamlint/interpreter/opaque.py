@@ -45,7 +45,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         run.may_queue()
     run.coverage.opaque[name] += 1
     weights.read(run, receiver, site.span, name)
-    inputs = arguments.all() if _runs_module(receiver, name) and on_side_stream(run) else []
+    inputs = arguments.all() if _runs_module(run, receiver, name) and on_side_stream(run) else []
     there = [buffer for value in inputs if (buffer := presumed(run, value)) is not None and buffer is not value]
     run.handed.extend((v, site.name) for v in values if isinstance(v, FunctionValue) and v.closure is not None)
     reached = list(reachable(values))
@@ -146,7 +146,7 @@ def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: A
 def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str) -> list[Value]:
     """What a call may compute on: a function on its arguments, a method that tensors have on its receiver."""
     of_argument = isinstance(receiver, Opaque) and receiver.made is not None and "." in receiver.term
-    if receiver is None or _runs_module(receiver, name) or (name == receiver.term and not of_argument):
+    if receiver is None or _runs_module(run, receiver, name) or (name == receiver.term and not of_argument):
         return arguments.all()
     row = run.file.models.method("torch.Tensor", name.rpartition(".")[2])
     return [receiver, *arguments.all()] if row is not None and not row.names[0].endswith("*") else []
@@ -156,8 +156,10 @@ def _is_module(value: Value | None) -> bool:
     return isinstance(value, Handle) and value.type == "torch.nn.Module"
 
 
-def _runs_module(receiver: Value | None, name: str) -> bool:
-    """Whether a module of PyTorch's own is called: it computes on the tensors that it is given."""
+def _runs_module(run: Run, receiver: Value | None, name: str) -> bool:
+    """Whether a module is called, one of PyTorch's own or one that was moved to a device: it computes on the tensors that it is given."""
+    if isinstance(receiver, Buffer) and not run.file.is_cuda:
+        return receiver.storage.on_device and name == receiver.term  # nobody calls a tensor
     return _is_module(receiver) and name.endswith((".__call__", ".forward"))
 
 
