@@ -10,7 +10,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Access, Buffer, Const, Storage, Stream, Value
+from streamlint.interpreter.values import Access, Buffer, Const, Opaque, Storage, Stream, Value
 from streamlint.operations import Evidence, Memory
 
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"})
@@ -66,10 +66,11 @@ def gradient_of(run: Run, tensor: Buffer) -> Value | None:
 def leave(run: Run, loss: Value | None, span: Span, name: str) -> None:
     """A backward pass leaves the gradients of its parameters, on the stream that is current where it is asked for.
 
-    Which parameters they are of is not known: where passes ran on several streams, or on one that nobody chose, nothing is said of them.
+    A loss that is not known is on the device: nobody chooses a stream to stay on the host. Which parameters they are of is not known: where
+    passes ran on several streams, or on one that nobody chose, nothing is said of them.
     """
     stream = run.stream_of("torch")
-    chosen = stream.kind == "created" and isinstance(loss, Buffer) and loss.storage.on_device
+    chosen = stream.kind == "created" and (isinstance(loss, Opaque) or (isinstance(loss, Buffer) and not loss.storage.on_host))
     held = run.memo.get(_LEFT)
     if held is None and chosen:
         held = Buffer(Storage(Memory.DEVICE, "gradients", evidence=Evidence.SCOPE, library="torch"), type="torch.Tensor")
@@ -85,6 +86,12 @@ def left(run: Run) -> tuple[Buffer, ...]:
     """What an optimizer, or what clips gradients, reads besides what it is given."""
     held = run.memo.get(_LEFT)
     return (held,) if isinstance(held, Buffer) else ()
+
+
+def step(run: Run, span: Span, name: str) -> None:
+    """An optimizer from out of view, or one in a wrapper, is stepped: it works with the gradients on the current stream."""
+    if reads := left(run):
+        run.machine.launch(ops.Launch(span, "torch", name, stream=run.stream_of("torch"), reads=reads, kind="compute"))
 
 
 _LEFT = "(gradients)"

@@ -10,10 +10,10 @@ from streamlint import program as p
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
-from streamlint.interpreter.gradients import leave
+from streamlint.interpreter.gradients import leave, step
 from streamlint.interpreter.handed import computed_from, on_side_stream, presumed
 from streamlint.interpreter.holding import allocated, kept
-from streamlint.interpreter.hot import BACKWARD
+from streamlint.interpreter.hot import BACKWARD, steps_optimizer
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import (
@@ -84,7 +84,9 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     weights.listed(receiver, site.name, result)
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
-        leave(run, None, site.span, name)
+        leave(run, receiver if not arguments.positional else None, site.span, name)
+    elif isinstance(site.node, p.Call) and steps_optimizer(site.node, run.file):
+        step(run, site.span, name)
     if made is not None:
         made.storage.allocated = operation
         made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
