@@ -16,7 +16,7 @@ from streamlint.interpreter.choices import choice, chosen
 from streamlint.interpreter.conditions import compare
 from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.extension import TENSORS
-from streamlint.interpreter.handed import computed_from
+from streamlint.interpreter.handed import computed_from, works_in_fork
 from streamlint.interpreter.idle import computes
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
@@ -186,6 +186,8 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     result = run.opaque(_term(op, left, right), left, right)
     result.plain = _stays_on_host(run, result, left, right)
     computed_from(run, result, (left, right), run.node_span(node), op)
+    if op == "@" and run.machine.captures.step is not None:
+        works_in_fork(run, (left, right), run.node_span(node), op)
     return result
 
 

@@ -63,6 +63,14 @@ def computed_from(run: Run, result: Value, values: Iterable[Value], span: Span, 
         result.made = run.machine.presume_work(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True), stream)
 
 
+def works_in_fork(run: Run, values: Iterable[Value], span: Span, name: str) -> None:
+    """What was handed over is worked on in the scope of a stream that was forked from a capture of PyTorch's: it is captured there."""
+    stream = run.stream_of("torch")
+    session = run.machine.captures.of(stream)
+    if session is not None and session.library == "torch" and stream.key != session.origin.key and from_outside(values):
+        run.machine.launch(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True))
+
+
 def presumed(run: Run, value: Value) -> Buffer | None:
     """A value from out of view, or computed from such, that is worked on in an explicit stream's scope: taken as memory of a device."""
     if not on_side_stream(run) or not isinstance(value, Opaque | Buffer):

@@ -11,7 +11,7 @@ from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.gradients import leave, step
-from streamlint.interpreter.handed import computed_from, on_side_stream, presumed
+from streamlint.interpreter.handed import computed_from, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD, steps_optimizer
 from streamlint.interpreter.reach import reachable
@@ -75,6 +75,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
+    if on_device is None and receiver is not None and name == receiver.term and run.machine.captures.step is not None:
+        works_in_fork(run, arguments.all(), site.span, name)
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
     if isinstance(result, Opaque):
         result.plain = reads and site.name == "item"

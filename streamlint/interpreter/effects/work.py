@@ -13,7 +13,7 @@ from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, left
-from streamlint.interpreter.handed import from_outside, on_side_stream, presumed
+from streamlint.interpreter.handed import from_outside, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.idle import converted
@@ -50,6 +50,8 @@ def compute(
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
+        if presume and run.machine.captures.step is not None:
+            works_in_fork(run, values, span, name)
         outside = not writes and (_handed_tensors(operands) if run.file.is_cuda else from_outside(values))
         result = _on_host(run, operands, writes, span, name, type, outside)
         if isinstance(result, Buffer) and outside:
