@@ -13,7 +13,7 @@ from streamlint import operations as ops
 from streamlint.cuda_model.capture import Capture, Mode, Status, null_stream_refused, unsafe_calls_refused
 from streamlint.cuda_model.clocks import Clock, Stamp, covers
 from streamlint.findings import Step
-from streamlint.interpreter.values import Event, ScopeValue, Stream
+from streamlint.interpreter.values import Event, ScopeValue, Stream, Value
 from streamlint.operations import Direction, Memory, Refusal
 from streamlint.record import record
 
@@ -40,6 +40,7 @@ class Session:
     events: dict[int, Clock] = field(default_factory=dict)  # recorded in it, by identity
     work: list[tuple[ops.Work, Stamp]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)  # streams whose work beside the capture was refused already
+    results: list[Value] = field(default_factory=list)  # of values from out of view that were called in it: modules, as a rule
 
     def join(self, stream: Stream, clock: Clock) -> None:
         """A stream waits for work of the capture: from now on it is in it."""

@@ -11,7 +11,7 @@ from streamlint import operations as ops
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
-from streamlint.interpreter.handed import presumed
+from streamlint.interpreter.handed import captured, presumed
 from streamlint.interpreter.index import File
 from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run
@@ -77,6 +77,9 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
             maybe_device_read(run)
         if name in ("item", "tolist"):
             peek(run, READ, receiver, site.span, f"torch.Tensor.{name}")
+        row = run.file.models.method("torch.Tensor", name)
+        if name != "numpy" and row is not None and (there := captured(run, receiver)) is not None:
+            return apply(run, row, f"torch.Tensor.{name}", there, arguments, site)
     if _imports(run, "torch"):
         _fetch_numbers(run, receiver, name, arguments, site)
     if name == "to" and site.node is run.discarded and _imports(run, "torch") and _moves_module(run, receiver, arguments, site):

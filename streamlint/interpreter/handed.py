@@ -71,6 +71,32 @@ def works_in_fork(run: Run, values: Iterable[Value], span: Span, name: str) -> N
         run.machine.launch(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True))
 
 
+def note_result(run: Run, result: Value) -> None:
+    """A value from out of view, a module as a rule, was called with something while PyTorch captures."""
+    session = run.machine.captures.of(run.stream_of("torch"))
+    if session is not None and session.library == "torch":
+        session.results.append(result)
+
+
+def captured(run: Run, value: Value) -> Buffer | None:
+    """A tensor that was computed in a capture from what a module gave there is on the device: nothing else can be captured."""
+    session = run.machine.captures.of(run.stream_of("torch"))
+    if session is None or not session.results:
+        return None
+    stack = [value]
+    for _ in range(_MOST_BETWEEN):
+        if not stack:
+            return None
+        found = stack.pop(0)
+        if any(found is result for result in session.results):
+            return Buffer(Storage(Memory.DEVICE, "captured", evidence=Evidence.SCOPE, library="torch"), type="torch.Tensor")
+        stack.extend(found.reach if isinstance(found, Opaque) else ())
+    return None
+
+
+_MOST_BETWEEN = 20  # values that a tensor was computed from
+
+
 def presumed(run: Run, value: Value) -> Buffer | None:
     """A value from out of view, or computed from such, that is worked on in an explicit stream's scope: taken as memory of a device."""
     if not on_side_stream(run) or not isinstance(value, Opaque | Buffer):

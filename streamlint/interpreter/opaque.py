@@ -11,7 +11,7 @@ from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.gradients import leave, step
-from streamlint.interpreter.handed import computed_from, on_side_stream, presumed, works_in_fork
+from streamlint.interpreter.handed import computed_from, note_result, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD, steps_optimizer
 from streamlint.interpreter.reach import reachable
@@ -80,6 +80,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
     if isinstance(result, Opaque):
         result.plain = reads and site.name == "item"
+    if isinstance(receiver, Opaque) and name == receiver.term and arguments.positional and run.machine.captures.step is not None:
+        note_result(run, result)
     if not _names_class(name):
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
     _noted(run, result, name, site, receiver, arguments)
