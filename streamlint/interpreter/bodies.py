@@ -15,6 +15,7 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
 from streamlint.interpreter.gil import held_by_function
+from streamlint.interpreter.gradients import left
 from streamlint.interpreter.handed import computed_from, from_outside, on_side_stream
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.hot import trains
@@ -153,6 +154,8 @@ def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
         given.append(FunctionValue(callee.function, callee.file, callee.closure))
     if on_side_stream(run) and from_outside(arguments.all()):
         return False  # it may compute there on what a caller's stream has made
+    if left(run) and from_outside(arguments.all()):
+        return False  # it may step an optimizer, whose gradients another stream has made
     if run.context.loops and trains(callee.function.body, callee.file, callee.owner):
         return False
     if run.origins.losses and any(id(v) in run.origins.known for v in reachable(arguments.all(), limit=40)):

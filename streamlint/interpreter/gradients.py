@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.hot import steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Access, Buffer, Const, Opaque, Storage, Stream, Value
@@ -88,13 +89,19 @@ def left(run: Run) -> tuple[Buffer, ...]:
     return (held,) if isinstance(held, Buffer) else ()
 
 
-def step(run: Run, span: Span, name: str) -> None:
+def step(run: Run, call: p.Node, method: str, values: list[Value], span: Span, name: str) -> None:
     """An optimizer from out of view, or one in a wrapper, is stepped: it works with the gradients on the current stream."""
-    if reads := left(run):
+    known = [value.term for value in values if isinstance(value, Opaque)]
+    if method == "zero_grad" and known:
+        run.memo[f"{_ZEROED} {known[0]}"] = Const(None)
+    if method != "step" or not (reads := left(run)):
+        return
+    if any(f"{_ZEROED} {term}" in run.memo for term in known) or (isinstance(call, p.Call) and steps_optimizer(call, run.file)):
         run.machine.launch(ops.Launch(span, "torch", name, stream=run.stream_of("torch"), reads=reads, kind="compute"))
 
 
 _LEFT = "(gradients)"
+_ZEROED = "(zeroed)"
 
 
 def _ran_on(access: Access, stream: Stream) -> bool:

@@ -13,7 +13,7 @@ from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.gradients import leave, step
 from streamlint.interpreter.handed import computed_from, note_result, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, kept
-from streamlint.interpreter.hot import BACKWARD, steps_optimizer
+from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import (
@@ -89,8 +89,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         leave(run, receiver if not arguments.positional else None, site.span, name)
-    elif isinstance(site.node, p.Call) and steps_optimizer(site.node, run.file):
-        step(run, site.span, name)
+    else:
+        step(run, site.node, site.name, values, site.span, name)
     if made is not None:
         made.storage.allocated = operation
         made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
