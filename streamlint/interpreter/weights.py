@@ -83,7 +83,10 @@ def _give(module: Value, memory: Value) -> None:
 
 
 def rebound(value: Value) -> Value:
-    """The memory that an unknown tensor was given; else the value as it is."""
+    """The memory that an unknown tensor was given, or was found to be on the device; else the value as it is."""
     given = value.attrs.get("data") if isinstance(value, Opaque) and value.buffer is not None else None
     same = isinstance(value, Opaque) and isinstance(given, Buffer) and value.buffer is not None and given.storage is value.buffer.storage
-    return given if same and given is not None else value
+    if same and given is not None:
+        return given
+    found = value.buffer if isinstance(value, Opaque) else None
+    return found if found is not None and found.storage.on_device and found.type.startswith("torch.") else value
