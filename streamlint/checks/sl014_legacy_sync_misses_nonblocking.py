@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
     Conflict,
@@ -118,14 +118,17 @@ class LegacySyncMissesNonblocking(Check):
         legacy = self._legacy(first, second, path)
         if legacy is None:
             return
+        place = _chosen(legacy)
         yield self.finding(
             legacy,
             f"{self._what(legacy)} does not wait for work on a non-blocking stream, whose result is used behind it",
+            span=place,
             trail=(
                 Step("work on the non-blocking stream", first.span),
                 *(Step("the stream is non-blocking: created here", step.span) for step in first.stream.trail[:1]),
                 *((Step("used here, in whatever state it is", second.span),) if second is not legacy else ()),
-                *call_trail(legacy),
+                *((Step("the call that is given the default stream", legacy.span),) if place != legacy.span else ()),
+                *(step for step in call_trail(legacy) if step.span != place),
             ),
             help="synchronize the stream that has the work, or an event recorded on it",
             conflict=conflict,
@@ -159,6 +162,13 @@ class LegacySyncMissesNonblocking(Check):
 
 def _is_null(value: object) -> bool:
     return getattr(value, "kind", "") == "null"
+
+
+def _chosen(legacy: Operation) -> Span:
+    """The call that gives a helper the default stream, or leaves out the parameter that then is it; else the operation."""
+    stream = legacy.of if isinstance(legacy, Synchronize) else legacy.stream if isinstance(legacy, Record) else None
+    chosen = getattr(stream, "chosen", None)
+    return chosen if chosen is not None and chosen in legacy.context.calls else legacy.span
 
 
 def _on_null(operation: Copy | Record) -> bool:
