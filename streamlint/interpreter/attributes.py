@@ -287,10 +287,15 @@ def _of_modelled(run: Run, value: Stream | Event | Handle | Loader, name: str) -
     if isinstance(value, Handle) and name in value.attrs:
         return value.attrs[name]
     separator = "::" if run.file.is_cuda else "."
-    row = run.file.models.member(value.type, name, separator)
+    kind = _IN_CPP.get(value.type, value.type) if run.file.is_cuda else value.type
+    row = run.file.models.member(kind, name, separator)
     if row is not None:
         return modelled_attribute(run, value, row, name)
-    return Method(value, name, run.file.models.method(value.type, name, separator))
+    return Method(value, name, run.file.models.method(kind, name, separator))
+
+
+# What a library's stream is called in C++, where its methods stand.
+_IN_CPP = {"torch.cuda.Stream": "c10::cuda::CUDAStream"}
 
 
 def _of_device(run: Run, value: Device, name: str) -> Value:

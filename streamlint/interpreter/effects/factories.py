@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from streamlint import operations as ops
@@ -23,6 +24,11 @@ from streamlint.interpreter.run import family
 from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
+
+# at::ScalarType as the headers abbreviate it
+_SCALAR_TYPE = re.compile(
+    r"(?:torch|at|c10)::k(?:Float|Double|Half|BFloat|Int|UInt|Long|Short|Char|Byte|Bool|Complex)\w*(?:@.*)?"
+)
 
 
 def _factory(call: Call) -> Value:
@@ -123,6 +129,8 @@ def _factory_device(call: Call) -> Device | None:
     value = call.value("device")
     if value is None and call.row.get("device") is not None:
         value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
+    if call.run.file.is_cuda and value is not None and _SCALAR_TYPE.fullmatch(value.term):
+        return None
     return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
 
 
@@ -172,13 +180,20 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
         return Memory.UNKNOWN, Evidence.NONE
     if not call.run.file.is_cuda and call.name == "torch.tensor" and device is None and _may_be_scalar(call.value("data")):
         return Memory.UNKNOWN, Evidence.NONE  # a number, a list, an array: its size is not known
-    if call.run.file.is_cuda and device is None and any(isinstance(v, Opaque | Handle) for v in call.arguments.positional[1:]):
+    if call.run.file.is_cuda and device is None and any(map(_may_name_device, call.arguments.positional[1:])):
         return Memory.UNKNOWN, Evidence.NONE  # tensor options that are not followed
     if pinned is None:
         return Memory.UNKNOWN, Evidence.NONE  # pinned when possible
     if pinned:
         return Memory.PINNED, Evidence.NONE
     return Memory(stated) if stated else Memory.PAGEABLE, Evidence.NONE
+
+
+def _may_name_device(value: Value) -> bool:
+    """C++: whether tensor options may say where a tensor is. Such as were followed from where they were made, and a type alone, do not."""
+    if isinstance(value, Handle) and value.type == "at::TensorOptions":
+        return any(map(_may_name_device, value.args.values()))
+    return isinstance(value, Opaque | Handle) and not _SCALAR_TYPE.fullmatch(value.term)
 
 
 def _may_be_scalar(value: Value | None) -> bool:
