@@ -6,6 +6,7 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
 from streamlint.interpreter.classes import library_bases
+from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.custom_gradients import is_function_of_autograd
 from streamlint.interpreter.gradients import beside
 from streamlint.interpreter.held import may_be_among
@@ -221,10 +222,25 @@ def _member_of_pointer(run: Run, value: Buffer, name: str, node: p.Attr) -> Valu
         return modelled_attribute(run, value, held, name)
     if value.type != "pointer":
         return Method(value, name)
+    if _is_array(run, node):
+        return Buffer(value.storage, (*value.part, ("i", f".{name}")), "pointer")
     _read_member(run, value, node)
     made = run.opaque(f"{value.term}.{name}")
     value.attrs[name] = made
     return made
+
+
+def _is_array(run: Run, node: p.Attr) -> bool:
+    """C++: whether a member is an array, by the class that a variable or a member is declared to point to: it stands in that memory."""
+    if not isinstance(node.value, p.Name):
+        return False
+    scope, this = run.frame.environment.find(node.value.id), run.frame.this
+    kind = scope.type_of(node.value.id) if scope is not None else None
+    if scope is None and this is not None:
+        kind = next((field.type for field in this.definition.fields if field.name == node.value.id), None)
+    owner = class_of(run, kind) if kind is not None else None
+    fields = owner.definition.fields if owner is not None else ()
+    return any(f.name == node.name and f.type is not None and f.type.array is not None and not f.type.pointers for f in fields)
 
 
 def _of_opaque(run: Run, value: Opaque, name: str, node: p.Attr) -> Value:

@@ -26,9 +26,7 @@ from streamlint.interpreter.values import Buffer, Const, Device, Handle, Library
 from streamlint.operations import Direction, Evidence, Memory
 
 # at::ScalarType as the headers abbreviate it
-_SCALAR_TYPE = re.compile(
-    r"(?:torch|at|c10)::k(?:Float|Double|Half|BFloat|Int|UInt|Long|Short|Char|Byte|Bool|Complex)\w*(?:@.*)?"
-)
+_SCALAR_TYPE = re.compile(r"(?:torch|at|c10)::k(?:Float|Double|Half|BFloat|Int|UInt|Long|Short|Char|Byte|Bool|Complex)\w*(?:@.*)?")
 
 
 def _factory(call: Call) -> Value:
