@@ -125,13 +125,14 @@ class Analysis:
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._stakes(root)))
         runs = list(explorer.paths())
         pinned, waited, idle = explorer.pinned_places(), explorer.waited_places(), explorer.idle_places()
+        recorded = explorer.recorded_places()
         if explorer.cut_short and _is_too_long(root):
             row, column = root.function.at[:2] if root.function is not None else (1, 1)
             text = f"{root.qualname} is too long: it is looked at for {MAX_STEPS} steps, and no further"
             self._cut_short.append(Problem(root.file.path, text, row, column))
         told: set[tuple[object, ...]] = set()
         for run in runs:
-            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, idle)
+            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, recorded, idle)
             for check, operations in self._looked_at(trace.operations, root):
                 yield from self._told(itertools.chain.from_iterable(check.on_operation(operation, trace) for operation in operations))
             for conflict in list(trace.conflicts) if root.binding is None else ():

@@ -341,9 +341,10 @@ class Create(Operation):
 
 @record(eq=False, slots=True)
 class Destroy(Operation):
-    """A stream, an event, a handle or a graph is destroyed. ``what`` is event where it is one for sure."""
+    """A stream, an event, a handle or a graph is destroyed. ``what`` is event where it is one for sure, ``value`` the event."""
 
     what: str = ""
+    value: Event | None = None
 
 
 @record(eq=False, slots=True)

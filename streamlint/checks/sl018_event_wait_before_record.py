@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
@@ -10,7 +11,7 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Context, Create, Operation, Record, Synchronize, Wait, Work
+from streamlint.operations import Conflict, Context, Create, Destroy, Operation, Record, Synchronize, Wait, Work
 
 
 class EventWaitBeforeRecord(Check):
@@ -80,7 +81,8 @@ class EventWaitBeforeRecord(Check):
                     qualname=event.function,
                 )
 
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
+    def on_operation(self, operation: Operation, path: Trace, missed: bool = False) -> Iterator[Finding]:
+        """``missed``: a race follows that the wait should have ordered."""
         if isinstance(operation, Record):
             yield from self._lost(operation, path)
         if not isinstance(operation, Wait | Synchronize) or not operation.empty:
@@ -89,7 +91,7 @@ class EventWaitBeforeRecord(Check):
         record = self._record(operation, path)
         if record is None and event is not None:
             yield from self._never(operation, path)
-        if record is None or record.stream is None or not self._once(operation, record, path):
+        if record is None or record.stream is None or not self._once(operation, record, path, missed):
             return
         trail = tuple(Step("the event is created here", step.span) for step in event.trail[:1]) if event is not None else ()
         yield self.finding(
@@ -117,7 +119,7 @@ class EventWaitBeforeRecord(Check):
                 continue
             if isinstance(wait, Wait) and not (isinstance(second, Work) and _same(wait.stream, second.stream)):
                 continue
-            for finding in (*self.on_operation(wait, path), *self._never_here(wait, path)):
+            for finding in (*self.on_operation(wait, path, missed=True), *self._never_here(wait, path)):
                 record = self._record(wait, path)
                 # A stream that waits for what it records itself later on has the wrong event: the other stream's was meant.
                 own = record is not None and isinstance(wait, Wait) and _same(record.stream, wait.stream)
@@ -130,11 +132,20 @@ class EventWaitBeforeRecord(Check):
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
         if made is None:
             return
+        if not made.before and _made_for(made.context, wait.context) and self._ends(made, wait, path):
+            steps = (Step("the event is created here", made.span), *call_trail(made, "by this call"), *call_trail(wait))
+            yield self.finding(wait, _NEVER, trail=steps, help=_RECORD, facts={"api": wait.api})
+            return
         known = next((e for e in path.facts.unrecorded_in(made.span.file) if e.created == made.span and not e.internal), None)
         driven = len(made.context.functions) > 1 and made.context.functions[:1] == wait.context.functions[:1]
         if known is not None and (known.local or driven):
             trail = (Step("the event is created here", made.span), *call_trail(wait))
             yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
+
+    def _ends(self, made: Create, wait: Wait | Synchronize, path: Trace) -> bool:
+        """Whether the function that waits sees the event's end as well: nobody can record it later, nor does any path."""
+        ended = any(isinstance(o, Destroy) and o.value is made.value for o in path.after(wait))
+        return ended and (made.span, made.context.calls) not in path.recorded_elsewhere
 
     def _never_here(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """A variable's event, whose wait orders nothing that follows, for nothing was recorded."""
@@ -172,11 +183,11 @@ class EventWaitBeforeRecord(Check):
         event = wait.on if isinstance(wait, Wait) else wait.of
         return next((o for o in path.after(wait) if isinstance(o, Record) and o.event is event), None)
 
-    def _once(self, wait: Wait | Synchronize, record: Record, path: Trace) -> bool:
+    def _once(self, wait: Wait | Synchronize, record: Record, path: Trace, missed: bool) -> bool:
         """Whether the event is new at each visit of the wait: a function in progress makes it, and no loop comes back behind the record."""
         event = record.event
         made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
-        if made is None or made.before or not _made_for(made.context, wait.context):
+        if made is None or made.before or not _made_for(made.context, wait.context, missed):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
         return not loops & {loop.key for loop in record.context.loops}
@@ -186,16 +197,25 @@ _NEVER = "waits for an event that nothing records: there is nothing to wait for,
 _RECORD = "record the event behind the work that it stands for, and before the wait"
 
 
-def _made_for(made: Context, wait: Context) -> bool:
-    """Whether each visit of the wait comes from a function that made the event, by itself or through what it called without a condition."""
+def _made_for(made: Context, wait: Context, missed: bool = False) -> bool:
+    """Whether each visit of the wait comes from a function that made the event, by itself or through what it called without a condition.
+
+    ``missed``: that may be the constructor of an object which the wait is a method of.
+    """
     common = 0
     while common < min(len(made.calls), len(wait.calls)) and made.calls[common] == wait.calls[common]:
         common += 1
     if _caller(made, common) != _caller(wait, common):
         return False
-    if made.setup and common < len(wait.calls):
+    if made.setup and common < len(wait.calls) and not (missed and common < len(made.calls) and not _constructs(_caller(made, common))):
         return False  # a method that the constructor is the first to call: behind it, there is a record
     return common == len(made.calls) or made.guards == wait.guards[: len(made.guards)]
+
+
+def _constructs(function: str) -> bool:
+    """Whether a function is a constructor, by its name."""
+    *_, owner, name = ("", *re.split(r"::|\.", function))
+    return name in (owner, "__init__")
 
 
 def _caller(context: Context, depth: int) -> str:

@@ -19,6 +19,7 @@ class Trace:
     facts: FileFacts
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
+    recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
     idle: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # waits in rounds that find nothing to wait for, on whichever path
     _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict, repr=False, compare=False)
 

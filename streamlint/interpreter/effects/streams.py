@@ -395,8 +395,10 @@ def _bind_stream(call: Call) -> Value:
 
 
 def _destroy(call: Call) -> Value:
-    what = "event" if isinstance(call.value("of"), Event) or "EventDestroy" in call.name else ""
-    call.run.machine.note(ops.Destroy(call.span, call.library, call.name, what=what))
+    value = call.value("of")
+    event = value if isinstance(value, Event) else None
+    what = "event" if event is not None or "EventDestroy" in call.name else ""
+    call.run.machine.note(ops.Destroy(call.span, call.library, call.name, what=what, value=event))
     return call.status()
 
 
