@@ -190,6 +190,7 @@ def touched_on_device(operation: Launch | Copy) -> tuple[Buffer, ...]:
 @record(eq=False, slots=True)
 class HostRead(Operation):
     buffer: Buffer | None = None
+    asked: Span | None = None  # C++: the call of the getter whose whole body reads it
 
 
 @record(eq=False, slots=True)

@@ -87,6 +87,7 @@ class D2hReadBeforeSync(Check):
         yield self.finding(
             read,
             self._message(copy),
+            span=read.asked or read.span,
             shown=copy.host_memory is not Memory.PAGEABLE and not path.facts.is_uncalled(read),
             trail=self._trail(copy, read),
             help=self._help(copy),
@@ -113,7 +114,12 @@ class D2hReadBeforeSync(Check):
         return (
             Step("copied asynchronously from the device here; nothing makes the host wait for it before the read", copy.span),
             *call_trail(copy, "the copy is reached from here"),
-            *(step for step in call_trail(read, "the read is reached from here") if step.span not in copy.context.calls),
+            *((Step("the getter reads it here", read.span),) if read.asked is not None else ()),
+            *(
+                step
+                for step in call_trail(read, "the read is reached from here")
+                if step.span not in copy.context.calls and step.span != read.asked
+            ),
         )
 
     def _help(self, copy: Copy) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from streamlint import operations as ops
+from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
@@ -23,7 +24,15 @@ def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     announced = buffer.access
     if announced is not None and run.machine.in_flight(buffer) is not None:
         span, name = announced.span, announced.name
-    run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer))
+    run.machine.host_read(ops.HostRead(span, buffer.storage.library, name, buffer=buffer, asked=_asked(run)))
+
+
+def _asked(run: Run) -> Span | None:
+    """C++: where a getter is called, a method that does nothing but give back what it reads. Who calls it chooses when."""
+    function = run.frame.function
+    if function is None or not run.file.is_cuda or not function.class_name or function.params or len(function.body) != 1:
+        return None
+    return run.frame.call if isinstance(function.body[0], p.Return) else None
 
 
 def host_iteration(run: Run, buffer: Buffer, span: Span, name: str) -> None:
