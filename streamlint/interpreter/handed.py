@@ -108,7 +108,8 @@ def presumed(run: Run, value: Value) -> Buffer | None:
     buffer = buffer_of(run, value)
     if buffer is None or buffer.storage.host or not (buffer.type.startswith("torch.") or buffer.type in TENSORS):
         return None
-    if buffer.storage.made is None and not buffer.storage.handed:
+    handed = buffer.storage.handed or (run.file.is_cuda and buffer.storage.owner == "caller")
+    if buffer.storage.made is None and not handed:
         return None
     if buffer.storage.memory is Memory.UNKNOWN:
         buffer.storage.memory, buffer.storage.evidence = Memory.DEVICE, Evidence.SCOPE
