@@ -121,7 +121,8 @@ class Call:
         """What a CUDA function returns: success. cuda-python returns (error, value…)."""
         if self.is_tuple:
             return Series([Const(0), *values], kind="tuple")
-        return Const(0) if self.run.file.is_cuda else Const(None)
+        file = self.run.file
+        return Const(0) if file.is_cuda or (file.is_cython and self.library.startswith("cuda-")) else Const(None)
 
     @property
     def is_tuple(self) -> bool:
