@@ -165,7 +165,8 @@ def test_judgments_are_told():
 
 def test_languages_are_those_in_which_a_rule_is_found():
     assert rules.languages("SL010") == ("Python", "C++")
-    assert rules.languages("SL020") == ("Python",)
+    assert rules.languages("SL020") == ("Python", "C++")
+    assert rules.languages("SL012") == ("Python",)
     assert rules.languages("SL009") == ("Cython", "C++")
 
 
