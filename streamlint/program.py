@@ -11,6 +11,7 @@ Nodes compare by identity, so they can be keys.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Literal
@@ -566,10 +567,16 @@ class Module:
 
     def position(self, start: int, end: int) -> Position:
         """Rows and columns of a stretch of one line, by its offsets."""
-        row, line = self.text.count("\n", 0, start) + 1, self.text.rfind("\n", 0, start) + 1
+        before = self.text[:start]
+        if "\r" in before:
+            ends = [match.end() for match in _LINE_END.finditer(before)]
+            row, line = len(ends) + 1, ends[-1] if ends else 0
+        else:
+            row, line = before.count("\n") + 1, before.rfind("\n") + 1
         return row, start - line + 1, row, end - line + 1
 
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
 # By class: what reads the fields that may hold nodes.
 _FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}

@@ -10,6 +10,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import narrowing
+from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.queries import asked, told
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
@@ -133,7 +134,7 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
         from streamlint.interpreter.effects.host import read_values
 
         batch = value.leaves is not None or run.origins.is_uploaded(value)  # of a batch it is asked whether there is one
-        if not batch and not _is_declared_plain(run, node):
+        if not batch and not is_address(value) and not _is_declared_plain(run, node):
             read_values(run, (value,), run.node_span(node), "bool()")
     key = _canonical(value.term)
     negated = key.startswith("not ")
@@ -220,7 +221,7 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
         known = narrowing.known(run, node.op, left, right)
     if known is not None:
         return known
-    tensors = [v for v in (left, right) if isinstance(v, Buffer)]
+    tensors = [v for v in (left, right) if isinstance(v, Buffer) and not any(map(is_address, (left, right)))]
     if node.op not in ("is", "is not") and not (is_plain(left) and is_plain(right)):
         run.may_queue()
     if tensors and node.op not in ("is", "is not") and not run.file.is_cuda:

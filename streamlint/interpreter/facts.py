@@ -152,8 +152,8 @@ class FileFacts:
     @functools.cached_property
     def unrecorded(self) -> list[Unrecorded]:
         """Events that are waited for and that no code at hand records."""
-        text = self.file.module.text
-        return unrecorded_events(self.file) if "vent" in text and ("wait" in text or "Wait" in text or "sync" in text) else []
+        text = self.file.module.text.lower()
+        return unrecorded_events(self.file) if "event" in text and ("wait" in text or "sync" in text) else []
 
     @property
     def kept_streams(self) -> list[Kept]:

@@ -765,6 +765,14 @@ def test_a_carriage_return_alone_ends_a_line() -> None:
     assert function.at == (3, 1, 3, 12)
 
 
+@pytest.mark.parametrize("ends", ["\r", "\n", "\r\n", "\n\r\n"])
+def test_places_by_offset_count_the_same_lines(ends: str) -> None:
+    text = f"int n;{ends}#define TWO 2"
+    start = text.index("TWO")
+    row = 1 + len(text[:start].splitlines()) - 1
+    assert module(text).position(start, start + 3) == (row, 9, row, 12)
+
+
 def test_binary_file_is_unreadable() -> None:
     with pytest.raises(UnreadableSource) as caught:
         lower("a.cu", "\0\1")
