@@ -283,7 +283,8 @@ def test_buffer_positions() -> None:
         "dst": r"\b(dst\w*|symbol|devPtr|pitchedDevPtr)$",
         "src": r"\b(src\w*|symbol)$",
         "bytes": r"\b(count|size|bytesize|ByteCount|byteCount)$",
-        "of": r"\b(symbol|ptr|p|devPtr|dptr|pHost|array|\w*Array|stream|hStream|event|hEvent|graph\w*|hGraph\w*|\w*[pP]ool|ctx|hMipmappedArray)$",
+        "of": r"\b(symbol|ptr|p|devPtr|dptr|pHost|array|\w*Array|stream|hStream|event|hEvent|graph\w*|hGraph\w*|\w*[pP]ool|ctx|"
+        r"hMipmappedArray)$",
     }
     for name, row in own_rows():
         for key, pattern in spelling.items():
