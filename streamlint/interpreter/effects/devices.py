@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from streamlint import program as p
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.run import Run
+from streamlint.interpreter.standing import way_to
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence
 
@@ -131,3 +133,24 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "device": _device,
     "pinned_options": _pinned_options,
 }
+
+
+# --- who chose the host
+
+
+def is_host_chosen_here(run: Run, node: p.Expression | None) -> bool:
+    """Whether a copy names the host for itself, or whoever calls for it does: an object's own device that is handed through names none."""
+    for depth in range(len(run.frames) - 1, 0, -1):
+        frame, caller = run.frames[depth], run.frames[depth - 1]
+        names = [param.name for param in frame.function.params] if frame.function is not None else []
+        if not isinstance(node, p.Name) or node.id not in names:
+            return node is None or depth == len(run.frames) - 1 or not isinstance(node, p.Attr)
+        way = way_to(tuple(caller.function.body), frame.call) if caller.function is not None and frame.call is not None else ()
+        call = way[-1] if way else None
+        if not isinstance(call, p.Call):
+            return True
+        position = names.index(node.id) - (names[0] in ("self", "cls"))
+        plain = [arg.value for arg in call.args if arg.keyword is None]
+        named = next((arg.value for arg in call.args if arg.keyword == node.id), None)
+        node = named or (plain[position] if 0 <= position < len(plain) else None)
+    return True

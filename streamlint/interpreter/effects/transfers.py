@@ -13,7 +13,7 @@ from streamlint.interpreter import weights
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
-from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, looks_like_dtype
+from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, is_host_chosen_here, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import becomes_whole, is_small
@@ -205,11 +205,19 @@ def _to_host(call: Call, source: Buffer) -> Buffer:
     given = buffer_of(run, out, "numpy.ndarray") if out is not None and not (isinstance(out, Const) and out.value is None) else None
     if given is not None:
         result = given
-    evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked else Evidence.NONE)
+    evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked and _names_host(call) else Evidence.NONE)
     if asynchronous is False and call.library == "torch":
         peek(run, READ, source, call.span, call.name)
     issue_copy(call, result, source, Direction.D2H, asynchronous=asked, stream=stream, evidence=evidence)
     return result
+
+
+def _names_host(call: Call) -> bool:
+    """Whether a copy to the host says so, or its caller does."""
+    node = call.site.node
+    args = node.args if isinstance(node, p.Call) and call.row.get("to", "argument") == "argument" else ()
+    given = [arg.value for arg in args if arg.keyword == "device"] or [arg.value for arg in args if arg.keyword is None]
+    return is_host_chosen_here(call.run, given[0] if given else None)
 
 
 def _module_to(call: Call) -> Value:
