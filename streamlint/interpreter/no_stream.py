@@ -32,7 +32,8 @@ _STANDARD = re.compile(
 _PYTHON = re.compile(r"\bPy(?:Eval|GILState|Thread)\w*")
 _WITH = re.compile(r"(?<![^\n])[^\S\n]*(?:async[^\S\n]+)?(with)\b")
 _PART = re.compile(r"""[()\[\]{}:,]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
-_CALLED = re.compile(r"\s*(?!.*\b(?:if|or|and)\b)[\w.]+\(.*\)\s*(?:as\b.*)?", re.DOTALL)
+_JOINED = re.compile(r"\b(?:if|or|and)\b")
+_CALLED = re.compile(r"[\w.]+\(.*\)(?:\s+as\b.*)?", re.DOTALL)
 _LONGEST = 2000  # characters of one head
 
 
@@ -85,7 +86,7 @@ def _enters(text: str, begin: int) -> bool:
             items.append(text[start : part.start()])
             start = part.end()
             if part[0] == ":":
-                return any(not _CALLED.fullmatch(item) for item in items)
+                return any(_JOINED.search(item) is not None or _CALLED.fullmatch(item.strip()) is None for item in items)
     return True
 
 

@@ -11,7 +11,7 @@ from streamlint.findings import Step
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.copies import issue_copy
-from streamlint.interpreter.effects.devices import as_device, asked_device
+from streamlint.interpreter.effects.devices import as_device, asked_device, is_chosen_here
 from streamlint.interpreter.effects.host import maybe_device_read, read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
@@ -156,6 +156,9 @@ def _is_filled(call: Call) -> bool:
 def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence]:
     space = call.text("space", "argument")
     pinned = call.switch("pin") if call.row.get("pin") is not None else False
+    if pinned is False and isinstance(call.site.node, p.Call):
+        given = next((arg.value for arg in call.site.node.args if arg.keyword == "pin_memory"), None)
+        pinned = None if given is not None and not is_chosen_here(call.run, given) else False
     stated = call.text("memory")
     if space == "device":
         return Memory.DEVICE, Evidence.LITERAL

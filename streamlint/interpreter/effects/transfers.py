@@ -13,7 +13,7 @@ from streamlint.interpreter import weights
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
-from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, is_host_chosen_here, looks_like_dtype
+from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, is_chosen_here, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import becomes_whole, is_small
@@ -217,7 +217,7 @@ def _names_host(call: Call) -> bool:
     node = call.site.node
     args = node.args if isinstance(node, p.Call) and call.row.get("to", "argument") == "argument" else ()
     given = [arg.value for arg in args if arg.keyword == "device"] or [arg.value for arg in args if arg.keyword is None]
-    return is_host_chosen_here(call.run, given[0] if given else None)
+    return is_chosen_here(call.run, given[0] if given else None)
 
 
 def _module_to(call: Call) -> Value:
