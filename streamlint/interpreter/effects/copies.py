@@ -59,11 +59,12 @@ def _downloads(call: Call, dst: Buffer | None) -> bool:
 def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | None:
     """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks.
 
-    Code for any device does, where that is the CPU.
+    Code for any device does, where that is the CPU: but where the other side was put on a device that is told apart from it.
     """
     if call.library != "torch" or call.switch("asynchronous") is not True:
         return None
-    if any(side is not None and side.storage.by_choice for side in (dst, src)):
+    sides = [side for side in (dst, src) if side is not None]
+    if any(side.storage.by_choice for side in sides) and not any(call.run.origins.is_put(side) for side in sides):
         return None
     if _place(dst) is False:
         return Direction.D2H
