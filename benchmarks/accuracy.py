@@ -140,7 +140,8 @@ def missed(outcomes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in sorted(lost, key=lambda row: [*DECIDABLE, "no"].index(row["fix"]["decidable"])):
         fix, seen = row["fix"], f", reported as {', '.join(row['others'])}" if row["others"] else ""
         lines = ",".join(map(str, fix["before"]))
-        reason = fix.get("missed") or "Not found out yet."
+        beyond = "What decides it stands in other files." if fix["decidable"] == "project" else "Not found out yet."
+        reason = fix.get("missed") or beyond
         yield f"* {fix['rule']} {fix['repository']} {fix['commit'][:10]} `{fix['path']}:{lines}` ({fix['decidable']}{seen}): {reason}"
 
 

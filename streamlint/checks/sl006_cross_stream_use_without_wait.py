@@ -18,7 +18,9 @@ from streamlint.operations import (
     Evidence,
     Free,
     Launch,
+    Opaque,
     Operation,
+    Record,
     Wait,
     Work,
     on_other_stream,
@@ -82,7 +84,7 @@ class CrossStreamUseWithoutWait(Check):
             return
         if isinstance(first, Alloc | Entry) and isinstance(second, Work):
             yield from self._out_of_view(first, second, conflict, path)
-        if not isinstance(first, Work) or _may_be_one(first, second):
+        if not isinstance(first, Work) or _may_be_one(first, second) or _passes_on(first, second, path):
             return
         storage = conflict.buffer.storage
         unknown_place = storage.evidence > Evidence.SCOPE and not path.facts.file.is_cuda
@@ -171,6 +173,15 @@ def _may_be_one(first: Work, second: Work | Free) -> bool:
     return any(s is not None and s.how == "given by a call" for s in streams) and not any(
         s is not None and s.kind == "created" for s in streams
     )
+
+
+def _passes_on(first: Work, second: Work | Free, path: Trace) -> bool:
+    """Whether functions out of view are all that had the buffer, and a wait stands behind them: they may only hand it on, as their author knows."""
+    if not isinstance(first, Opaque) or not isinstance(second, Opaque) or second.works is not Evidence.NONE:
+        return False
+    records = [o.event for o in path.after(first) if isinstance(o, Record) and o.stream is first.stream]
+    waits = (o for o in path.after(second) if isinstance(o, Wait) and o.stream is second.stream and o.context.calls == second.context.calls)
+    return any(wait.on is first.stream or any(wait.on is event for event in records) for wait in waits)
 
 
 def _stages(second: Work, path: Trace) -> bool:
