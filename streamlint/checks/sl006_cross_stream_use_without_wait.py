@@ -176,7 +176,7 @@ def _may_be_one(first: Work, second: Work | Free) -> bool:
 
 
 def _passes_on(first: Work, second: Work | Free, path: Trace) -> bool:
-    """Whether functions out of view are all that had the buffer, and a wait stands behind them: they may only hand it on, as their author knows."""
+    """Whether functions out of view are all that had the buffer, and a wait stands behind them: they may only hand it on."""
     if not isinstance(first, Opaque) or not isinstance(second, Opaque) or second.works is not Evidence.NONE:
         return False
     records = [o.event for o in path.after(first) if isinstance(o, Record) and o.stream is first.stream]
