@@ -58,7 +58,7 @@ class EventWaitBeforeRecord(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
-    needs = ((("event", "Event"), ("wait", "Wait", "synchronize", "Synchronize")),)
+    needs = ((("Event", "event(", "record_event"), ("wait", "Wait", "synchronize", "Synchronize")),)
     signs = ("event", "Event", "record(")
     looks_at = (Record, Wait, Synchronize)
 

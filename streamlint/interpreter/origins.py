@@ -93,11 +93,6 @@ class Origins:
         """A weaker reason, for loops that do not train: a call out of view was given the device (``device=``) to put its result on."""
         self.placed.append((value, why))
 
-    def is_put(self, value: Buffer) -> bool:
-        """Whether a value was made for a device, or moved to one, of which nothing is known."""
-        moved = (link.result for link in self.links if link.kind == MOVED)
-        return not value.storage.on_host and any(key(it) == key(value) for it in (*moved, *(value for value, _ in self.placed)))
-
     def moved(self, result: Value, source: Value, name: str, to_host: bool) -> None:
         self._add(Link(HOST if to_host else MOVED, result, (source,), name))
 

@@ -150,6 +150,7 @@ class Storage(Numbered):
     owner: str = ""  # "caller" for a root's parameters
     host: bool = False  # on the host for sure, pinned or not
     by_choice: bool = False  # on the host here, as a condition said or a device that was handed in: where that is CUDA, it is not
+    for_device: tuple[str, str] | None = None  # the function that made it, and its parameter that says the device
     fresh: bool = False  # made by computing or gathering, wherever its operands are: on the host it is pageable
     block: Block | None = None  # of a pool that hands it out again on its stream
     grad: bool = True  # may need a gradient

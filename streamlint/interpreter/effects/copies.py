@@ -13,7 +13,7 @@ from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Storage, Stream, Value
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -59,16 +59,22 @@ def _downloads(call: Call, dst: Buffer | None) -> bool:
 def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | None:
     """PyTorch: a copy that must not block, with the host on one side and what is not known on the other: from host to host nobody asks.
 
-    Code for any device does, where that is the CPU: but where the other side was put on a device that is told apart from it.
+    Code for any device does, where that is the CPU: but where one function was handed the devices of both sides, and tells them apart.
     """
     if call.library != "torch" or call.switch("asynchronous") is not True:
         return None
-    sides = [side for side in (dst, src) if side is not None]
-    if any(side.storage.by_choice for side in sides) and not any(call.run.origins.is_put(side) for side in sides):
+    chosen = any(side is not None and side.storage.by_choice for side in (dst, src))
+    if chosen and not (dst is not None and src is not None and _told_apart(dst.storage, src.storage)):
         return None
     if _place(dst) is False:
         return Direction.D2H
     return Direction.H2D if src is not None and _place(src) is False and not _has_come(call.run, src) else None
+
+
+def _told_apart(one: Storage, other: Storage) -> bool:
+    """Whether two memories were made in one function for two devices that it was handed."""
+    first, second = one.for_device, other.for_device
+    return first is not None and second is not None and first[0] == second[0] and first[1] != second[1]
 
 
 def _has_come(run: Run, buffer: Buffer) -> bool:

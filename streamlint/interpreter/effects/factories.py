@@ -48,7 +48,8 @@ def _made(call: Call) -> Value:
     storage = run.storage(memory, f"{call.name}{run.visit_key(call.site.node)}", evidence=evidence, library=call.library)
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
-    storage.by_choice = device is not None and device.space == "host" and _is_handed(call)
+    storage.for_device = _handed_device(call)
+    storage.by_choice = device is not None and device.space == "host" and storage.for_device is not None
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     if isinstance(kind := call.value("dtype"), LibraryName):
         result.attrs["dtype"] = kind
@@ -132,11 +133,13 @@ def _factory_device(call: Call) -> Device | None:
     return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
 
 
-def _is_handed(call: Call) -> bool:
-    """Whether the device is a parameter of the function at hand."""
+def _handed_device(call: Call) -> tuple[str, str] | None:
+    """The function at hand, and its parameter that says the device."""
     node, function = call.site.node, call.run.frames[-1].function
     given = next((arg.value for arg in node.args if arg.keyword == "device"), None) if isinstance(node, p.Call) else None
-    return isinstance(given, p.Name) and function is not None and any(param.name == given.id for param in function.params)
+    if not isinstance(given, p.Name) or function is None or all(param.name != given.id for param in function.params):
+        return None
+    return function.qualname, given.id
 
 
 def _is_put(call: Call) -> bool:
