@@ -200,7 +200,9 @@ class Reader:
         """What the processes share: the parsers, and the C++ that is included."""
         with contextlib.suppress(Exception):  # what is missing is told for each file
             if any(source.language != "cuda" for source in sources):
-                import streamlint.frontends.python_statements
+                from streamlint.frontends.python import ready
+
+                ready()
             if any(source.language == "cuda" for source in sources):
                 import streamlint.frontends.cuda  # noqa: F401
         self._headers()

@@ -1,6 +1,8 @@
-"""The Python front end: libcst parses, one walk lowers to `streamlint.program`.
+"""The Python front end: Python's own parser reads a file where it can, libcst where it cannot; one walk lowers to `streamlint.program`.
 
-libcst takes 0.15 s to import, so nothing here imports it before there is something to parse.
+Python's parser takes a fifth of the time, and libcst 0.15 s to import. libcst reads what the running Python is too old for, ``match``, and
+what is wrong; before 3.12 all files, for until then Python does not know where the parts of an f-string stand. Both give the same
+module (`tests/frontends/test_ast.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from streamlint.frontends import UnreadableSource, parser_of
 from streamlint.program import Module
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst
 
 # CPython's own limit for nested brackets. libcst's parser has none: from about 1,000 on it overflows the stack and kills the process.
@@ -22,6 +26,7 @@ DEEPEST_BRACKETS = 200
 # For the second try, see `lower`: room for some 900 chained calls, and little enough to fit small stacks.
 DEEPER_RECURSION = 4000
 ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
+PLACES_F_STRINGS = sys.version_info >= (3, 12)
 
 _BRACKET = re.compile(r"[()\[\]{}]")
 _STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
@@ -47,7 +52,44 @@ def lower(path: str, text: str) -> Module:
     _refuse_null_bytes(text)
     _refuse_deep_brackets(text)
     _refuse_long_chains(text)
+    made = _plainly(path, text) if PLACES_F_STRINGS else None
+    return _by_libcst(path, text) if made is None else made
+
+
+def ready() -> None:
+    """Import what most files are lowered by."""
+    if PLACES_F_STRINGS:
+        import streamlint.frontends.ast_statements
+    else:
+        import streamlint.frontends.python_statements  # noqa: F401
+
+
+def _plainly(path: str, text: str) -> Module | None:
+    """Lowered from Python's own tree; None where it has none, or it is not enough."""
     tree = _parse(text)
+    if tree is None:
+        return None
+    from streamlint.frontends.ast_expressions import Unlike
+    from streamlint.frontends.ast_statements import lower_module
+
+    try:
+        return lower_module(path, text, tree)
+    except (Unlike, RecursionError):
+        return None
+
+
+def _parse(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree: ast.Module = compile(text, "<source>", "exec", flags=ONLY_PARSE, dont_inherit=True)
+            return tree
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _by_libcst(path: str, text: str) -> Module:
+    tree = _libcst_tree(text)
     from streamlint.frontends.python_statements import lower_module
 
     limit = sys.getrecursionlimit()
@@ -63,7 +105,7 @@ def lower(path: str, text: str) -> Module:
         sys.setrecursionlimit(limit)
 
 
-def _parse(text: str) -> libcst.Module:
+def _libcst_tree(text: str) -> libcst.Module:
     with parser_of("Python", "libcst"):
         import libcst
 

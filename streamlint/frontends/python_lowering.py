@@ -1,14 +1,14 @@
-"""What a lowering knows while it walks one Python module."""
+"""What a lowering knows while it walks one Python module, and what is made of a module alike whoever has parsed it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from streamlint.frontends.python_positions import Positions
-from streamlint.program import Class, Module
+from streamlint.program import Assign, Attr, Call, Class, ClassDef, Collection, Const, Expression, Field, Module, Name, Position, Statement
+from streamlint.record import record
 
 
-@dataclass(slots=True)
+@record(eq=False)
 class Enclosing:
     """A function or class that encloses the code at hand."""
 
@@ -17,12 +17,12 @@ class Enclosing:
     yields: bool = False
 
 
-@dataclass(slots=True)
+@record(eq=False)
 class Lowering:
-    """``at`` maps libcst nodes to positions, ``scopes`` goes from the outside in, ``inner`` holds imports that stand in functions."""
+    """``at[node]`` is the position of a parser's node, ``scopes`` goes from the outside in, ``inner`` holds imports of functions."""
 
     module: Module
-    at: Positions
+    at: Any
     lines: list[str]
     scopes: list[Enclosing]
     inner: dict[str, str]
@@ -35,3 +35,50 @@ class Lowering:
     def enclosing_class(self) -> Class | None:
         """The class whose body the code at hand belongs to, if it is one."""
         return self.scopes[-1].definition if self.scopes else None
+
+
+def note_import(low: Lowering, local: str, name: str) -> None:
+    """The first import of a name counts (``try`` before ``except``), but one at the top of the file before one in a function."""
+    imports = low.inner if low.scopes else low.module.imports
+    imports.setdefault(local, name)
+
+
+def place(definition: Class, statement: Statement) -> None:
+    """Names that are given a value or a type become fields, anything else stays a statement."""
+    if isinstance(statement, Assign) and not statement.op:
+        names = [target.id for target in statement.targets if isinstance(target, Name)]
+        if len(names) == len(statement.targets):
+            for name in names:
+                definition.fields.append(Field(name, value=statement.value, annotation=statement.annotation, at=statement.at))
+            return
+    definition.body.append(statement)
+
+
+def named_tuple(low: Lowering, name: str, value: Call, at: Position) -> ClassDef | None:
+    """``C = namedtuple("C", "a b")`` and ``C = NamedTuple("C", [("a", T)])`` define a class with these fields."""
+    made = value.function
+    kind = made.name if isinstance(made, Attr) else made.id if isinstance(made, Name) else ""
+    if kind not in ("namedtuple", "NamedTuple") or len(value.args) < 2:
+        return None
+    fields = _tuple_fields(value.args[1].value)
+    if fields is None or low.enclosing_class is not None or any(arg.keyword or arg.stars for arg in value.args[:2]):
+        return None
+    for arg in value.args[2:]:
+        if arg.keyword == "defaults" and isinstance(arg.value, Collection):
+            for held, default in zip(reversed(fields), reversed(arg.value.items), strict=False):
+                held.value = default
+    definition = Class(name, low.qualname(name), (Name("NamedTuple", at=value.at),), {}, fields, at=at)
+    low.module.classes.setdefault(definition.qualname, definition)
+    return ClassDef(definition, at=definition.at)
+
+
+def _tuple_fields(names: Expression) -> list[Field] | None:
+    if isinstance(names, Const) and isinstance(names.value, str):
+        return [Field(name, annotation=Name("Any", at=names.at), at=names.at) for name in names.value.replace(",", " ").split()]
+    found = []
+    for item in names.items if isinstance(names, Collection) else ():
+        pair = item.items if isinstance(item, Collection) and len(item.items) == 2 else (item, Name("Any", at=item.at))
+        if not isinstance(pair[0], Const) or not isinstance(pair[0].value, str):
+            return None
+        found.append(Field(pair[0].value, annotation=pair[1], at=item.at))
+    return found or None

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from streamlint.frontends.python_expressions import BINARY, dotted, expression, optional
-from streamlint.frontends.python_lowering import Enclosing, Lowering
+from streamlint.frontends.python_lowering import Enclosing, Lowering, named_tuple, note_import, place
 from streamlint.frontends.python_patterns import switch_labels
 from streamlint.frontends.python_positions import positions, split_lines
 from streamlint.frontends.python_signatures import annotation, params
@@ -16,7 +16,6 @@ from streamlint.program import (
     LONGEST_LINE,
     Assert,
     Assign,
-    Attr,
     Body,
     Break,
     Call,
@@ -28,7 +27,6 @@ from streamlint.program import (
     Delete,
     Expression,
     ExprStatement,
-    Field,
     Function,
     FunctionDef,
     Handler,
@@ -36,7 +34,6 @@ from streamlint.program import (
     Import,
     Loop,
     Module,
-    Name,
     Raise,
     Return,
     Scope,
@@ -92,8 +89,10 @@ def _expression(low: Lowering, node: cst.Expr) -> Statement | None:
 
 def _assign(low: Lowering, node: cst.Assign) -> Statement:
     value = expression(low, node.value)
-    if isinstance(value, Call) and (made := _named_tuple(low, node, value)) is not None:
-        return made
+    if isinstance(value, Call) and len(node.targets) == 1 and isinstance(target := node.targets[0].target, cst.Name):
+        made = named_tuple(low, target.value, value, low.at[node])
+        if made is not None:
+            return made
     return Assign(tuple(expression(low, target.target) for target in node.targets), value, at=low.at[node])
 
 
@@ -158,7 +157,7 @@ def _import(low: Lowering, node: Any) -> Statement:
             module = module.partition(".")[0]
         local = alias.asname.name.value if alias.asname else module
         names.append((local, module, None))
-        _note_import(low, local, module)
+        note_import(low, local, module)
     return Import(names, at=low.at[node])
 
 
@@ -170,14 +169,8 @@ def _import_from(low: Lowering, node: Any) -> Statement:
     for alias in node.names:
         local = alias.asname.name.value if alias.asname else alias.name.value
         names.append((local, module, alias.name.value))
-        _note_import(low, local, module + ("" if module.endswith(".") else ".") + alias.name.value)
+        note_import(low, local, module + ("" if module.endswith(".") else ".") + alias.name.value)
     return Import(names, at=low.at[node])
-
-
-def _note_import(low: Lowering, local: str, name: str) -> None:
-    """The first import of a name counts (``try`` before ``except``), but one at the top of the file before one in a function."""
-    imports = low.inner if low.scopes else low.module.imports
-    imports.setdefault(local, name)
 
 
 # --- compound statements ----------------------------------------------------------------------------------------------------------
@@ -268,7 +261,7 @@ def _class(low: Lowering, node: cst.ClassDef) -> Statement | None:
     low.module.classes.setdefault(definition.qualname, definition)
     low.scopes.append(Enclosing(definition.qualname, definition))
     for statement in _suite(low, node.body):
-        _place(definition, statement)
+        place(definition, statement)
     low.scopes.pop()
     if owner:
         owner.classes.setdefault(name, definition)
@@ -276,50 +269,9 @@ def _class(low: Lowering, node: cst.ClassDef) -> Statement | None:
     return ClassDef(definition, at=definition.at)
 
 
-def _named_tuple(low: Lowering, node: cst.Assign, value: Call) -> ClassDef | None:
-    """``C = namedtuple("C", "a b")`` and ``C = NamedTuple("C", [("a", T)])`` define a class with these fields."""
-    made, target = value.function, node.targets[0].target
-    kind = made.name if isinstance(made, Attr) else made.id if isinstance(made, Name) else ""
-    if kind not in ("namedtuple", "NamedTuple") or len(value.args) < 2 or len(node.targets) > 1 or not isinstance(target, cst.Name):
-        return None
-    fields = _tuple_fields(value.args[1].value)
-    if fields is None or low.enclosing_class is not None or any(arg.keyword or arg.stars for arg in value.args[:2]):
-        return None
-    for arg in value.args[2:]:
-        if arg.keyword == "defaults" and isinstance(arg.value, Collection):
-            for held, default in zip(reversed(fields), reversed(arg.value.items), strict=False):
-                held.value = default
-    definition = Class(target.value, low.qualname(target.value), (Name("NamedTuple", at=value.at),), {}, fields, at=low.at[node])
-    low.module.classes.setdefault(definition.qualname, definition)
-    return ClassDef(definition, at=definition.at)
-
-
-def _tuple_fields(names: Expression) -> list[Field] | None:
-    if isinstance(names, Const) and isinstance(names.value, str):
-        return [Field(name, annotation=Name("Any", at=names.at), at=names.at) for name in names.value.replace(",", " ").split()]
-    found = []
-    for item in names.items if isinstance(names, Collection) else ():
-        pair = item.items if isinstance(item, Collection) and len(item.items) == 2 else (item, Name("Any", at=item.at))
-        if not isinstance(pair[0], Const) or not isinstance(pair[0].value, str):
-            return None
-        found.append(Field(pair[0].value, annotation=pair[1], at=item.at))
-    return found or None
-
-
 def _base(low: Lowering, node: cst.Arg) -> Expression:
     value = expression(low, node.value)
     return Starred(value, at=value.at) if node.star else value
-
-
-def _place(definition: Class, statement: Statement) -> None:
-    """Names that are given a value or a type become fields, anything else stays a statement."""
-    if isinstance(statement, Assign) and not statement.op:
-        names = [target.id for target in statement.targets if isinstance(target, Name)]
-        if len(names) == len(statement.targets):
-            for name in names:
-                definition.fields.append(Field(name, value=statement.value, annotation=statement.annotation, at=statement.at))
-            return
-    definition.body.append(statement)
 
 
 AUGMENTED: dict[type[cst.CSTNode], str] = {getattr(cst, f"{kind.__name__}Assign"): op for kind, op in BINARY.items()}

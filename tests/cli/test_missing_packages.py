@@ -137,7 +137,8 @@ def test_a_tree_without_cpp_says_nothing(tree: Path) -> None:
     assert (code, "warning" in errors) == (1, False)
 
 
-def test_without_the_parser_of_python_cpp_is_linted(tree: Path) -> None:
+def test_without_libcst_is_left_out_what_python_does_not_read(tree: Path) -> None:
+    (tree / "app" / "loader.py").write_text(STALL + "\n\ndef pick(x):\n    match x:\n        case 1:\n            return 2\n")
     code, out, errors = run("libcst", tree, *CHECK)
     assert (code, "loader.py" in out, "kernel0.cu" in out) == (1, False, True)
     assert "warning: app/loader.py:1:1: left out: no parser for Python (libcst is not installed): pip install libcst" in errors

@@ -446,7 +446,6 @@ REFUSED = {
     "print 'a'\n": (1, 1, "syntax error"),
     "def f(:\n  pass\n": (1, 7, "syntax error"),
     "x = é $\n": (1, 7, "syntax error"),
-    "def f():\n    return.5\n": (1, 1, "libcst cannot hold this code"),
     "x = 1\r\ny = 1 +\r\n": (2, 8, "syntax error"),
     "a\nb\0c": (2, 2, "null byte"),
     "a\nb = '\udcff'": (2, 6, "Unicode"),

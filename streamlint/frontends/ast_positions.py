@@ -1,0 +1,108 @@
+"""Where the nodes of Python's own tree stand, told as libcst tells it: without the parentheses around them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from streamlint.program import Position
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+_BLANK = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
+_SIGN = re.compile(r"#[^\r\n]*|[(),]")
+
+
+class Places:
+    """``places[node]`` is a position: rows and columns from 1, columns in code points."""
+
+    def __init__(self, text: str, lines: list[str]) -> None:
+        self._text, self._lines = text, lines
+        self._wide = {} if text.isascii() else {row: line.encode() for row, line in enumerate(lines, 1) if not line.isascii()}
+        self._starts: list[int] = []
+
+    def __getitem__(self, node: Any) -> Position:
+        row, column, end_row, end_column = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+        if self._wide:
+            column, end_column = self._counted(row, column), self._counted(end_row, end_column)
+        return row, column + 1, end_row, end_column + 1
+
+    def _counted(self, row: int, column: int) -> int:
+        """Code points instead of the bytes that Python counts."""
+        line = self._wide.get(row)
+        return column if line is None else len(line[:column].decode())
+
+    def block(self, node: Any) -> Position:
+        """A compound statement, which does not end with a semicolon."""
+        row, column, end_row, end_column = self[node]
+        line = self._lines[end_row - 1]
+        if line[end_column - 2] == ";":
+            end_column = len(line[: end_column - 2].rstrip()) + 1
+        return row, column, end_row, end_column
+
+    def last(self, node: Any, name: str) -> Position:
+        """The name that a node ends with."""
+        _, _, row, column = self[node]
+        return row, column - len(name), row, column
+
+    def is_enclosed(self, node: ast.Tuple) -> bool:
+        """Whether a tuple has parentheses of its own, which Python counts to it."""
+        if not node.elts:
+            return True
+        start, first = self._start(node), node.elts[0]
+        if start == self._start(first):
+            return False
+        opened = self._signs(start, self._start(first)).count("(")
+        closed = self._signs(self._end(first), self._end(node)).partition(",")[0].count(")")
+        return opened > closed
+
+    def within(self, node: ast.Tuple | ast.GeneratorExp, last: ast.AST) -> Position:
+        """What stands between a node's own parentheses; ``last`` is the last node in it."""
+        blank = _BLANK.match(self._text, self._start(node) + 1)
+        assert blank is not None
+        end = self._end(last)
+        for found in _SIGN.finditer(self._text, end, self._end(node) - 1):
+            if found[0][0] != "#":
+                end = found.end()
+        return (*self._place(blank.end()), *self._place(end))
+
+    def _signs(self, start: int, end: int) -> str:
+        """Parentheses and commas between two nodes."""
+        return "".join(sign for sign in _SIGN.findall(self._text, start, end) if sign[0] != "#")
+
+    def _start(self, node: Any) -> int:
+        return self._offset(node.lineno, node.col_offset)
+
+    def _end(self, node: Any) -> int:
+        return self._offset(node.end_lineno, node.end_col_offset)
+
+    def _offset(self, row: int, column: int) -> int:
+        return self._offsets()[row - 1] + (self._counted(row, column) if self._wide else column)
+
+    def _offsets(self) -> list[int]:
+        if not self._starts:
+            self._starts = [0, *(newline.end() for newline in _NEWLINE.finditer(self._text))]
+        return self._starts
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        from bisect import bisect_right
+
+        row = bisect_right(self._offsets(), offset)
+        return row, offset - self._starts[row - 1] + 1
+
+
+class Quoted(Places):
+    """Positions of code inside of a string: all of it stands where the string does."""
+
+    def __init__(self, text: str, at: Position) -> None:
+        super().__init__(text, _NEWLINE.split(text))
+        self._at = at
+
+    def __getitem__(self, node: Any) -> Position:
+        return self._at
+
+    def last(self, node: Any, name: str) -> Position:
+        return self._at
+
+    def within(self, node: ast.Tuple | ast.GeneratorExp, last: ast.AST) -> Position:
+        return self._at
