@@ -6,7 +6,6 @@ import gc
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field
 
 from streamlint import guard
 from streamlint.checks.base import Check, registry
@@ -25,11 +24,12 @@ from streamlint.operations import Conflict, Operation
 from streamlint.options import Options
 from streamlint.precedence import best
 from streamlint.program import Call, Statement, walk
+from streamlint.record import field, record
 
 _MUCH = 250_000  # objects
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Part:
     """What one file gave. Can be sent between processes."""
 

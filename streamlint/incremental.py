@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamlint import build, guard
@@ -15,6 +14,7 @@ from streamlint.findings import Report
 from streamlint.interpreter.index import Program, imported_names
 from streamlint.interpreter.interface import Interface
 from streamlint.options import Options, Source
+from streamlint.record import replace
 
 if TYPE_CHECKING:
     from streamlint.analysis import Analysis, Part

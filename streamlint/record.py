@@ -23,18 +23,18 @@ else:
     _NOTHING = object()
 
     class _Field:
-        def __init__(self, default=_NOTHING, default_factory=_NOTHING, hash=True, kw_only=False):
-            self.default, self.factory, self.hash, self.kw_only = default, default_factory, hash, kw_only
+        def __init__(self, default=_NOTHING, default_factory=_NOTHING, init=True, hash=True, kw_only=False):
+            self.default, self.factory, self.init, self.hash, self.kw_only = default, default_factory, init, hash, kw_only
 
     field = _Field
 
     def record(**options):
-        """The class with slots, ``__init__``, ``__repr__``, ``__eq__`` unless that is not wanted, and ``__hash__`` where it is frozen."""
+        """The class with ``__init__``, ``__repr__``, slots and ``__eq__`` unless not wanted, and ``__hash__`` where it is frozen."""
         return lambda cls: _made(cls, **options)
 
     def replace(one, **changes):
         """A record with other values in some of its fields."""
-        return type(one)(**{**{name: getattr(one, name) for name in one.__record_fields__}, **changes})
+        return type(one)(**{**{name: getattr(one, name) for name, field in one.__record_fields__.items() if field.init}, **changes})
 
     def names_of(kind):
         """The fields of a record, in order."""
@@ -52,8 +52,7 @@ else:
         left = (*names, "__dict__", "__weakref__")
         body = {name: value for name, value in cls.__dict__.items() if name not in left and not name.startswith("__annot")}
         made = {
-            "__slots__": tuple(name for name in names if name not in inherited),
-            "__match_args__": tuple(name for name, one in fields.items() if not one.kw_only),
+            "__match_args__": tuple(name for name, one in fields.items() if one.init and not one.kw_only),
             "__init__": _init(cls, fields, frozen),
             "__repr__": lambda self: f"{cls.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})",
             "__replace__": replace,
@@ -61,6 +60,8 @@ else:
             "__record_fields__": fields,
             "__dataclass_fields__": _Fields(),
         }
+        if slots:
+            made["__slots__"] = tuple(name for name in names if name not in inherited)
         if eq:
             made["__eq__"] = lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
             made["__hash__"] = None
@@ -84,13 +85,16 @@ else:
     def _init(cls, fields, frozen):
         given, named, lines, around = [], [], [], {"_set": object.__setattr__, "_nothing": _NOTHING}
         for name, one in fields.items():
+            if not one.init and one.factory is _NOTHING:
+                continue  # `__post_init__` gives it a value
             value = name
             if one.factory is not _NOTHING:
                 around[f"_made_{name}"] = one.factory
-                value = f"_made_{name}() if {name} is _nothing else {name}"
+                value = f"_made_{name}() if {name} is _nothing else {name}" if one.init else f"_made_{name}()"
             around[f"_of_{name}"] = one.default
             has_default = one.default is not _NOTHING or one.factory is not _NOTHING
-            (named if one.kw_only else given).append(f"{name}=_of_{name}" if has_default else name)
+            if one.init:
+                (named if one.kw_only else given).append(f"{name}=_of_{name}" if has_default else name)
             lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
         given += ["*", *named] if named else []
@@ -132,5 +136,5 @@ else:
         for name, one in cls.__record_fields__.items():
             plain = one.factory is _NOTHING and one.default is not _NOTHING
             value = {"default": one.default} if plain else {"default_factory": told.get(one.factory, one.factory)}
-            rows.append((name, said[name], dataclasses.field(**value, hash=one.hash, kw_only=one.kw_only)))
+            rows.append((name, said[name], dataclasses.field(**value, init=one.init, hash=one.hash, kw_only=one.kw_only)))
         return dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ from streamlint import engine
 from streamlint.findings import Finding, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
+from streamlint.record import replace
 
 
 class Relint:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
+from streamlint.record import field, record
 
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
 IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
@@ -36,7 +36,7 @@ _MOST_HEADERS = 400  # for one run
 _MOST_IMPORTED = 60  # Python that captures reach, for one run
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Binding:
     """What in a header can hold sources together."""
 
@@ -45,7 +45,7 @@ class _Binding:
     numbers: frozenset[str]  # names for types of whole numbers
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Seams:
     """``joining`` are files that call others' functions from Python; ``skipped`` what was passed over, by its last name."""
 

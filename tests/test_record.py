@@ -87,6 +87,29 @@ def test_who_asks_for_the_fields_changes_no_class() -> None:
     assert dict(vars(Leaf)) == before
 
 
+@record(slots=False)
+class Noted:
+    """Finds out one of its fields, and may be given more."""
+
+    name: str
+    length: int = field(init=False)
+    seen: list[str] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.length = len(self.name)
+
+
+def test_fields_that_are_not_given() -> None:
+    one = Noted("abc")
+    vars(one)["more"] = 1
+    assert (one.length, one.seen, Noted.__match_args__) == (3, [], ("name",))
+    assert Noted("x").seen is not one.seen
+    assert [item.init for item in dataclasses.fields(Noted)] == [True, False, False]
+    assert replace(one, name="x").length == dataclasses.replace(one, name="x").length == 1
+    with pytest.raises(TypeError):
+        Noted("abc", 3)  # type: ignore[call-arg]
+
+
 def test_equal_by_identity_where_that_is_asked_for() -> None:
     one, other = Leaf("x"), Leaf("x")
     assert one != other

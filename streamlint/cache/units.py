@@ -9,7 +9,6 @@ hash of all of them stands in each unit of the block, and of Python that calls i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamlint import build
@@ -19,6 +18,7 @@ from streamlint.cache.store import Store, digest
 from streamlint.findings import Problem
 from streamlint.interpreter.consulted import NATIVE
 from streamlint.options import Options, Source
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.analysis import Part
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BUILT_OF_NATIVES = ("per_thread_default_stream", "build_root", "language_of_source", "sources_built_with")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Unit:
     """What is kept of a source. ``outline``: by the key of each module of it, the last parts of what it imports."""
 
@@ -38,7 +38,7 @@ class Unit:
     parts: list[Part] | None = None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class View:
     """The sources of a run, as far as units ask for them."""
 

@@ -7,9 +7,9 @@ unsafe calls while a capture goes on); ``driver_types.h`` (the statuses). What d
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 
 from streamlint.cuda_model.clocks import Clocks
+from streamlint.record import field, record
 
 
 class Status(enum.IntEnum):
@@ -36,7 +36,7 @@ class Mode(enum.Enum):
     RELAXED = "relaxed"  # nobody's
 
 
-@dataclass
+@record(slots=False)
 class Capture:
     """One capture sequence: its origin stream and those that joined through events have clocks of their own."""
 

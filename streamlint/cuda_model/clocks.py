@@ -7,11 +7,11 @@ has reached ``a``'s stamp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from streamlint.cuda_model.effects import Work
 from streamlint.cuda_model.facts import FACTS
 from streamlint.cuda_model.strength import Strength
+from streamlint.record import record
 
 MAIN = "main"  # the host thread of a path that knows no other
 NULL = "null"
@@ -20,7 +20,7 @@ Clock = dict[str, int]
 Orders = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stamp:
     """One piece of work: the ``tick``-th on ``stream``."""
 

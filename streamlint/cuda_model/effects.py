@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from streamlint.cuda_model.memory import Direction, Memory
+from streamlint.record import record, replace
 
 # Pageable H2D copies up to this many bytes return once staged, on every driver documented (older programming guides: 64 KB).
 STAGED_BYTES = 64 * 1024
@@ -60,19 +60,19 @@ class Captured(enum.Enum):
     NONE = "has nothing to do with a stream"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Waits:
     scope: Scope
     fact: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Locks:
     lock: Lock
     fact: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Effect:
     """A row. ``call`` is its name in litmus programs, ``api`` the CUDA function. ``stream``: takes one, or works on the null stream.
 

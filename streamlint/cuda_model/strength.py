@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from streamlint.record import record
 
 
 class Strength(enum.IntEnum):
@@ -15,7 +16,7 @@ class Strength(enum.IntEnum):
     GUARANTEED = 3  # documented
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fact:
     """One sentence about CUDA that a litmus run can contradict.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from streamlint.cuda_model.effects import EFFECTS, Scope, Waits
 from streamlint.cuda_model.facts import FACTS
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.cuda_model.strength import Strength
+from streamlint.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class HostWait:
     """Whether a call returns only after what ``scope`` names has ended, how surely, and why we say so."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
 
 from streamlint.frontends.cuda_checks import has_effects
 from streamlint.frontends.cuda_preprocess import Macro, Preprocessed, preprocess
+from streamlint.record import field, record
 
 Definitions = tuple[tuple[str, Macro | None], ...]
 
@@ -18,7 +18,7 @@ _CALLED = re.compile(r"(?<![#\w.>])([A-Za-z]\w*)\s*\(")
 _MOST = 4000  # macros that one file is given
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Headers:
     """The C++ texts of a run by path. Each is read when an include first asks for it."""
 

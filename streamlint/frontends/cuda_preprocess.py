@@ -6,9 +6,9 @@ Every step keeps the length of the text, so offsets stay those of the file; what
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from streamlint.frontends.cuda_conditions import defined, holds
+from streamlint.record import field, record
 
 CHOICE = "streamlint_either_branch"
 
@@ -27,7 +27,7 @@ _CODE_BRACE = re.compile(r"(?:\)\s*(?:(?:const|noexcept|override|final|mutable)\
 _BEFORE_BRACE = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Macro:
     """One ``#define``. ``params`` is None for object-like macros; a variadic tail is called ``__VA_ARGS__`` unless it has a name."""
 
@@ -37,7 +37,7 @@ class Macro:
     body: str
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Preprocessed:
     """The text with everything blanked that is not compiled, and what the directives said."""
 
@@ -73,7 +73,7 @@ def preprocess(text: str) -> Preprocessed:
     return reader.result()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Branch:
     outer_live: bool
     taken: bool | None
@@ -84,7 +84,7 @@ class _Branch:
     before: _Mark | None = None  # where the #else branch is read as if it were compiled, what was read before it
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Mark:
     """How far a file was read."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from streamlint.record import record
 
 _OPAQUE = re.compile(
     r"#[^\n]*"
@@ -16,7 +17,7 @@ _VISIBLE = re.compile(r"[^\n]")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Line:
     """A logical line: its offsets, its indentation, its text without comments and strings."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, rows, top_level
+from streamlint.record import field, record
 
 _EXTERN = re.compile(r"cdef\s+extern\s+from\b")
 _CLASS = re.compile(r"(?:cdef|cpdef)\s+(?:(?:public|api|readonly)\s+)*class\b")
@@ -35,7 +35,7 @@ _BEFORE_OPERAND = frozenset(
 _WORD_SWAPS = {"DEF": "0;", "IF": "if", "ELIF": "elif", "ELSE": "else"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Declared:
     """A parameter's or a member's C type: its name without pointers, and how many there are."""
 
@@ -43,7 +43,7 @@ class Declared:
     pointers: int = 0
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Header:
     """A function as Cython declares it. ``cdef``: Python does not see it; ``takes_gil``: its body begins with the GIL."""
 
@@ -53,7 +53,7 @@ class Header:
     types: dict[str, Declared]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Translation:
     """The Python text, and what is lost in it."""
 

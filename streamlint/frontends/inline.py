@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamlint.frontends import MissingParser, UnreadableSource
 from streamlint.program import (
@@ -34,7 +33,7 @@ from streamlint.program import (
     functions_of,
     walk,
 )
-from streamlint.record import is_record, names_of
+from streamlint.record import is_record, names_of, record
 
 TORCH_HEADER = "torch/extension.h"
 
@@ -55,7 +54,7 @@ _HARD = frozenset("abfnrtvxuUN01234567")
 Bindings = dict[str, list[Expression]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Text:
     """What is lowered for a literal: ``content`` begins at ``row`` and ``column``; from offset ``exact`` on it is not the file's text."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, accepts, dotted_name
 from streamlint.interpreter.questions import question
+from streamlint.record import field, record
 
 Role = Literal["wait", "silent", "other"]
 
@@ -24,7 +24,7 @@ _EFFECTS: dict[str, Role] = {"wait": "wait", "synchronize": "wait", "query": "si
 _HEADERS = (".h", ".hpp", ".cuh", ".hh", ".hxx")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Unrecorded:
     """An event that no code at hand records. ``local``: a variable of a body; ``internal``: a member that no other code can name."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.packs import expanded
@@ -17,9 +15,10 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
+from streamlint.record import field, record, replace
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Arguments:
     """Evaluated arguments. ``open`` says that there may be more than are seen (``*args`` of unknown length)."""
 
@@ -32,7 +31,7 @@ class Arguments:
         return [*self.positional, *self.keywords.values()]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class CallSite:
     """Where a call stands: its node, the span of the API's name, and the whole expression's span."""
 

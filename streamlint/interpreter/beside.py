@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -16,6 +15,7 @@ from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import STREAM_TYPES, RaiseSignal, Run
 from streamlint.interpreter.values import Buffer, Handle, Storage, Stream, Value
 from streamlint.operations import Beside, Memory
+from streamlint.record import replace
 
 _CHANNELS = ("multiprocessing.Queue", "multiprocessing.queues.SimpleQueue", "multiprocessing.connection.Connection")
 _STARTED = {

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
@@ -25,13 +24,14 @@ from streamlint.interpreter.purpose import is_for_tests
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import ClassValue, Environment, FunctionValue, Instance, Opaque, Value
 from streamlint.operations import Holding
+from streamlint.record import record, replace
 
 _LIBRARIES = ("pybind11", "nanobind", "PYBIND11_", "NB_MODULE", "torch/extension.h", "py::", "nb::")
 _OPERATORS = ("TORCH_LIBRARY", "torch::Library")
 _RELEASE = "gil_scoped_release"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binding:
     """``m.def("name", &f, …)`` in the body of ``within``; ``receiver`` is the type that it is a method of."""
 

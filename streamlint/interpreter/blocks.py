@@ -7,17 +7,16 @@ what is still referred to is told by ``holding``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from streamlint import operations as ops
 from streamlint.cuda_model import Clocks, Stamp, covers
 from streamlint.findings import Span
 from streamlint.interpreter.values import Buffer, Storage, Stream
+from streamlint.record import field, record
 
 SMALL = 1 << 20  # PyTorch has pools of their own for blocks of up to 1 MB (CUDACachingAllocator.cpp, kSmallSize)
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Block:
     """A block in use. ``uses`` is the last use on each stream other than its own."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import zip_longest
 
 from streamlint import program as p
@@ -43,6 +42,7 @@ from streamlint.interpreter.values import (
     Value,
 )
 from streamlint.operations import Guard, LoopFrame
+from streamlint.record import replace
 
 
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter import held, items
@@ -32,6 +31,7 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
+from streamlint.record import replace
 
 Builtin = Callable[[Run, Arguments, CallSite], Value | None]
 

@@ -7,7 +7,6 @@ What is not known falls towards silence: a stream from out of view may be in the
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
 
 from streamlint import operations as ops
 from streamlint.cuda_model.capture import Capture, Mode, Status, null_stream_refused, unsafe_calls_refused
@@ -15,7 +14,7 @@ from streamlint.cuda_model.clocks import Clock, Stamp, covers
 from streamlint.findings import Step
 from streamlint.interpreter.values import Event, ScopeValue, Stream, Value
 from streamlint.operations import Direction, Memory, Refusal
-from streamlint.record import record
+from streamlint.record import field, record
 
 _HOST = 0  # the thread of a root
 
@@ -27,7 +26,7 @@ class CaptureScope(ScopeValue):
     mode: Mode | None = Mode.GLOBAL
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Session:
     """One capture sequence. A ``mode`` that is not known forbids as little as a relaxed one."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from streamlint import program as p
@@ -16,6 +15,7 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
 from streamlint.operations import Evidence, Memory
+from streamlint.record import field, record
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -28,7 +28,7 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 _NEGATED = {"!=": "==", ">=": "<", ">": "<=", "is not": "is", "not in": "in"}
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Atom:
     """A condition that is not known. ``learn`` are told how it came out; ``parts`` are those of a conjunction or a disjunction."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from streamlint.interpreter.words import Words, last_word
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
@@ -104,7 +104,7 @@ class Files(dict[str, "File"]):
         return super().items()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Consulted:
     """The questions, by the path of the file that they were asked for."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -22,6 +21,7 @@ from streamlint.interpreter.values import (
 from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
 from streamlint.program import Attr, Call, Name, Type
+from streamlint.record import replace
 
 LONGEST = 4
 """Elements of a container of streams, events, handles or objects that are told apart."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Instance, Opaque, Stream, Value
 from streamlint.operations import Memory
+from streamlint.record import replace
 
 _DEEPEST = 3
 

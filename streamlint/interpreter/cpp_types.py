@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint.interpreter.names import expanded
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -11,6 +9,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import TypeRow
 from streamlint.program import Type
+from streamlint.record import replace
 
 SIZES = {
     "char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "half": 2, "__half": 2, "int16_t": 2, "uint16_t": 2, "short": 2,

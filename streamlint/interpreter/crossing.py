@@ -6,7 +6,6 @@ The memory, the streams and the functions stay what they are; only the type chan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter import pointers
@@ -37,7 +36,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Holding
 from streamlint.program import Type
-from streamlint.record import record
+from streamlint.record import record, replace
 
 _PLAIN = frozenset({"void", "float", *SIZES, *(f"std::{name}" for name in SIZES if name.endswith("_t"))})
 _TENSORS = ("at::", "torch::", "c10::")

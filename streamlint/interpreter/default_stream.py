@@ -5,10 +5,9 @@ Source: CUDA Runtime API, stream synchronization behavior. Libraries that were b
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint.interpreter.values import Stream
 from streamlint.operations import Operation
+from streamlint.record import replace
 
 _COMPILED_WITH = frozenset({"cuda-runtime", "cuda-driver", "thrust"})
 _FIELDS = ("stream", "of", "on")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
 from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, leaves_work, only_between
@@ -22,6 +21,7 @@ from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Set
 from streamlint.interpreter.stakes import Stakes, everything
 from streamlint.operations import Conflict, Copy, Create, Drop, Entry, HostWait, Memory, Operation, Record, Synchronize
 from streamlint.program import Position, Statement
+from streamlint.record import field, record, replace
 
 MOST_RUNS = 12
 MOST_RUNS_CPP = 24  # with one guess: functions that choose among many kernels are short
@@ -32,7 +32,7 @@ MOST_FLIPS = 2
 Place = tuple[Span, tuple[Span, ...]]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Way:
     """A path that waits: its decisions, and the one that was turned last."""
 
@@ -47,7 +47,7 @@ class _Way:
         return any(isinstance(first, Statement) and (path, first.at) not in arms for path, first in bodies)
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Explorer:
     """Runs one root on its paths."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from streamlint import program as p
@@ -16,6 +15,7 @@ from streamlint.interpreter.bindings import Binding, bindings_of, registered
 from streamlint.interpreter.index import File, Program, is_declaration
 from streamlint.interpreter.interface import EXTENSION, Interface
 from streamlint.reading import shared_folders
+from streamlint.record import field, record, replace
 
 Kind = Literal["binding", "operator", "table", "inline", "symbol", "held"]  # held: a symbol that is called with the GIL
 
@@ -26,7 +26,7 @@ _SYMBOL = re.compile(r'extern\s+"C"|dllexport|visibility\s*\(\s*"default"')
 _TABLE_TYPES = ("PyMethodDef",)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Export:
     """A function of ``file`` that Python knows by a name; ``function`` is it, where no binding has to be asked for it."""
 
@@ -36,7 +36,7 @@ class Export:
     function: p.Function | None = None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class ExportedClass:
     """A C++ class that Python knows: its binding's type, and what is bound to it by name."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.build import build_root
@@ -26,6 +25,7 @@ from streamlint.interpreter.stale import Kept, kept_streams
 from streamlint.interpreter.stand_ins import stand_ins
 from streamlint.interpreter.uncalled import is_uncalled
 from streamlint.operations import Operation
+from streamlint.record import field, record
 
 _STREAM_TYPES = frozenset(
     {
@@ -50,7 +50,7 @@ _CURRENT = (
 )
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Threads:
     """Which threads of a file make CUDA calls, and which locks are held while the device is waited for."""
 
@@ -60,7 +60,7 @@ class Threads:
     locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
 
 
-@dataclass
+@record(slots=False)
 class FileFacts:
     """What a check may ask of the file that holds a root."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Span
 from streamlint.operations import Holding
+from streamlint.record import field, record, replace
 
 # What a guard object of C++ keeps, so that its end is seen.
 GUARD = "(gil)"
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Gil:
     """``home`` is the function that Python called; ``before`` what held when each change was made that is not undone yet."""
 

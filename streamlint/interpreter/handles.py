@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.interpreter.guards import lvalue
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
@@ -18,7 +18,7 @@ _BINDERS = ("SetStream", "SetStream_v2", "set_stream")
 _ANY = "*"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Handles:
     """Names of the variables and members that are made, and of those that are bound. ``*`` stands for what has no plain name."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.relevance import Relevance
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Names:
     """What one file's functions name. In C++ a declaration elsewhere may bring an object, so nothing is left out there."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -40,6 +39,7 @@ from streamlint.program import (
     walk,
 )
 from streamlint.reading import split_lines
+from streamlint.record import field, record, replace
 
 if TYPE_CHECKING:
     from streamlint.interpreter.exports import Exports
@@ -100,7 +100,7 @@ def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
 _APART = re.compile(r"(?<=\w)\s+\(")
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class File:
     """One module with its names, and the way to its neighbours."""
 
@@ -305,7 +305,7 @@ _LIBRARIES = frozenset(("torch", "at", "c10", "std", "thrust", "cub"))
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Program:
     """All files of a run."""
 

@@ -5,8 +5,9 @@ An interface is made of all exports, and can be kept: with it the C++ of a run n
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from streamlint.record import field, names_of, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
@@ -16,7 +17,7 @@ EXTENSION = "extension:"
 _FROM_PYTHON = ("torch.ops.", "cpp_extension", "load_inline", "CDLL", "LoadLibrary", "ctypeslib", "dlopen", "PyDLL", "cffi")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Interface:
     """The names that C++ makes known. ``unnamed``: those of modules whose name the build decides, None without such a module."""
 
@@ -36,7 +37,7 @@ class Interface:
 
     def record(self) -> dict[str, Any]:
         """The interface as plain data."""
-        return {name: value for name, value in asdict(self).items() if not name.startswith("_")}
+        return {name: getattr(self, name) for name in names_of(Interface) if not name.startswith("_")}
 
     def may_find(self, name: str, asking: File) -> bool:
         """Whether a dotted name of a Python file may stand for C++; `Exports.find` knows."""

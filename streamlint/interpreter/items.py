@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter import pointers
@@ -34,6 +32,7 @@ from streamlint.interpreter.values import (
     Value,
 )
 from streamlint.operations import Evidence, Memory
+from streamlint.record import replace
 
 
 def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Value:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from streamlint import program as p
+from streamlint.record import record
 
 _BEGINS = {"begin": "end", "cbegin": "cend", "rbegin": "rend", "crbegin": "crend"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Walk:
     """``for (auto it = holder.begin(); it != holder.end(); ++it)``; ``backward`` with reverse iterators."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
@@ -29,6 +27,7 @@ from streamlint.interpreter.values import (
     holds_raw_memory,
 )
 from streamlint.operations import Memory
+from streamlint.record import replace
 
 # What a guard of C++ remembers: the library whose current stream it has chosen, and the stream that was current before.
 SWITCHED, BEFORE = "(library)", "(before)"

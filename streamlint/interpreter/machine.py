@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 from streamlint import cuda_model
 from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
@@ -41,6 +40,7 @@ from streamlint.operations import (
     Synchronize,
     Wait,
 )
+from streamlint.record import replace
 
 _AWAITED = (Buffer, Stream, Event)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.hot import function_at_hand
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.standing import Stand, Test, conditions, evaluates, is_of_nothing, lets_pass, unnegated
+from streamlint.record import replace
 
 _EXPORTS = re.compile(r"(?i)onnx|tracing|scripting|export")  # names may silence
 _KINDS = frozenset({"isinstance", "hasattr", "callable"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from streamlint import program as p
@@ -13,6 +12,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.index import File, dotted_name, walk_module
 from streamlint.interpreter.per_thread import MACRO, working_macro
 from streamlint.interpreter.questions import question
+from streamlint.record import record
 
 _BUILDERS = tuple(f"torch.utils.cpp_extension.{name}" for name in ("CUDAExtension", "load", "load_inline"))
 _OPTIONS = frozenset({"extra_cuda_cflags", "extra_compile_args", "define_macros"})
@@ -20,7 +20,7 @@ _FLAG = re.compile(rf"-?-default-stream[= ]per-thread\Z|-D ?{MACRO}(?:=.*)?\Z|{M
 _MOST = 64  # names that are followed
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Mix:
     """What makes one part per-thread, and what shows that the other part is not. ``other`` is torch, or a source's name."""
 

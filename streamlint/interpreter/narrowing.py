@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Const, Opaque, Series, Value
+from streamlint.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Range:
     """``among`` holds all that a value can be (None: anything), ``never`` what it is not."""
 

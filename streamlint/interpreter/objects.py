@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite, bind, evaluate_arguments
@@ -21,6 +20,7 @@ from streamlint.interpreter.values import (
     Stream,
     Value,
 )
+from streamlint.record import replace
 
 
 def instantiate(run: Run, made: ClassValue, arguments: Arguments, site: CallSite) -> Value:

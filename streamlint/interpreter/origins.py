@@ -5,9 +5,8 @@ A run keeps what was computed from what; once it has ended, and it is known whic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Series, Table, Value
+from streamlint.record import field, record
 
 # Methods of tensors that give another tensor in the same place. A method of an unknown value that is none of these is just a call.
 _TENSOR_METHODS = frozenset(
@@ -37,7 +36,7 @@ FROM_INPUT = "what is computed from the input"
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Link:
     """A value and what it was made of. ``direct``: by calling a value (``model(x)``), not a function or a method of something."""
 
@@ -48,7 +47,7 @@ class Link:
     direct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Origin:
     """Why a value is where the model is. ``sure``: it is a tensor beyond doubt."""
 
@@ -70,7 +69,7 @@ def _kind(receiver: Value | None, method: str, direct: bool) -> str:
     return SAME if receiver is not None and method in _TENSOR_METHODS else CALL
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Origins:
     """What a run computed from what."""
 

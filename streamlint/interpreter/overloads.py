@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments
 from streamlint.interpreter.classes import find_method
@@ -11,6 +9,7 @@ from streamlint.interpreter.cpp_types import SIZES, class_of, type_row
 from streamlint.interpreter.index import File, accepts, is_declaration
 from streamlint.interpreter.run import Frame, Run
 from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Instance, Stream, Value
+from streamlint.record import replace
 
 
 def chosen_overload(run: Run, callee: FunctionValue, arguments: Arguments) -> FunctionValue:

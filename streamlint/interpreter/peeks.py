@@ -6,7 +6,6 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamlint import operations as ops
@@ -25,6 +24,7 @@ from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant, is_made_on_host, is_size
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
 from streamlint.operations import Context, Evidence
+from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.run import Frame, Run
@@ -36,7 +36,7 @@ Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call fram
 _MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Peek:
     """A wait of the host, with its surroundings."""
 

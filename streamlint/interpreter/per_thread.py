@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamlint import program as p
 from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.questions import question
+from streamlint.record import record
 
 MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
 # Headers that read the runtime's header, whoever includes them, by the beginning of their names.
@@ -34,7 +34,7 @@ _CUDA_SOURCES = (".cu",)
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IdleMacro:
     """A definition of the macro that nothing reads. ``why``: compiled (as CUDA), or late (below a header that has read it)."""
 

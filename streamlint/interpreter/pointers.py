@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Value
 from streamlint.program import Type
+from streamlint.record import replace
 
 SMART = ("std::unique_ptr", "std::shared_ptr", "unique_ptr", "shared_ptr", "std::weak_ptr", "c10::intrusive_ptr")
 _POINTEE, _DELETER, _UNSET = "(pointee)", "(deleter)", "(unset)"

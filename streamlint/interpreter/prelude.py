@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.hot import contains
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.run import Place
+from streamlint.record import field, record
 
 ANYTHING = frozenset({"*"})
 _MOVES = frozenset({"to", "cuda", "cpu", "to_empty"})  # of a module: where its parameters are
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Entry:
     """A statement without those inside it: what decides about it or goes into it, and what it may change. Attributes begin with a dot."""
 
@@ -31,7 +31,7 @@ class _Entry:
     returns: bool = False
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Preludes:
     """The answers for the functions of a program, each found once."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
@@ -17,6 +16,7 @@ from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
 from streamlint.interpreter.no_stream import CURRENT, gives_current, without_current, without_standard
 from streamlint.interpreter.outside import Outside
+from streamlint.record import field, record
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
@@ -28,7 +28,7 @@ _MOST_CALLEES = 200
 _DEEPEST = 2
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Relevance:
     """Words of the bodies of one file, with those of what they call."""
 

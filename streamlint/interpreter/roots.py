@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
@@ -51,12 +50,13 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import StepRow
 from streamlint.operations import Evidence, Holding, Memory
+from streamlint.record import record, replace
 
 if TYPE_CHECKING:
     from streamlint.interpreter.bindings import Binding
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Root:
     """A function, a method of a class, or a module's own statements."""
 

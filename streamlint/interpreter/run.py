@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Conflict, Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
-from streamlint.record import names_of
+from streamlint.record import field, names_of, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
@@ -78,7 +77,7 @@ class OutOfBudget(Exception):
     """The path was longer than its budget; what it found so far stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Place:
     """A body in progress, and the call in its caller that entered it."""
 
@@ -90,7 +89,7 @@ class Place:
 Arms = tuple[tuple[File, Sequence[Node]], ...]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Decision:
     """An atom that was decided without evidence: which arm was taken, and after how many operations."""
 
@@ -108,7 +107,7 @@ class Decision:
     arms: Arms | None = ()  # what is run on its other arm only, where that is all that can be new; None where it is not
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Frame:
     """A call in progress. ``on_yield`` runs the consumer of a generator or the body of a ``with``.
 
@@ -126,7 +125,7 @@ class Frame:
     taken_in: LoopFrame | None = None
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Coverage:
     """What was understood, counted over all runs: for ``--coverage``."""
 
@@ -163,7 +162,7 @@ class Coverage:
         }
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Settings:
     """What the user decided that changes a run."""
 

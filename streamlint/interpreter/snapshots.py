@@ -13,7 +13,6 @@ import operator
 import pickle
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from streamlint import models, operations, program
@@ -23,6 +22,7 @@ from streamlint.interpreter import index
 from streamlint.interpreter.run import Place, Run
 from streamlint.interpreter.values import ClassValue, Value, numbering, resume_numbering
 from streamlint.models import vocabulary
+from streamlint.record import field, record
 
 FEWEST_STEPS = 150  # a constructor that is over sooner is run again
 _MOST_KEPT = 16  # of a class: its constructor on different ways
@@ -31,7 +31,7 @@ _DEEP = 20_000  # objects that hold one another
 _OWN = frozenset({"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context"})
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Kept:
     """A run up to the object, with the decisions that it met, and those of them that were forced."""
 
@@ -42,7 +42,7 @@ class _Kept:
     steps: int
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Snapshots:
     """The objects that are kept for the methods of one file."""
 

@@ -7,13 +7,13 @@ has such an operation, another arm is worth a path only if its text, with that o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from streamlint.interpreter.run import Decision, Run
 from streamlint.operations import Operation
+from streamlint.record import field, record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stake:
     """What one check begins with: operations, and literals. Without literals anything may bring them."""
 
@@ -21,7 +21,7 @@ class Stake:
     signs: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Stakes:
     """The stakes of one root. ``asked`` gives those of the checks that want it."""
 

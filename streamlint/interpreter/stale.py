@@ -6,13 +6,13 @@ Asked of the text, not of a path: whoever calls later may have made another stre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.questions import question
+from streamlint.record import record
 
 _STREAMS = ("cudaStream_t", "hipStream_t", "CUDAStream", "HIPStream")
 # Order between streams is no work: it may be meant for the stream that was current then.
@@ -30,7 +30,7 @@ _ORDERS = (
 _MAKERS = ("make_shared", "make_unique")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kept:
     """A stream that is read once, where, and the work of later calls that is put on it."""
 

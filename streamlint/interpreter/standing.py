@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.guards import lvalue, places_assigned
 from streamlint.interpreter.hot import contains, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.record import record, replace
 
 # Names may silence a finding, never cause one: words of what is not done in each round, or not for real.
 _RARE = re.compile(
@@ -24,7 +24,7 @@ _RARE = re.compile(
 _KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Stand:
     """One body on the way from a loop to an operation: the loop's own, or that of a function called from it."""
 
@@ -68,7 +68,7 @@ def _holds(node: object, wanted: p.Position) -> bool:
     return any(_holds(child, wanted) for child in p.children(node))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Test:
     """A condition that an operation stands under. ``arm`` is what runs where it holds back or lets through."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.operations import Clock, Conflict, HostWait, Launch, LoopFrame, Opaque, Operation, Record, Synchronize
+from streamlint.record import field, record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class Trace:
     """One path through one root. ``facts`` are those of the root's file."""
 
@@ -21,7 +21,7 @@ class Trace:
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
     idle: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # waits in rounds that find nothing to wait for, on whichever path
-    _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict, repr=False, compare=False)
+    _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict)
 
     def is_idle(self, operation: Operation) -> bool:
         """Whether a wait in rounds finds nothing to wait for."""

@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +25,15 @@ from streamlint.models.vocabulary import (
     nearest,
     parse_field,
 )
+from streamlint.record import field, record, replace
 from streamlint.shipped import model_files, text_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["ModelError", "Models", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
 HEAD = {"library", "triggers", "seams", "own_words", "version", "type", "call", "attribute", "constant", "step"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TypeRow:
     """A type of a library: its kind decides what the interpreter makes of its values."""
 
@@ -53,7 +48,7 @@ class TypeRow:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StepRow:
     """Methods that a framework calls in each step, of the classes that derive from one of its own."""
 
@@ -70,7 +65,7 @@ class StepRow:
         return not at_hand and base.rpartition(".")[2].endswith(self.unproven)
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Models:
     """All rows of a language, by name."""
 
@@ -311,6 +306,10 @@ def load_file(path: Path) -> dict[str, Any]:
     text = text_of(path)
     if (rows := read_rows(text)) is not None:
         return rows
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

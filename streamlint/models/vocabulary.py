@@ -34,9 +34,9 @@ and of a list (``["1", "2=false"]``, for overloads) the first that is true or fa
 
 from __future__ import annotations
 
-import difflib
 import re
-from dataclasses import dataclass, field, replace
+
+from streamlint.record import field, record, replace
 
 VERSION = 1
 
@@ -45,7 +45,7 @@ class ModelError(ValueError):
     """A model row that does not fit the vocabulary; the message names the file, the row and the nearest right word."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Selector:
     """Where a value stands in a call: see the table above."""
 
@@ -56,7 +56,7 @@ class Selector:
     negated: bool = False  # in a switch: the opposite of the flag
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Row:
     """One validated row. ``values`` holds its fields, selectors parsed."""
 
@@ -433,6 +433,8 @@ def parse_selector(text: str) -> Selector:
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """A hint that names the nearest known word, or all of them where there are few."""
+    import difflib  # for mistakes alone
+
     close = difflib.get_close_matches(word, known, n=1)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
 

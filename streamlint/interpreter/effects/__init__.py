@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from streamlint import program as p
 from streamlint.cuda_model import STAGED_BYTES
@@ -21,11 +20,12 @@ from streamlint.interpreter.values import Buffer, Const, Instance, Opaque, Refer
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Memory
+from streamlint.record import record
 
 _WORDS: dict[str, object] = {"true": True, "false": False, "none": None}
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Call:
     """A modelled call with its arguments: what an effect function works on."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter.effects import Call
@@ -11,6 +10,7 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.standing import way_to
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence
+from streamlint.record import replace
 
 
 def as_device(run: Run, value: Value | None) -> Device | None:

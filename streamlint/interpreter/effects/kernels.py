@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -13,9 +12,10 @@ from streamlint.interpreter.effects.host import buffers_in
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, FunctionValue, Opaque, Reference, Series, Stream, Value
+from streamlint.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """``written``: of each argument, whether the kernel may write what it points to; None where nothing is known of the kernel.
 

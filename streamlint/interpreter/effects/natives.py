@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import program as p
 from streamlint.interpreter.assignment import store_at
 from streamlint.interpreter.crossing import extension
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
+from streamlint.record import replace
 
 _SOURCES = (".cpp", ".cc", ".cxx", ".cu", ".c")
 

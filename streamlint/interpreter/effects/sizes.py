@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from streamlint.cuda_model import STAGED_BYTES
 from streamlint.interpreter.cpp_types import SIZES
@@ -11,6 +10,7 @@ from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.devices import looks_like_dtype
 from streamlint.interpreter.values import Buffer, Const, Series, Storage, Value
 from streamlint.operations import Memory
+from streamlint.record import replace
 
 _WHOLE = re.compile(r"(?:^|\W)(?:u?int(?:16|32|64)?|intp|long|short|bool_?)$")  # in 8 bits stand pictures and quantized weights
 _OF_MASKS = re.compile(r"(?:^|\W)bool_?$")

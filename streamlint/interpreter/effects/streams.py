@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Step
@@ -29,6 +28,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.record import replace
 
 NO_WAIT = "no-wait"  # how a stream was chosen: by a policy that leaves the host alone
 

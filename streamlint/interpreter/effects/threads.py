@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -33,6 +32,7 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
+from streamlint.record import record, replace
 
 _CALLABLE = (FunctionValue, Method, Prepared, ClassValue, LibraryName, Instance, Handle, KernelConfig)
 
@@ -174,7 +174,7 @@ def _run(
     return run_beside(run, spawn, _Target(run, function, given, site, maker))
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Target:
     """What a thread or a process runs: its pool's initialiser, then what it was given."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint import program as p
@@ -28,6 +27,7 @@ from streamlint.interpreter.run import family
 from streamlint.interpreter.uses import is_made_on_host
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
+from streamlint.record import replace
 
 
 def _transfer(call: Call) -> Value:

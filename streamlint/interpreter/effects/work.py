@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -21,6 +20,7 @@ from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value, is_plain
 from streamlint.operations import Evidence, Memory
+from streamlint.record import replace
 
 ARITHMETIC = "arithmetic"
 

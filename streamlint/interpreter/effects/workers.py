@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from streamlint import operations as ops
 from streamlint.findings import Step
@@ -32,6 +31,7 @@ from streamlint.interpreter.values import (
     Value,
 )
 from streamlint.operations import Evidence
+from streamlint.record import record, replace
 
 _COLLATES = (FunctionValue, Instance, Method, Prepared)
 
@@ -82,7 +82,7 @@ def _work(call: Call, collate: Value | None) -> None:
     run_beside(run, spawn, _Worker(call, collate, CallSite(call.site.node, call.span, "worker")))
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class _Worker:
     """What a worker of a loader runs."""
 
