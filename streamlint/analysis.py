@@ -89,6 +89,7 @@ class Analysis:
             _sweep()
         if part.coverage.roots:
             snapshots_of(self.program).clear()
+            self.program.next_turn()
             _sweep()
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]

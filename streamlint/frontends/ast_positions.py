@@ -20,12 +20,16 @@ class Places:
         self._text, self._lines = text, lines
         self._wide = {} if text.isascii() else {row: line.encode() for row, line in enumerate(lines, 1) if not line.isascii()}
         self._starts: list[int] = []
+        self._rows = list(range(len(lines) + 2))
+        self._known: dict[Position, Position] = {}
 
     def __getitem__(self, node: Any) -> Position:
         row, column, end_row, end_column = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
         if self._wide:
             column, end_column = self._counted(row, column), self._counted(end_row, end_column)
-        return row, column + 1, end_row, end_column + 1
+        # Positions are a third of what a lowered file holds: each is made once, of the same numbers.
+        at = self._rows[row], column + 1, self._rows[end_row], end_column + 1
+        return self._known.setdefault(at, at)
 
     def _counted(self, row: int, column: int) -> int:
         """Code points instead of the bytes that Python counts."""
@@ -43,7 +47,8 @@ class Places:
     def last(self, node: Any, name: str) -> Position:
         """The name that a node ends with."""
         _, _, row, column = self[node]
-        return row, column - len(name), row, column
+        at = row, column - len(name), row, column
+        return self._known.setdefault(at, at)
 
     def is_enclosed(self, node: ast.Tuple) -> bool:
         """Whether a tuple has parentheses of its own, which Python counts to it."""

@@ -7,6 +7,7 @@ annotation or a base names the class, in a function on the way, in the class of 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -25,20 +26,26 @@ class Names:
 
     relevance: Relevance
     _classes: dict[str, frozenset[str]] | None = None  # of the files that it reaches: what their heads and fields name
-    _own: tuple[dict[str, set[str]], set[str]] | None = None  # the same of this file alone, and what its own statements name
+    _own: tuple[dict[str, frozenset[str]], frozenset[str]] | None = None  # the same of this file alone, and what its own statements name
     _always: frozenset[str] = frozenset()
     _of: dict[int, frozenset[str]] = field(default_factory=dict)
+    _sets: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)  # many functions say the same
 
     def of(self, function: p.Function) -> frozenset[str]:
-        """The names that a function says, and those of the classes that it leads to."""
+        """The names of classes that a function says, and of those that it leads to."""
         if id(function) not in self._of:
             imports = self.relevance.file.module.imports
             said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.of_object(function)}"))
             said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
-            self._of[id(function)] = self._with_classes(said)
+            found = self._with_classes(self._of_classes(said))
+            self._of[id(function)] = self._sets.setdefault(found, found)
         return self._of[id(function)]
 
-    def _with_classes(self, said: set[str]) -> frozenset[str]:
+    def _of_classes(self, said: Iterable[str]) -> frozenset[str]:
+        """Those that may be names of classes. Nothing else is asked for, and all names would be a third of what a long run holds."""
+        return frozenset(map(sys.intern, self.relevance.file.program.class_names.intersection(said)))
+
+    def _with_classes(self, said: frozenset[str]) -> frozenset[str]:
         if self._classes is None:
             self._classes = self._all_classes()
         known = self._classes
@@ -48,32 +55,38 @@ class Names:
             fresh = known[waiting.pop()] - said
             said |= fresh
             waiting += fresh & known.keys()
-        return frozenset(said)
+        return said
 
-    def own(self) -> tuple[dict[str, set[str]], set[str]]:
+    def own(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
         """What the heads and fields of the file's classes name, and what the file's own statements do."""
         if self._own is None:
             file, text = self.relevance.file, self.relevance.text
-            classes: dict[str, set[str]] = {}
+            classes: dict[str, frozenset[str]] = {}
             for definition in dict.fromkeys(file.module.classes.values()):
                 parts: list[p.Node] = [*definition.bases, *definition.body]
                 for held in definition.fields:
                     parts += [part for part in (held.annotation, held.value) if part is not None]
-                classes.setdefault(definition.name.rpartition(".")[2], set()).update(_NAME.findall("\n".join(map(text, parts))))
+                said = self._of_classes(_NAME.findall("\n".join(map(text, parts))))
+                _join(classes, definition.name.rpartition(".")[2], said)
             plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
-            self._own = classes, {name for statement in plain for name in _NAME.findall(text(statement))}
+            self._own = classes, self._of_classes(name for statement in plain for name in _NAME.findall(text(statement)))
         return self._own
 
     def _all_classes(self) -> dict[str, frozenset[str]]:
-        classes: dict[str, set[str]] = {}
+        classes: dict[str, frozenset[str]] = {}
         always: set[str] = set()
         for file in self.relevance.reach():
             own, named = file.relevance.names.own()
             always |= named
             for name, said in own.items():
-                classes.setdefault(name, set()).update(said)
+                _join(classes, name, said)
         self._always = frozenset(always & classes.keys())
-        return {name: frozenset(said) for name, said in classes.items()}
+        return classes
+
+
+def _join(classes: dict[str, frozenset[str]], name: str, said: frozenset[str]) -> None:
+    """Two classes may have one name."""
+    classes[name] = classes[name] | said if name in classes else said
 
 
 class InPlay:

@@ -115,6 +115,7 @@ class File:
     path: str = field(init=False)
     is_cuda: bool = field(init=False)
     spans: dict[Position, Span] = field(default_factory=dict)  # each place once
+    asked: int = 0  # the program's turn when somebody last asked what can matter in it
     _settings: dict[str, bool] | None = None
     _lines: list[str] | None = None
     _code: list[str] | None = None
@@ -148,17 +149,20 @@ class File:
     def code(self) -> list[str]:
         """The text, line by line, without what does not run: comments and docstrings."""
         if self._code is None:
-            from streamlint.interpreter.prose import without_prose
-
-            self._code = without_prose(self.module.text, self.module.language)
+            self._code = self._without_prose()
         return self._code
+
+    def _without_prose(self) -> list[str]:
+        from streamlint.interpreter.prose import without_prose
+
+        return without_prose(self.module.text, self.module.language)
 
     @property
     def words(self) -> list[str]:
         """The same, with each name and its bracket together, also where a line ends between them, and with marks at flags and at
         what is entered: as words are looked for."""
         if self._words is None:
-            text = marked(_APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self.code)))
+            text = marked(_APART.sub(lambda match: "(" + match[0][:-1], "\n".join(self._code or self._without_prose())))
             self._words = (text if self.is_cuda else with_entered(text)).split("\n")
         return self._words
 
@@ -192,11 +196,16 @@ class File:
     @property
     def relevance(self) -> Relevance:
         """What in this file can matter."""
+        self.asked = self.program.turn
         if self._relevance is None:
             from streamlint.interpreter.relevance import Relevance
 
             self._relevance = Relevance(self)
         return self._relevance
+
+    def forget(self) -> None:
+        """Let go of what is found out again where somebody asks for it."""
+        self._relevance = self._words = self._code = self._lines = None
 
     @property
     def settings(self) -> dict[str, bool]:
@@ -301,6 +310,18 @@ def accepts(function: Function, arity: int) -> bool:
     return required <= arity and (arity <= len(plain) or any(p.kind == "star" for p in function.params))
 
 
+_TURNS = 32
+_CLASS = re.compile(r"\b(?:class|cppclass|struct|union|enum)[\s\\]+([\w.]+)")
+_GIVEN = re.compile(r"(\w+)[\s\\]*=(?!=)")
+
+
+def class_names(text: str) -> Iterator[str]:
+    """The last names of the classes that a text of Python or Cython may define; of what it names, where a named tuple is among it."""
+    yield from (name.rpartition(".")[2] for name in _CLASS.findall(text))
+    if "namedtuple" in text or "NamedTuple" in text:
+        yield from _GIVEN.findall(text)
+
+
 _LIBRARIES = frozenset(("torch", "at", "c10", "std", "thrust", "cub"))
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 
@@ -313,6 +334,7 @@ class Program:
     consulted: Consulted = field(default_factory=Consulted)
     texts: dict[str, str] = field(default_factory=dict)  # of the files that are not C++
     outlines: dict[str, frozenset[str]] = field(default_factory=dict)  # of files that wait: the last parts of what they import
+    turn: int = 0  # of the file that is looked at
     _cpp: list[File] | None = None
     _basenames: dict[str, list[File]] = field(default_factory=dict)
     strangers: set[tuple[int, str, str]] = field(default_factory=set)  # C++: names that no file has, by the file and function that say them
@@ -329,10 +351,19 @@ class Program:
     _importers: dict[str, set[str]] | None = None  # by what they import
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
     _mentioned: dict[tuple[Words, int], list[str]] = field(default_factory=dict)
+    _class_names: tuple[int, frozenset[str]] | None = None
     answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
         self.answers = Answers(self)
+
+    @property
+    def class_names(self) -> frozenset[str]:
+        """The last names of all classes of Python and Cython at hand, and more: as far as their texts tell."""
+        if self._class_names is None or self._class_names[0] != len(self.texts):
+            names = (name for text in self.texts.values() for name in class_names(text))
+            self._class_names = len(self.texts), frozenset(names)
+        return self._class_names[1]
 
     def exported(self, asking: File) -> Exports:
         """What the C++ at hand makes known to Python, asked on behalf of a file."""
@@ -423,6 +454,14 @@ class Program:
             self._cpp = [file for file in self.files.held() if file.is_cuda]
         return self._cpp
 
+    def next_turn(self) -> None:
+        """A file was looked at. Now and then those let go of what they found out about themselves that nobody has asked for since."""
+        self.turn += 1
+        if self.turn % _TURNS == 0:
+            for file in dict.values(self.files):
+                if self.turn - file.asked > _TURNS:
+                    file.forget()
+
     def owner(self, function: Function, asking: File) -> File:
         """The file that a function stands in."""
         return self._owners.get(id(function), asking)
@@ -432,6 +471,8 @@ class Program:
         file = File(module, self, models=models, key=key or module.path)
         self.files[file.key] = file
         if not file.is_cuda:
+            if self.texts.get(file.path) != module.text:
+                self._class_names = None
             self.texts[file.path] = module.text
         self._importers, self._cpp = None, None
         self._called.clear()
