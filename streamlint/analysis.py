@@ -26,7 +26,7 @@ from streamlint.precedence import best
 from streamlint.program import Call, Statement, walk
 from streamlint.record import field, record
 
-_MUCH = 250_000  # objects
+_MUCH = 100_000  # objects
 
 
 @record(slots=True)

@@ -258,8 +258,8 @@ NARROW = {
     "findings": {"record"},
     "program": {"record"},
     "operations": {"findings", "cuda_model", "record", "interpreter.values"},  # the last for annotations only
-    "cuda_model": set[str](),
-    "models": {"shipped"},
+    "cuda_model": {"record"},
+    "models": {"record", "shipped"},
     "frontends": {"program", "record"},
     "fix": {"findings", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }
