@@ -41,6 +41,7 @@ _CHAINED = re.compile(
     r"|[()\[\]{},;\n]|\*\*|//|<<|>>|[-+*/%|&^.@~]|[<>=!]=?|\b(?:and|or|not|if|in|is|lambda|await)\b",
     re.DOTALL,
 )
+_FOREIGN = re.compile(r"\w?(?:[^\x00-\x7f\W]|[\u0300-\u036f])+")
 _TEXT_OR_BRACKET = re.compile(
     r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"(?:[^\\\"\n]|\\.)*\"?|'(?:[^\\'\n]|\\.)*'?|#[^\n]*|[()\[\]{}]",
     re.DOTALL,
@@ -66,8 +67,7 @@ def ready() -> None:
 
 def _plainly(path: str, text: str) -> Module | None:
     """Lowered from Python's own tree; None where it has none, or it is not enough."""
-    tree = _parse(text)
-    if tree is None:
+    if (tree := _parse(text)) is None or _spells_names_anew(text):
         return None
     from streamlint.frontends.ast_expressions import Unlike
     from streamlint.frontends.ast_statements import lower_module
@@ -86,6 +86,15 @@ def _parse(text: str) -> ast.Module | None:
             return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _spells_names_anew(text: str) -> bool:
+    """Whether Python may read a name as another one than is written (``µ`` as ``μ``): who looks at the text would not find it."""
+    if text.isascii():
+        return False
+    import unicodedata
+
+    return not all(unicodedata.is_normalized("NFKC", found) for found in _FOREIGN.findall(text))
 
 
 def _by_libcst(path: str, text: str) -> Module:

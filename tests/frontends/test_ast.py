@@ -121,7 +121,16 @@ def test_our_own_files() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["match a:\n    case 1: pass\n", "\ufeffx = 1\n", "print 'a'\n", "x = '\udcff'\n", "x = " + "-" * 2000 + "1\n"]
+    "text",
+    [
+        "match a:\n    case 1: pass\n",
+        "\ufeffx = 1\n",
+        "print 'a'\n",
+        "x = '\udcff'\n",
+        "x = " + "-" * 2000 + "1\n",
+        "\u00b5 = 1\n",
+        "e\u0301 = 1\n",
+    ],
 )
 def test_what_is_left_to_libcst(text: str) -> None:
     assert python._plainly("sample.py", text) is None
