@@ -651,9 +651,12 @@ def _walk(node: object) -> Iterator[object]:
     while stack:
         current = stack.pop()
         yield current
-        if isinstance(current, Class):
-            stack.extend(method for overloads in current.methods.values() for method in overloads)
-            stack.extend(current.classes.values())
+        kind = current.__class__
+        if kind is Name or kind is Const:  # half of all nodes, with nothing below
+            continue
+        if kind is Class:
+            stack.extend(method for overloads in current.methods.values() for method in overloads)  # type: ignore[attr-defined]
+            stack.extend(current.classes.values())  # type: ignore[attr-defined]
         if below := children(current):
             below.reverse()
             stack += below

@@ -113,6 +113,8 @@ def _decorated(run: Run, callee: FunctionValue) -> FunctionValue | None:
 
 def _is_cached(function: p.Function) -> bool:
     """Under ``functools.cache`` or ``lru_cache``: called again with the same arguments, it gives the same value."""
+    if not function.decorators:
+        return False
     nodes = [d.function if isinstance(d, p.Call) else d for d in function.decorators]
     return any((d.id if isinstance(d, p.Name) else d.name if isinstance(d, p.Attr) else "") in ("cache", "lru_cache") for d in nodes)
 

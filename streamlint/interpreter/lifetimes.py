@@ -35,6 +35,8 @@ SWITCHED, BEFORE = "(library)", "(before)"
 
 def leave_scope(run: Run, scope: Environment, keep: Value | None = None) -> None:
     """C++: destroy what a scope owns, in reverse order; what is returned lives on."""
+    if not scope.owned:
+        return
     kept = {id(v) for v in reachable([keep])} if keep is not None else set()
     for value in reversed(scope.owned):
         if id(value) in kept:

@@ -17,6 +17,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 # Where an operation stands on its path, and what is told of it.
 _PLACE = frozenset({"index", "context", "guesses", "trail", "gil", "refused"})
 _PLAIN = (bool, int, str, enum.Enum, Span)
+_EXACT = frozenset({bool, int, str, Span})  # most fields hold these, or nothing
 
 
 def shown(run: Run) -> Shown:
@@ -43,6 +44,8 @@ def _shape(operation: Operation) -> tuple[Any, ...]:
 
 def _facts(value: object) -> object:
     """What a check may ask of a field's value, apart from which value of the path it is."""
+    if value is None or value.__class__ in _EXACT:
+        return value
     if isinstance(value, Stream):
         return value.kind, value.key, value.blocking, value.how
     if isinstance(value, Buffer):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
@@ -420,6 +420,6 @@ def literals(needs: Needs) -> frozenset[str]:
     return frozenset(word for need in needs for alternative in need for group in alternative for word in group)
 
 
-def fulfilled(found: Collection[str], needs: Needs) -> bool:
+def fulfilled(found: Set[str], needs: Needs) -> bool:
     """Whether the literals that were found are what one of the checks needs."""
-    return any(all(any(word in found for word in group) for group in alternative) for need in needs for alternative in need)
+    return any(all(not found.isdisjoint(group) for group in alternative) for need in needs for alternative in need)

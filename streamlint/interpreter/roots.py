@@ -20,7 +20,7 @@ from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
 from streamlint.interpreter.hot import is_hot, is_step
-from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.origins import A_MODULES_INPUT
@@ -97,7 +97,7 @@ def _loops(function: p.Function) -> tuple[p.Loop, ...]:
 
 
 def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
-    return tuple(node for statement in module.body for node in p.walk(statement) if isinstance(node, p.Loop))
+    return tuple(node for node in walk_module(module) if isinstance(node, p.Loop))
 
 
 def is_training(root: Root, all_loops: bool = False) -> bool:
