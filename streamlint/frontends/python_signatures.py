@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from streamlint.frontends import python_literals as literals
 from streamlint.frontends.python_expressions import BINARY, EXPRESSIONS, axis, dotted, expression, optional
 from streamlint.frontends.python_lowering import Enclosing, Lowering
 from streamlint.program import LONGEST_LINE, Binary, Const, Expression, Function, Index, Lambda, Param, Position, Return
@@ -32,8 +31,8 @@ def _param(low: Lowering, node: cst.Param) -> Param:
 
 def annotation(low: Lowering, node: cst.BaseExpression) -> Expression:
     """Lower an annotation; strings in it are read as the code that they hold."""
-    if isinstance(node, cst.SimpleString):
-        return _quoted(low, node)
+    if isinstance(node, cst.SimpleString | cst.ConcatenatedString):
+        return _quoted(low, expression(low, node))
     if isinstance(node, cst.BinaryOperation):
         return Binary(BINARY[type(node.operator)], annotation(low, node.left), annotation(low, node.right), at=low.at[node])
     if isinstance(node, cst.Subscript) and dotted(node.value).rpartition(".")[2] not in ("Literal", "Annotated"):
@@ -42,15 +41,14 @@ def annotation(low: Lowering, node: cst.BaseExpression) -> Expression:
     return expression(low, node)
 
 
-def _quoted(low: Lowering, node: cst.SimpleString) -> Expression:
-    value = literals.string(node)
-    if not isinstance(value, str):
-        return Const(value, at=low.at[node])
+def _quoted(low: Lowering, text: Expression) -> Expression:
+    if not isinstance(text, Const) or not isinstance(text.value, str):
+        return text
     try:
-        parsed = cst.parse_expression(value.strip())
+        parsed = cst.parse_expression(text.value.strip())
     except (cst.ParserSyntaxError, cst.CSTValidationError, UnicodeEncodeError):
-        return Const(value, at=low.at[node])
-    outside, low.at = low.at, _Everywhere(low.at[node])
+        return text
+    outside, low.at = low.at, _Everywhere(text.at)
     try:
         return annotation(low, parsed)
     finally:

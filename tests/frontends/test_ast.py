@@ -46,6 +46,7 @@ class A(B, *C, metaclass=D, **E):
     async def g(self): await a; [x async for x in y if await z]; return {k: v for k, v in (a) for b in c}
     class C: pass
 class G[T: int](Base): type Alias[U] = list[U]
+def k(a: 'A' 'B', b: 'Sequence[(int, str)]', c: b'x' b'y', d: 'not code' 'x'): ...
 P = namedtuple('P', 'a b'); Q = NamedTuple("Q", [("a", int), ('b', str)]); R = S = namedtuple('R', 'a')
 async def h[T](a, /, b: int, c=1, *, d, e=2) -> T:
     async with a as b, c: pass
