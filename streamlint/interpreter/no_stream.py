@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from streamlint.interpreter.letters import separators, with_letter
 from streamlint.operations import ENTERED
 
 CURRENT = ("current_stream", "get_current_stream")
@@ -31,10 +32,8 @@ _STANDARD = re.compile(
 )
 _PYTHON = re.compile(r"\bPy(?:Eval|GILState|Thread)\w*")
 _WITH = re.compile(r"(?<![^\n])[^\S\n]*(?:async[^\S\n]+)?(with)\b")
-_PART = re.compile(r"""[()\[\]{}:,]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _JOINED = re.compile(r"\b(?:if|or|and)\b")
 _CALLED = re.compile(r"[\w.]+\(.*\)(?:\s+as\b.*)?", re.DOTALL)
-_LONGEST = 2000  # characters of one head
 
 
 def without_standard(text: str) -> str:
@@ -65,28 +64,17 @@ def gives_current(text: str) -> bool:
 
 def with_entered(text: str) -> str:
     """Python with ``ENTERED`` instead of a letter of each ``with`` that is given something else than the result of a call."""
-    places = [match.start(1) for match in _WITH.finditer(text) if _enters(text, match.end())]
-    if not places:
-        return text
-    letters = list(text)
-    for place in places:
-        letters[place] = ENTERED
-    return "".join(letters)
+    return with_letter(text, (match.start(1) for match in _WITH.finditer(text) if _enters(text, match.end())), ENTERED)
 
 
 def _enters(text: str, begin: int) -> bool:
     """Whether the items that begin here hold one that is no call, or more than can be told."""
-    items, depth, start = list[str](), 0, begin
-    for part in _PART.finditer(text, begin, begin + _LONGEST):
-        if part[0] in "([{":
-            depth += 1
-        elif part[0] in ")]}":
-            depth -= 1
-        elif not depth and part[0] in ",:":
-            items.append(text[start : part.start()])
-            start = part.end()
-            if part[0] == ":":
-                return any(_JOINED.search(item) is not None or _CALLED.fullmatch(item.strip()) is None for item in items)
+    items, start = list[str](), begin
+    for part in separators(text, begin):
+        items.append(text[start : part.start()])
+        start = part.end()
+        if part[0] == ":":
+            return any(_JOINED.search(item) is not None or _CALLED.fullmatch(item.strip()) is None for item in items)
     return True
 
 
