@@ -70,7 +70,7 @@ class Relevance:
 
     def _defined(self, function: p.Function) -> p.Function:
         """C++: the body of a declaration, where another file has it."""
-        home = self.file.program.owner(function, self.file)
+        home = self._holder(function).file
         if not home.is_cuda or not is_declaration(function):
             return function
         found = self.file.program.definition(function, home)
@@ -364,10 +364,7 @@ class Relevance:
             return without_standard(text)
         if "current_stream(" not in text or not all(gives_current(self.text_of(own)) for name in CURRENT for own in self.named(name)):
             return text
-        return without_current(text, any(callee_file.is_cuda for callee_file in map(self._home, self.callees(function))))
-
-    def _home(self, function: p.Function) -> File:
-        return self.file.program.owner(function, self.file)
+        return without_current(text, any(self._holder(callee).file.is_cuda for callee in self.callees(function)))
 
     def _in_file(self, words: frozenset[str]) -> list[str]:
         """Those of the literals that stand anywhere in the file's code."""
