@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 
-from streamlint.reading import split_lines
+from streamlint.lines import line_starts, split_lines
 from streamlint.record import field, record
 
 _BLOCK_STRINGS = r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|' + r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
@@ -66,7 +66,7 @@ def layout(text: str, language: str) -> Layout:
 class _Scan:
     def __init__(self, text: str, first_row: int = 1) -> None:
         self._text = text
-        self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+        self._starts = line_starts(text)
         self._first_row = first_row
         self._out = Layout()
         self._cuts: list[tuple[int, int]] = []

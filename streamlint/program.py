@@ -11,11 +11,11 @@ Nodes compare by identity, so they can be keys.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Literal
 
+from streamlint.lines import line_starts, position_at
 from streamlint.record import field, names_of, record
 
 Position = tuple[int, int, int, int]
@@ -566,17 +566,10 @@ class Module:
     c_names: dict[str, str] = field(default_factory=dict)  # Cython: names that `cdef extern` brings from C++, as they are spelled there
 
     def position(self, start: int, end: int) -> Position:
-        """Rows and columns of a stretch of one line, by its offsets."""
-        before = self.text[:start]
-        if "\r" in before:
-            ends = [match.end() for match in _LINE_END.finditer(before)]
-            row, line = len(ends) + 1, ends[-1] if ends else 0
-        else:
-            row, line = before.count("\n") + 1, before.rfind("\n") + 1
-        return row, start - line + 1, row, end - line + 1
+        """Rows and columns of a stretch, by its offsets."""
+        return position_at(line_starts(self.text), start, end)
 
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
 # By class: what reads the fields that may hold nodes.
 _FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}

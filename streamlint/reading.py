@@ -136,11 +136,6 @@ def home_folder() -> Path:
         return Path(os.sep)
 
 
-def split_lines(text: str) -> list[str]:
-    """Lines without their ends, split as compilers do: form feeds and Unicode separators end no line."""
-    return re.split(r"\r\n|\r|\n", text)
-
-
 def shared_folders(one: str, other: str) -> int:
     """How many folders two paths begin with alike."""
     pairs = zip(one.replace("\\", "/").split("/")[:-1], other.replace("\\", "/").split("/")[:-1], strict=False)

@@ -256,12 +256,12 @@ BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operat
 # Rooms that know few others; a room knows itself.
 NARROW = {
     "findings": {"record"},
-    "program": {"record"},
+    "program": {"lines", "record"},
     "operations": {"findings", "cuda_model", "record", "interpreter.values"},  # the last for annotations only
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
-    "frontends": {"program", "record"},
-    "fix": {"findings", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
+    "frontends": {"lines", "program", "record"},
+    "fix": {"findings", "lines", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }
 
 

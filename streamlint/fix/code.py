@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Union
 
 from streamlint.findings import Edit, Fix, Span
-from streamlint.reading import split_lines
+from streamlint.lines import split_lines
 
 if TYPE_CHECKING:
     from streamlint.fix.cpp_code import CppCode

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from streamlint.findings import Edit, Span
-from streamlint.reading import split_lines
+from streamlint.lines import line_starts, place_at
 
 
 class Overlap(Exception):
@@ -27,14 +26,14 @@ class Edited:
 
     def __init__(self, before: str, edits: Iterable[Edit]) -> None:
         self.before = before
-        self._starts = _starts(before)
+        self._starts = line_starts(before)
         changes = sorted({self._change(edit): None for edit in edits}, key=lambda change: (change.start, change.end))
         for one, two in itertools.pairwise(changes):
             if one.end > two.start:
                 raise Overlap
         self._changes = changes
         self.text = self._applied()
-        self._new_starts = _starts(self.text)
+        self._new_starts = line_starts(self.text)
 
     def was_at(self, row: int, column: int) -> tuple[int, int] | None:
         """The place in the old text of one in the new; None for what was not there."""
@@ -46,8 +45,7 @@ class Edited:
                 return None
             moved += len(change.content) - (change.end - change.start)
         old = offset - moved
-        found = bisect.bisect_right(self._starts, old)
-        return found, old - self._starts[found - 1] + 1
+        return place_at(self._starts, old)
 
     def deleted(self) -> Iterator[tuple[str, str]]:
         """What each edit takes away, and what it puts there."""
@@ -66,13 +64,3 @@ class Edited:
             parts += [self.before[last : change.start], change.content]
             last = change.end
         return "".join([*parts, self.before[last:]])
-
-
-def _starts(text: str) -> list[int]:
-    """Where each line begins."""
-    starts, at = [0], 0
-    for line in split_lines(text)[:-1]:
-        at += len(line)
-        at += 2 if text[at : at + 2] == "\r\n" else 1
-        starts.append(at)
-    return starts

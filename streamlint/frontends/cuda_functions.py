@@ -9,6 +9,7 @@ from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_statements import StatementReader
 from streamlint.frontends.cuda_stores import Pointers
 from streamlint.frontends.cuda_types import Declarator
+from streamlint.lines import split_lines
 from streamlint.program import LONGEST_LINE, Arg, Function, Module, Param, Type
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class FunctionReader(StatementReader):
     def __init__(self, code: str, places: Places, module: Module, device_lambdas: list[int]) -> None:
         super().__init__(code, places, module)
         self.device_lambdas = device_lambdas
-        self.lines = module.text.split("\n")
+        self.lines = split_lines(module.text)
         self.namespaces: set[str] = set()
         self.template: tuple[str, ...] = ()
         self.known: dict[str, bool] = {}

@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cython_lines import without_line
 from streamlint.frontends.cython_text import Declared, Header, Translation, translate
+from streamlint.lines import line_starts, place_at
 from streamlint.record import names_of
 
 _MOST_REPAIRS = 40
@@ -68,10 +69,8 @@ def _refused(text: str) -> int | None:
 
 
 def _restore(module: p.Module, made: Translation, text: str) -> None:
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    addresses = {(row, offset - starts[row - 1] + 1) for offset in made.addresses for row in [_row(starts, offset)]}
+    starts = line_starts(text)
+    addresses = {place_at(starts, offset) for offset in made.addresses}
     for definition in _classes(module):
         _give_members(definition, made.members.get(definition.name, {}))
     for function, _ in _functions(module):
@@ -86,12 +85,6 @@ def _restore(module: p.Module, made: Translation, text: str) -> None:
         for overloads in definition.methods.values():
             for function in overloads:
                 _rewrite(function, addresses)
-
-
-def _row(starts: list[int], offset: int) -> int:
-    from bisect import bisect_right
-
-    return bisect_right(starts, offset)
 
 
 def _classes(module: p.Module) -> list[p.Class]:

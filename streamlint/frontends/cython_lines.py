@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from streamlint.record import record
 
+from streamlint.lines import line_starts
+
 _OPAQUE = re.compile(
     r"#[^\n]*"
     r"|\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)"
@@ -39,10 +41,6 @@ def masked(text: str) -> str:
     return _OPAQUE.sub(cover, text)
 
 
-def rows(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer(r"\r\n?|\n", text))]
-
-
 def logical_lines(mask: str) -> Iterator[Line]:
     depth, start = 0, 0
     for match in re.finditer(r"[\[({})\]]|\\\r?\n|\r?\n|\Z", mask):
@@ -64,7 +62,7 @@ def logical_lines(mask: str) -> Iterator[Line]:
 
 def without_line(text: str, row: int) -> str:
     """The text with nothing but its beginning left of the logical line that ``row`` is in."""
-    mask, starts = masked(text), rows(text)
+    mask, starts = masked(text), line_starts(text)
     if not 0 < row <= len(starts):
         return text
     for line in logical_lines(mask):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, rows, top_level
+from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, top_level
+from streamlint.lines import line_starts, place_at
 from streamlint.record import field, record
 
 _EXTERN = re.compile(r"cdef\s+extern\s+from\b")
@@ -77,7 +78,7 @@ class _Translator:
         self.mask = masked(text)
         self.found = Translation()
         self.lines = list(logical_lines(self.mask))
-        self.rows = rows(text)
+        self.rows = line_starts(text)
         self.sections: list[int] = []  # indentations of open `cdef:` blocks
         self.classes: list[tuple[int, str]] = []  # open classes
         self.functions: list[int] = []  # indentations of open functions
@@ -232,7 +233,7 @@ class _Translator:
         taken = re.search(r"\bwith\s+gil\b", tail) is not None
         self.functions.append(line.indent)
         is_cdef = match is not None and match.group().startswith("cdef")
-        self.found.headers[self.row(start + opening.start(1))] = Header(opening.group(1), is_cdef, taken, types)
+        self.found.headers[place_at(self.rows, start + opening.start(1))[0]] = Header(opening.group(1), is_cdef, taken, types)
         if mask[colon + 1 :].strip():
             self.expressions(start + colon + 1, line.end)
 
@@ -361,13 +362,6 @@ class _Translator:
             self.blank(at, close + 1)
             at = close + 1
         return at
-
-    def row(self, offset: int) -> int:
-        low, high = 0, len(self.rows)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.rows[middle] <= offset else (low, middle)
-        return low + 1
 
 
 # --- declarations ------------------------------------------------------------

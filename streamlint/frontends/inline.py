@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.frontends import MissingParser, UnreadableSource
+from streamlint.lines import split_lines
 from streamlint.program import (
     Assign,
     Attr,
@@ -188,7 +189,7 @@ def _works(function: Function) -> bool:
 def _lowered(const: Const, value: str, module: Module) -> Module | None:
     from streamlint.frontends.cuda import lower
 
-    lines = _lines(module.text)
+    lines = split_lines(module.text)
     text = _text(const.at, value, lines)
     try:
         inner = lower(module.path, "\n" * (text.row - 1) + " " * (text.column - 1) + text.content.replace("\0", " "))
@@ -203,10 +204,6 @@ def _lowered(const: Const, value: str, module: Module) -> Module | None:
         row, column = const.at[:2]
         _move(inner, limit, (row, column, row, len(lines[row - 1]) + 1))
     return inner
-
-
-def _lines(text: str) -> list[str]:
-    return re.split(r"\r\n?|\n", text)
 
 
 def _text(at: Position, value: str, lines: list[str]) -> _Text:

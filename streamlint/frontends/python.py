@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from streamlint.frontends import UnreadableSource, parser_of
+from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _libcst_tree(text: str) -> libcst.Module:
         # Its parser reads what its nodes refuse, and says no place: ``return.5``, which is valid.
         raise UnreadableSource(1, 1, f"libcst cannot hold this code: {error}") from None
     except UnicodeEncodeError as error:
-        row, column = _place(text, error.start)
+        row, column = place_at(line_starts(text), error.start)
         raise UnreadableSource(row, column, "text is not valid Unicode") from None
 
 
@@ -157,7 +158,7 @@ def _translate(error: libcst.ParserSyntaxError) -> UnreadableSource:
 def _refuse_null_bytes(text: str) -> None:
     offset = text.find("\0")
     if offset >= 0:
-        row, column = _place(text, offset)
+        row, column = place_at(line_starts(text), offset)
         raise UnreadableSource(row, column, "source holds a null byte; is this a binary file?")
 
 
@@ -169,7 +170,7 @@ def _refuse_deep_brackets(text: str) -> None:
     for found in _TEXT_OR_BRACKET.finditer(text):
         depth = max(depth + _STEPS.get(found[0], 0), 0)
         if depth > DEEPEST_BRACKETS:
-            row, column = _place(text, found.start())
+            row, column = place_at(line_starts(text), found.start())
             raise UnreadableSource(row, column, "brackets are nested too deeply")
 
 
@@ -195,7 +196,7 @@ def _refuse_long_chains(text: str) -> None:
         elif token[0] not in "#\\\n":
             counts[-1] += 1
         if counts[-1] > LONGEST_CHAIN:
-            row, column = _place(text, found.start())
+            row, column = place_at(line_starts(text), found.start())
             raise UnreadableSource(row, column, f"nested too deeply: more than {LONGEST_CHAIN} operators in a row")
 
 
@@ -220,8 +221,3 @@ def _may_hold_chains(text: str) -> bool:
         if run > _IN_SUCCESSION or len(line) > LONGEST_CHAIN:
             return True
     return False
-
-
-def _place(text: str, offset: int) -> tuple[int, int]:
-    before = re.split(r"\r\n?|\n", text[:offset])
-    return len(before), len(before[-1]) + 1

@@ -10,7 +10,6 @@ that is deeper the code is generated in pieces (`_in_pieces`).
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import zip_longest
@@ -19,18 +18,13 @@ from typing import Any
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from streamlint.lines import line_starts, split_lines
 from streamlint.program import Position
 
 Positions = dict[cst.CSTNode, Position]
 
-_NEWLINE = re.compile(r"\r\n?|\n")
 _PIECE = 100  # levels of a tree that are generated in one go, where it has too many
 _PLAIN: frozenset[type[cst.CSTNode]] = frozenset({cst.Arg, cst.Element, cst.AssignTarget, cst.Param, cst.DictElement})
-
-
-def split_lines(text: str) -> list[str]:
-    """Lines as Python counts them: form feeds and exotic separators do not end one."""
-    return _NEWLINE.split(text)
 
 
 def positions(module: cst.Module, text: str) -> Positions:
@@ -192,7 +186,7 @@ def _stand_in_type(kind: type[cst.CSTNode]) -> type[cst.CSTNode]:
 def _read(marks: list[Any], text: str) -> tuple[Positions, int]:
     """Positions in ``text``, which must be what the marks generate, and how long that is."""
     found: Positions = {}
-    ends = (newline.end() for newline in _NEWLINE.finditer(text))
+    ends = iter(line_starts(text)[1:])
     row, before, offset = 1, -1, 0
     following = next(ends, len(text) + 1)
     stack: list[tuple[Any, int, int]] = []

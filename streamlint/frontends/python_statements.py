@@ -10,8 +10,9 @@ import libcst as cst
 from streamlint.frontends.python_expressions import BINARY, dotted, expression, optional
 from streamlint.frontends.python_lowering import Enclosing, Lowering, named_tuple, note_import, place
 from streamlint.frontends.python_patterns import switch_labels
-from streamlint.frontends.python_positions import positions, split_lines
+from streamlint.frontends.python_positions import positions
 from streamlint.frontends.python_signatures import annotation, params
+from streamlint.lines import split_lines
 from streamlint.program import (
     LONGEST_LINE,
     Assert,

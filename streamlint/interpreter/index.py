@@ -14,6 +14,7 @@ from streamlint.interpreter.consulted import Consulted, Files
 from streamlint.interpreter.no_stream import with_entered
 from streamlint.interpreter.questions import Answers, question
 from streamlint.interpreter.words import Words, mentioning
+from streamlint.lines import split_lines
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -38,7 +39,6 @@ from streamlint.program import (
     functions_of,
     walk,
 )
-from streamlint.reading import split_lines
 from streamlint.record import field, record, replace
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from streamlint.reading import split_lines
+from streamlint.lines import split_lines
 
 _BLANK = r"(?:[ \t]*(?:\#[^\n]*)?\n)"  # the rest of a line without code
 _STRING = r"""(?:\"{3}(?:[^"\\]|\\.|"(?!""))*\"{3}|\'{3}(?:[^'\\]|\\.|'(?!''))*\'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""

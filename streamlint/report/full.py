@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Span
-from streamlint.reading import split_lines
+from streamlint.lines import split_lines
 from streamlint.record import record
 from streamlint.report import View
 from streamlint.report.entries import evidence_of, page

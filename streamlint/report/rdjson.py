@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streamlint.reading import split_lines
+from streamlint.lines import split_lines
 from streamlint.report import View
 from streamlint.report.entries import entries
 from streamlint.report.places import byte_column, repository_path

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from streamlint.findings import Finding, Span
+from streamlint.lines import split_lines
 from streamlint.program import Class, ClassDef, FunctionDef, Import, Module, functions_of
-from streamlint.reading import split_lines
 
 # What is said of a whole file may hang on such lines: streams, threads, locks, allocators, names that other functions see.
 _FAR = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from streamlint.findings import Span
-from streamlint.reading import split_lines
+from streamlint.lines import split_lines
 from streamlint.server.jobs import Range
 
 _WIDTHS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from streamlint.reading import Unreadable, decode, read_bytes, split_lines
+from streamlint.lines import split_lines
+from streamlint.reading import Unreadable, decode, read_bytes
 
 
 @pytest.mark.parametrize(

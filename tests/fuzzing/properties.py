@@ -23,8 +23,8 @@ from streamlint.checks.base import registry
 from streamlint.commands.fixing import MOST_PASSES
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Finding, Problem, Report, Span
+from streamlint.lines import split_lines
 from streamlint.options import Options, Source
-from streamlint.reading import split_lines
 from streamlint.repairs import repairs
 
 ALL = Options(codes=frozenset(registry()))

@@ -12,9 +12,10 @@ from hardening.inputs import CUDA, MISUSE, PYTHON
 from waiting import within
 
 import streamlint
-from streamlint import linter, reading
+from streamlint import linter
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Report
+from streamlint.lines import split_lines
 
 SECONDS = 40  # of processor time for an input: the worst takes a tenth of it
 
@@ -27,7 +28,7 @@ def lint(name: str, text: str) -> Report:
 def looked_at(name: str, text: str) -> Report:
     """Findings lie inside of the text, and faults of the linter itself are none."""
     report = lint(name, text)
-    lines = reading.split_lines(text.removeprefix("\ufeff"))
+    lines = split_lines(text.removeprefix("\ufeff"))
     for finding in report.findings:
         span = finding.span
         assert 1 <= span.row <= span.end_row <= len(lines)
