@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from streamlint import program as p
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.standing import way_to
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence
 from streamlint.record import replace
+
+_SCALAR_TYPE = re.compile(r"(?:torch|at|c10)::k(?:Float|Double|Half|BFloat|Int|UInt|Long|Short|Char|Byte|Bool|Complex)\w*(?:@.*)?")
 
 
 def as_device(run: Run, value: Value | None) -> Device | None:
@@ -87,6 +88,11 @@ def looks_like_dtype(value: Value | None) -> bool:
     return isinstance(value, Opaque) and value.name.endswith(".dtype")
 
 
+def is_scalar_type(value: Value) -> bool:
+    """C++: whether a value is an ``at::ScalarType``, as the headers abbreviate it."""
+    return _SCALAR_TYPE.fullmatch(value.term) is not None
+
+
 def _device(call: Call) -> Value:
     value = call.value("from")
     if value is None and call.library == "torch" and call.name != "torch.accelerator.current_accelerator":
@@ -133,30 +139,3 @@ EFFECTS: dict[str, Callable[[Call], Value]] = {
     "device": _device,
     "pinned_options": _pinned_options,
 }
-
-
-# --- who chose the host
-
-
-def is_chosen_here(run: Run, node: p.Expression | None) -> bool:
-    """Whether a call chooses for itself what an argument says, or whoever calls for it does: what an object holds and hands through is
-    another one's choice."""
-    for depth in range(len(run.frames) - 1, 0, -1):
-        frame, caller = run.frames[depth], run.frames[depth - 1]
-        names = [param.name for param in frame.function.params] if frame.function is not None else []
-        if not isinstance(node, p.Name) or node.id not in names:
-            return (
-                node is None
-                or depth == len(run.frames) - 1
-                or isinstance(node, p.Call)
-                or not any(isinstance(part, p.Attr) for part in p.walk(node))
-            )
-        way = way_to(tuple(caller.function.body), frame.call) if caller.function is not None and frame.call is not None else ()
-        call = way[-1] if way else None
-        if not isinstance(call, p.Call):
-            return True
-        position = names.index(node.id) - (names[0] in ("self", "cls"))
-        plain = [arg.value for arg in call.args if arg.keyword is None]
-        named = next((arg.value for arg in call.args if arg.keyword == node.id), None)
-        node = named or (plain[position] if 0 <= position < len(plain) else None)
-    return True

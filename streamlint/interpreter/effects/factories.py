@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter.addresses import is_address
+from streamlint.interpreter.chosen import is_chosen_here
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.copies import issue_copy
-from streamlint.interpreter.effects.devices import as_device, asked_device, is_chosen_here
+from streamlint.interpreter.effects.devices import as_device, asked_device, is_scalar_type
 from streamlint.interpreter.effects.host import maybe_device_read, read_values
 from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
@@ -24,9 +24,6 @@ from streamlint.interpreter.run import family
 from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
-
-# at::ScalarType as the headers abbreviate it
-_SCALAR_TYPE = re.compile(r"(?:torch|at|c10)::k(?:Float|Double|Half|BFloat|Int|UInt|Long|Short|Char|Byte|Bool|Complex)\w*(?:@.*)?")
 
 
 def _factory(call: Call) -> Value:
@@ -128,7 +125,7 @@ def _factory_device(call: Call) -> Device | None:
     value = call.value("device")
     if value is None and call.row.get("device") is not None:
         value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
-    if call.run.file.is_cuda and value is not None and _SCALAR_TYPE.fullmatch(value.term):
+    if call.run.file.is_cuda and value is not None and is_scalar_type(value):
         return None
     return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
 
@@ -197,7 +194,7 @@ def _may_name_device(value: Value) -> bool:
     """C++: whether tensor options may say where a tensor is. Such as were followed from where they were made, and a type alone, do not."""
     if isinstance(value, Handle) and value.type == "at::TensorOptions":
         return any(map(_may_name_device, value.args.values()))
-    return isinstance(value, Opaque | Handle) and not _SCALAR_TYPE.fullmatch(value.term)
+    return isinstance(value, Opaque | Handle) and not is_scalar_type(value)
 
 
 def _may_be_scalar(value: Value | None) -> bool:

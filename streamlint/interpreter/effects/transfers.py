@@ -9,10 +9,11 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Step
 from streamlint.interpreter import weights
+from streamlint.interpreter.chosen import is_chosen_here
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import is_asynchronous, issue_copy
-from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, is_chosen_here, looks_like_dtype
+from streamlint.interpreter.effects.devices import as_device, asked_device, defaults_elsewhere, looks_like_dtype
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.effects.memory import is_raw
 from streamlint.interpreter.effects.sizes import becomes_whole, is_small
