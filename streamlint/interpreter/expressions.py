@@ -186,7 +186,7 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     result = run.opaque(_term(op, left, right), left, right)
     result.plain = _stays_on_host(run, result, left, right)
     computed_from(run, result, (left, right), run.node_span(node), op)
-    if op == "@" and run.machine.captures.step is not None:
+    if op == "@":
         works_in_fork(run, (left, right), run.node_span(node), op)
     return result
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from streamlint import operations as ops
 from streamlint.findings import Span
+from streamlint.interpreter.captures import Session
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.reach import contents
 from streamlint.interpreter.run import Run
@@ -64,23 +65,32 @@ def computed_from(run: Run, result: Value, values: Iterable[Value], span: Span, 
 
 
 def works_in_fork(run: Run, values: Iterable[Value], span: Span, name: str) -> None:
-    """What was handed over is worked on in the scope of a stream that was forked from a capture of PyTorch's: it is captured there."""
+    """What was handed over is worked on. In the scope of a stream that was forked from a capture of PyTorch's it is captured there."""
+    session = _capture(run)
+    if session is None:
+        return
     stream = run.stream_of("torch")
-    session = run.machine.captures.of(stream)
-    if session is not None and session.library == "torch" and stream.key != session.origin.key and from_outside(values):
+    if stream.key != session.origin.key and from_outside(values):
         run.machine.launch(ops.Launch(span, "torch", name, stream=stream, kind="compute", assumed=True))
 
 
 def note_result(run: Run, result: Value) -> None:
-    """A value from out of view, a module as a rule, was called with something while PyTorch captures."""
-    session = run.machine.captures.of(run.stream_of("torch"))
-    if session is not None and session.library == "torch":
+    """A value from out of view, a module as a rule, was called with something: it is noted while PyTorch captures."""
+    session = _capture(run)
+    if session is not None:
         session.results.append(result)
+
+
+def _capture(run: Run) -> Session | None:
+    """The capture of PyTorch's that its current stream is in."""
+    captures = run.machine.captures
+    session = captures.of(run.stream_of("torch")) if captures.active else None
+    return session if session is not None and session.library == "torch" else None
 
 
 def captured(run: Run, value: Value) -> Buffer | None:
     """A tensor that was computed in a capture from what a module gave there is on the device: nothing else can be captured."""
-    session = run.machine.captures.of(run.stream_of("torch"))
+    session = _capture(run)
     if session is None or not session.results:
         return None
     stack = [value]

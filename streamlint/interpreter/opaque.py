@@ -75,12 +75,13 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
-    if on_device is None and receiver is not None and name == receiver.term and run.machine.captures.step is not None:
+    called = receiver is not None and name == receiver.term
+    if called and on_device is None:
         works_in_fork(run, arguments.all(), site.span, name)
     result = made or run.opaque(f"result{run.visit_key(site.node)}", *values)
     if isinstance(result, Opaque):
         result.plain = reads and site.name == "item"
-    if isinstance(receiver, Opaque) and name == receiver.term and arguments.positional and run.machine.captures.step is not None:
+    if called and isinstance(receiver, Opaque) and arguments.positional:
         note_result(run, result)
     if not _names_class(name):
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)

@@ -50,7 +50,7 @@ def compute(
     operands = [b for v in values for b in buffers_in(v)]
     device = next((b for b in operands if b.storage.on_device), None)
     if device is None:
-        if presume and run.machine.captures.step is not None:
+        if presume:
             works_in_fork(run, values, span, name)
         outside = not writes and (_handed_tensors(operands) if run.file.is_cuda else from_outside(values))
         result = _on_host(run, operands, writes, span, name, type, outside)
