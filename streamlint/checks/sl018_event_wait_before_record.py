@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
@@ -200,22 +199,16 @@ _RECORD = "record the event behind the work that it stands for, and before the w
 def _made_for(made: Context, wait: Context, missed: bool = False) -> bool:
     """Whether each visit of the wait comes from a function that made the event, by itself or through what it called without a condition.
 
-    ``missed``: that may be the constructor of an object which the wait is a method of.
+    ``missed``: that may be the constructor of an object which the wait is in a method of, called from without.
     """
     common = 0
     while common < min(len(made.calls), len(wait.calls)) and made.calls[common] == wait.calls[common]:
         common += 1
     if _caller(made, common) != _caller(wait, common):
         return False
-    if made.setup and common < len(wait.calls) and not (missed and common < len(made.calls) and not _constructs(_caller(made, common))):
+    if made.setup and common < len(wait.calls) and not (missed and common < len(made.calls) and not wait.setup):
         return False  # a method that the constructor is the first to call: behind it, there is a record
     return common == len(made.calls) or made.guards == wait.guards[: len(made.guards)]
-
-
-def _constructs(function: str) -> bool:
-    """Whether a function is a constructor, by its name."""
-    *_, owner, name = ("", *re.split(r"::|\.", function))
-    return name in (owner, "__init__")
 
 
 def _caller(context: Context, depth: int) -> str:
