@@ -93,15 +93,14 @@ def step(run: Run, call: p.Node, method: str, values: list[Value], span: Span, n
     """An optimizer from out of view, or one in a wrapper, is stepped: it works with the gradients on the current stream."""
     known = [value.term for value in values if isinstance(value, Opaque)]
     if method == "zero_grad" and known:
-        run.memo[f"{_ZEROED} {known[0]}"] = Const(None)
+        run.zeroed.add(known[0])
     if method != "step" or not (reads := left(run)):
         return
-    if any(f"{_ZEROED} {term}" in run.memo for term in known) or (isinstance(call, p.Call) and steps_optimizer(call, run.file)):
+    if any(term in run.zeroed for term in known) or (isinstance(call, p.Call) and steps_optimizer(call, run.file)):
         run.machine.launch(ops.Launch(span, "torch", name, stream=run.stream_of("torch"), reads=reads, kind="compute"))
 
 
 _LEFT = "(gradients)"
-_ZEROED = "(zeroed)"
 
 
 def _ran_on(access: Access, stream: Stream) -> bool:

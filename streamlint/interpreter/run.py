@@ -279,6 +279,7 @@ class Run:
         self.lent: dict[int, Storage] = {}  # storages, by identity, that the allocator was told of as used on the current stream
         self.looks = 0  # at what is still referred to
         self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
+        self.zeroed: set[str] = set()  # unknown values that were told to set gradients to zero, by term: optimizers, as a rule
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
         self.takers: dict[str, int | None] = {}  # by channel: the thread that takes from it; None once it was shown what comes back
