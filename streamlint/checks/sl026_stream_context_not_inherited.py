@@ -65,8 +65,11 @@ class StreamContextNotInherited(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
-    needs = ((("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"), ("tream",)),)
-    signs = needs[0][0]
+    signs = (
+        *("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"),
+        *("::thread", "jthread", "thread(", "async(", "pthread_create"),
+    )
+    needs = ((signs, ("tream",)),)
     looks_at = (Spawn,)
 
     def begins_with(self, operation: Operation) -> bool:
