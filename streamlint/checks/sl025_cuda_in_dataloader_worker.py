@@ -8,7 +8,22 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Alloc, Copy, Create, Evidence, Launch, Memory, Opaque, Operation, Record, Spawn, Synchronize, Touch, Wait
+from streamlint.operations import (
+    Alloc,
+    Beside,
+    Copy,
+    Create,
+    Evidence,
+    Launch,
+    Memory,
+    Opaque,
+    Operation,
+    Record,
+    Spawn,
+    Synchronize,
+    Touch,
+    Wait,
+)
 
 
 class CudaInDataloaderWorker(Check):
@@ -70,6 +85,8 @@ class CudaInDataloaderWorker(Check):
         worker = operation.context.beside
         if worker is None or worker.kind != "worker" or worker.method not in ("fork", "default") or not _uses_cuda(operation):
             return
+        if _is_consequence(operation, worker, path):
+            return
         name = operation.name.rpartition(".")[2] or "this"
         message = f"CUDA work ({name}) in a worker of a DataLoader: a forked process cannot use CUDA once its parent has"
         if name == "default_collate":
@@ -83,13 +100,25 @@ class CudaInDataloaderWorker(Check):
         )
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
-        """One finding a loader and function: what follows in the same body, and in the loader itself, is a consequence."""
-        first: dict[tuple[object, str, str], Finding] = {}
-        for finding in sorted(findings, key=lambda finding: finding.trail[0].span == finding.span):
-            loader = finding.trail[0].span
-            if finding.span != loader or all(other != loader for other, *_ in first):
-                first.setdefault((loader, finding.span.file, finding.qualname), finding)
-        return list(first.values())
+        """One finding a function, however many loaders run it: what follows in the same body is a consequence."""
+        below = [finding for finding in findings if finding.trail[0].span != finding.span]
+        first: dict[tuple[str, str], Finding] = {}
+        for finding in below:
+            first.setdefault((finding.span.file, finding.qualname), finding)
+        known = {finding.trail[0].span for finding in below}
+        return [*first.values(), *(f for f in findings if f.trail[0].span == f.span and f.span not in known)]
+
+
+def _is_consequence(operation: Operation, worker: Beside, path: Trace) -> bool:
+    """Whether an operation only works on what the same worker has brought to the device, or stands in the loader itself behind such."""
+    earlier = [o for o in path.before(operation) if o.context.beside is not None and o.context.beside.key == worker.key and _uses_cuda(o)]
+    if operation.span == worker.started.span:
+        return bool(earlier)
+    if not isinstance(operation, Launch):
+        return False
+    made = {id(b.storage) for o in earlier for b in (o.writes if isinstance(o, Launch) else (o.dst,) if isinstance(o, Copy) else ()) if b}
+    given = [buffer.storage for buffer in operation.reads if buffer.storage.on_device]
+    return bool(given) and all(id(storage) in made for storage in given)
 
 
 def _uses_cuda(operation: Operation) -> bool:
