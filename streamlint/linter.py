@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import sys
@@ -11,17 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING, guard, screening
-from streamlint.catalog import UNUSED
 from streamlint.config import Resolver, Settings
 from streamlint.errors import StreamlintError
-from streamlint.files import Found, discover, left_out, matches, shown
-from streamlint.findings import Finding, Problem, Report, Step
-from streamlint.fingerprint import with_fingerprints
+from streamlint.files import Found, discover, left_out, shown
+from streamlint.findings import Problem, Report
 from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.record import field, record, replace
-from streamlint.selection import expand
+from streamlint.telling import settle
 from streamlint.triggers import seam
 from streamlint.twins import has_original
 
@@ -301,11 +298,7 @@ class _Run:
     def finish(self) -> Report:
         """Suppressions, the selection of rules, baselines and fixes."""
         with self.timed("suppress"):
-            found = _without_copies(self._in_view(), self.report.texts)
-            kept = self._kept(with_fingerprints(found, self.report.texts))
-            self.report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), self.report.texts)
-            self.report.linted = list(self._files)
-            self._hold_against_baselines()
+            settle(self.report, self._files, self._commented)
         if self.fixes:
             with self.timed("fixes"):
                 self._mend()
@@ -382,55 +375,6 @@ class _Run:
         for stage, seconds in part.timings.items():
             self.report.timings[stage] = self.report.timings.get(stage, 0.0) + seconds
 
-    def _in_view(self) -> list[Finding]:
-        """Findings in the files of this run: a file that was read only because another imports it is not reported on."""
-        return [finding for finding in self.report.findings if finding.span.file in self._files]
-
-    def _kept(self, findings: list[Finding]) -> list[Finding]:
-        """The findings that no per-file ignore and no comment hides, and those about the comments."""
-        by_file = collections.defaultdict(list)
-        for finding in findings:
-            by_file[finding.span.file].append(finding)
-        kept: list[Finding] = []
-        for file in sorted(by_file.keys() | self._commented):
-            ran = codes_of(self._files[file])
-            mine = [finding for finding in by_file[file] if finding.code in ran]
-            kept += self._after_comments(file, mine, ran) if file in self._commented else mine
-        return kept
-
-    def _after_comments(self, file: str, findings: list[Finding], ran: frozenset[str]) -> list[Finding]:
-        from streamlint import suppress
-
-        found, text = self._files[file], self.report.texts[file]
-        outcome = suppress.suppress(file, text, found.language, findings, require_reasons=found.settings.require_reasons)
-        self.report.problems += outcome.problems
-        return outcome.findings + (suppress.unused(file, outcome.suppressions, ran) if UNUSED in ran else [])
-
-    def _hold_against_baselines(self) -> None:
-        """Put the findings aside that a baseline knows, and tell which of its entries are stale."""
-        paths = {found.settings.baseline for found in self._files.values()}
-        if not any(paths):
-            return
-        from streamlint import baseline
-
-        known = {path: baseline.load(path) for path in paths if path is not None}
-        fresh: list[Finding] = []
-        for finding in self.report.findings:
-            path = self._files[finding.span.file].settings.baseline
-            old = path is not None and known[path].hides(finding)
-            (self.report.baselined if old else fresh).append(finding)
-        self.report.findings = fresh
-        for path, entries in known.items():
-            self.report.baseline = shown(str(path))
-            mine = [file for file, found in self._files.items() if found.settings.baseline == path]
-            ran = frozenset[str]().union(*(codes_of(self._files[file]) for file in mine))
-            if stale := entries.stale(mine, ran):
-                listed = "".join(f"\n  {entry['filename']}: {entry['code']} {entry['message']}" for entry in stale)
-                noun = "entry is" if len(stale) == 1 else "entries are"
-                self.report.remarks.append(
-                    f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}"
-                )
-
     def _forget_texts(self) -> None:
         """Keep only the texts that findings show, and read those that the engine did not hand over."""
         shown_ones = [*self.report.findings, *self.report.baselined]
@@ -444,18 +388,6 @@ class _Run:
         return _text(file) if file in self._found or file in self._files else ""
 
 
-def codes_of(file: Found) -> frozenset[str]:
-    """The rules that are on for a file: without those that the configuration ignores there."""
-    settings = file.settings
-    path, ignored = Path(os.path.abspath(file.path)), frozenset[str]()
-    for pattern, words in settings.per_file_ignores:
-        negated = pattern.glob.startswith("!")
-        plain = replace(pattern, glob=pattern.glob.removeprefix("!"))
-        if matches(plain, path) != negated:
-            ignored |= expand(words)
-    return settings.codes - ignored
-
-
 def _forget_build_files() -> None:
     """Build files are read again, if any were read in this process."""
     if (build := sys.modules.get("streamlint.build")) is not None:
@@ -467,24 +399,3 @@ def _text(file: str) -> str:
         return decode(read_bytes(file), language_of(file) or "cuda")[0]
     except Unreadable:
         return ""
-
-
-def _without_copies(findings: list[Finding], texts: dict[str, str]) -> list[Finding]:
-    """One finding for files that are byte for byte the same: the places in the copies are steps of the first one's trail.
-
-    The first is the one nearest to the root, where the original stands. The engine still sees every copy, because what links against one
-    may not see the other.
-    """
-    first_of: dict[tuple[object, ...], int] = {}
-    kept: list[Finding] = []
-    for finding in sorted(findings, key=lambda finding: (finding.span.file.count("/"), Finding.sort_key(finding))):
-        span = finding.span
-        key = (texts.get(span.file) or span.file, finding.code, span.row, span.column, finding.message)
-        if key in first_of and kept[first_of[key]].span.file != span.file:
-            first = kept[first_of[key]]
-            step = Step("the same in this file, a copy byte for byte", span)
-            kept[first_of[key]] = replace(first, trail=(*first.trail, step))
-        else:
-            first_of[key] = len(kept)
-            kept.append(finding)
-    return kept

@@ -249,6 +249,7 @@ ABOVE = {
         "repairs",
         "report",
         "server",
+        "telling",
         "verify",
     ),
 }

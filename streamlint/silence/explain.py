@@ -16,13 +16,14 @@ from streamlint.findings import Finding, Report
 from streamlint.interpreter.index import Program
 from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
-from streamlint.linter import codes_of, sources_of
+from streamlint.linter import sources_of
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.rules import all_rules
 from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
+from streamlint.telling import codes_of
 from streamlint.workers import shared
 
 ALL_LOOPS = "all-loops"
