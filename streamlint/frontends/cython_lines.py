@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.record import record
-
 from streamlint.lines import line_starts
+from streamlint.record import record
 
 _OPAQUE = re.compile(
     r"#[^\n]*"

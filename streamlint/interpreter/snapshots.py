@@ -18,6 +18,7 @@ from typing import Any
 from streamlint import models, operations, program
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.findings import Span, Step
+from streamlint.interpreter import file as files
 from streamlint.interpreter import index
 from streamlint.interpreter.run import Place, Run
 from streamlint.interpreter.values import ClassValue, Value, numbering, resume_numbering
@@ -136,7 +137,7 @@ def _types_of(*modules: Any) -> set[type]:
 
 _SHARED = frozenset(
     {
-        *_types_of(program, models, vocabulary, index),
+        *_types_of(program, models, vocabulary, index, files),
         *(Span, Step, Place, operations.Guard, operations.LoopFrame),
         *(Memory, Direction, operations.Evidence),
     }

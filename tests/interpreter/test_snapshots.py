@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 from streamlint import models
+from streamlint import program as p
 from streamlint.engine import analyse
 from streamlint.findings import Report
 from streamlint.frontends.python import lower
 from streamlint.interpreter import snapshots
 from streamlint.interpreter.explore import Explorer
+from streamlint.interpreter.file import File
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Run, Settings
 from streamlint.interpreter.values import Value
 from streamlint.options import Options, Source
+from streamlint.record import is_record
 from streamlint.rules import UNREADABLE, UNUSED, all_rules
 
 DOCUMENTS = Path(__file__).parents[1] / "rules"
@@ -110,3 +113,9 @@ def test_another_way_through_the_constructor_is_another_object(program: Program)
     assert type(attributes(likely)["log"]) is not type(attributes(other)["log"])
     again = run_of("read", {atom: not likely.decisions[atom].arm}, program)
     assert type(attributes(again)["log"]) is type(attributes(other)["log"])
+
+
+def test_code_is_shared() -> None:
+    """What a run refers to of the program is no part of what is copied, in whatever file it stands."""
+    assert {File, Program, models.Models} <= snapshots._SHARED
+    assert {kind for kind in vars(p).values() if isinstance(kind, type) and is_record(kind)} <= snapshots._SHARED
