@@ -10,9 +10,10 @@ from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
-from streamlint.errors import ConfigError, PathError, did_you_mean
+from streamlint.errors import ConfigError, PathError
 from streamlint.reading import MOST_BYTES
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
+from streamlint.targets import read_targets
 
 if TYPE_CHECKING:
     import argparse
@@ -238,16 +239,7 @@ def _explain_silence(options: argparse.Namespace, resolver: Resolver, targets: l
 def _targets(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str, str | None]]:
     """Formats, and the file that each is written to (None: stdout)."""
     asked = options.output_format or [resolver.of_folder(Path.cwd()).output_format]
-    targets: list[tuple[str, str | None]] = []
-    for word in asked:
-        name, _, file = word.partition(":")
-        if name not in FORMATS:
-            raise ConfigError(f"unknown output format '{name}'{did_you_mean(name, FORMATS)} (there are {', '.join(FORMATS)})")
-        targets.append((name, file or options.output_file))
-    places = [file for _, file in targets]
-    if len(set(places)) < len(places):
-        raise ConfigError("two output formats for one place; write '--output-format FORMAT:FILE' for all but one")
-    return targets
+    return read_targets(asked, FORMATS, options.output_file)
 
 
 def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]]) -> None:

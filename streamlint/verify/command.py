@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from streamlint.errors import ConfigError
+from streamlint.targets import read_targets
 from streamlint.verify import evidence, report, templates
 from streamlint.verify.asked import within
 from streamlint.verify.cases import Case, Template
@@ -161,18 +163,13 @@ def choose(wanted: Sequence[str]) -> list[Template]:
 
 def targets_of(options: argparse.Namespace, known: Sequence[str]) -> list[tuple[str, str | None]]:
     """Formats, and the file that each is written to (``None``: standard output)."""
-    targets = []
-    for word in options.output_format or ["full"]:
-        name, _, file = word.partition(":")
-        if name not in known:
-            raise FailedError(f"unknown output format '{name}' (there are {', '.join(known)})")
-        targets.append((name, file or options.output_file))
-    places = [file for _, file in targets]
-    if len(set(places)) < len(places):
-        raise FailedError("two output formats for one place; write '--output-format FORMAT:FILE' for all but one")
-    if any(name == "html" for name, _ in targets) and importlib.util.find_spec("jinja2") is None:
+    try:
+        found = read_targets(options.output_format or ["full"], known, options.output_file)
+    except ConfigError as problem:
+        raise FailedError(str(problem)) from None
+    if any(name == "html" for name, _ in found) and importlib.util.find_spec("jinja2") is None:
         raise FailedError(f"the HTML page needs Jinja2, which is not installed; {INSTALL}")
-    return targets
+    return found
 
 
 def prepare(options: argparse.Namespace, machine: Machine | None, progress: Progress, stack: contextlib.ExitStack) -> Ready:
