@@ -25,7 +25,5 @@ def is_chosen_here(run: Run, node: p.Expression | None) -> bool:
         if not isinstance(call, p.Call):
             return True
         position = names.index(node.id) - (names[0] in ("self", "cls"))
-        plain = [arg.value for arg in call.args if arg.keyword is None]
-        named = next((arg.value for arg in call.args if arg.keyword == node.id), None)
-        node = named or (plain[position] if 0 <= position < len(plain) else None)
+        node = p.argument(call, position, node.id)
     return True

@@ -55,14 +55,7 @@ def is_one_round(node: p.Loop, file: File) -> bool:
     if params[found].default is not None:
         return _is_one(params[found].default)
     calls = [c for c in walk_module(file.module) if isinstance(c, p.Call) and called_name(c.function) == holder.name]
-    return bool(calls) and all(_is_one(_handed_on(_given(c, found, name.id), c, file)) for c in calls)
-
-
-def _given(call: p.Call, position: int, name: str) -> p.Expression | None:
-    """What a call gives to a parameter."""
-    plain = [arg for arg in call.args if arg.keyword is None]
-    named = next((arg.value for arg in call.args if arg.keyword == name), None)
-    return named or (plain[position].value if position < len(plain) and not any(arg.stars for arg in plain) else None)
+    return bool(calls) and all(_is_one(_handed_on(p.argument(c, found, name.id), c, file)) for c in calls)
 
 
 def _handed_on(value: p.Expression | None, call: p.Call, file: File) -> p.Expression | None:

@@ -74,6 +74,7 @@ from streamlint.program.statements import Statement as Statement
 from streamlint.program.statements import Switch as Switch
 from streamlint.program.statements import Try as Try
 from streamlint.program.statements import With as With
+from streamlint.program.walking import argument as argument
 from streamlint.program.walking import children as children
 from streamlint.program.walking import functions_of as functions_of
 from streamlint.program.walking import walk as walk

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from streamlint.program.definitions import Class, Field, Function, Module, Param
-from streamlint.program.expressions import Arg, Clause, Const, Name, Node
+from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Name, Node
 from streamlint.program.statements import Handler
 from streamlint.record import names_of
 
@@ -58,6 +58,15 @@ def _add_inside(values: list[Any] | tuple[Any, ...], found: list[object]) -> Non
             found.append(value)
         elif kind == _MANY:
             _add_inside(value, found)
+
+
+def argument(call: Call, position: int | None, name: str) -> Expression | None:
+    """What a call gives to a parameter, as far as its text says; without a position, to one that is given by name alone."""
+    named = next((arg.value for arg in call.args if arg.keyword == name), None)
+    if named is not None or position is None:
+        return named
+    plain = [arg for arg in call.args if arg.keyword is None]
+    return plain[position].value if 0 <= position < len(plain) and not any(arg.stars for arg in plain[: position + 1]) else None
 
 
 def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:

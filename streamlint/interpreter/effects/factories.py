@@ -133,7 +133,7 @@ def _factory_device(call: Call) -> Device | None:
 def _handed_device(call: Call) -> tuple[str, str] | None:
     """The function at hand, and its parameter that says the device."""
     node, function = call.site.node, call.run.frames[-1].function
-    given = next((arg.value for arg in node.args if arg.keyword == "device"), None) if isinstance(node, p.Call) else None
+    given = p.argument(node, None, "device") if isinstance(node, p.Call) else None
     if not isinstance(given, p.Name) or function is None or all(param.name != given.id for param in function.params):
         return None
     return function.qualname, given.id
@@ -157,7 +157,7 @@ def _factory_memory(call: Call, device: Device | None) -> tuple[Memory, Evidence
     space = call.text("space", "argument")
     pinned = call.switch("pin") if call.row.get("pin") is not None else False
     if pinned is False and isinstance(call.site.node, p.Call):
-        given = next((arg.value for arg in call.site.node.args if arg.keyword == "pin_memory"), None)
+        given = p.argument(call.site.node, None, "pin_memory")
         pinned = None if given is not None and not is_chosen_here(call.run, given) else False
     stated = call.text("memory")
     if space == "device":
