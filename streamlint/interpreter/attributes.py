@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import pointers
+from streamlint.interpreter.batches import leaf
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.custom_gradients import is_function_of_autograd
@@ -184,8 +185,6 @@ def _of_buffer(run: Run, value: Buffer, name: str, node: p.Attr) -> Value:
     if row is not None:
         return modelled_attribute(run, value, row, name)
     if value.leaves is not None and models.calls.get(f"{value.type}.{name}") is None:
-        from streamlint.interpreter.items import leaf
-
         return Method(value, name) if name in _TABLE_METHODS else leaf(value, f".{name}")
     return Method(value, name, models.method(value.type, name))
 

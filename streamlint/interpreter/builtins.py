@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamlint import program as p
-from streamlint.interpreter import held, items
+from streamlint.interpreter import batches, items
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.mappings import call_mapping_method
 from streamlint.interpreter.members import parent_view
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.sequences import call_sequence_method
 from streamlint.interpreter.taken_apart import Pairs, Parts
 from streamlint.interpreter.values import (
     Buffer,
@@ -36,13 +34,14 @@ from streamlint.record import replace
 Builtin = Callable[[Run, Arguments, CallSite], Value | None]
 
 
-def _integer(value: Value | None) -> int | None:
+def integer(value: Value | None) -> int | None:
+    """The whole number that a value is; ``True`` is none."""
     return value.value if isinstance(value, Const) and isinstance(value.value, int) and not isinstance(value.value, bool) else None
 
 
 def _range(run: Run, arguments: Arguments, site: CallSite) -> Value:
     given = arguments.positional
-    bounds = [_integer(v) for v in given]
+    bounds = [integer(v) for v in given]
     if given and all(b is not None for b in bounds):
         numbers = range(*[b for b in bounds if b is not None])
         if len(numbers) <= 8:
@@ -54,7 +53,7 @@ def _range(run: Run, arguments: Arguments, site: CallSite) -> Value:
 
 
 def _term_plus(run: Run, start: Value, step: Value, count: int) -> Value:
-    first, by = _integer(start), _integer(step)
+    first, by = integer(start), integer(step)
     if first is not None and by is not None:
         return Const(first + count * by)
     if count == 0:
@@ -77,7 +76,7 @@ def as_series(run: Run, value: Value) -> Series:
         return Series([value.items.name(run, str(number)) for number in range(run.rounds)], name="open")
     made: list[Value] = []
     for number in range(run.rounds):
-        made.append(items.batch(run, value, str(number)) if isinstance(value, Loader) else items.element_of(run, value, str(number)))
+        made.append(batches.batch(run, value, str(number)) if isinstance(value, Loader) else items.element_of(run, value, str(number)))
     return Series(made, name="open")
 
 
@@ -86,7 +85,7 @@ def _enumerate(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
         return None
     from streamlint.interpreter.bodies import generator_of
 
-    start = _integer(arguments.positional[1] if len(arguments.positional) > 1 else arguments.keywords.get("start")) or 0
+    start = integer(arguments.positional[1] if len(arguments.positional) > 1 else arguments.keywords.get("start")) or 0
     generator = generator_of(run, arguments.positional[0], site.span)
     if generator is not None:
         return replace(generator, counted=start)
@@ -199,11 +198,11 @@ def _len(run: Run, arguments: Arguments, site: CallSite) -> Value:
 def _next(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     value = arguments.positional[0] if arguments.positional else None
     if isinstance(value, Loader):
-        return items.batch(run, value, f"next{run.visit_key(site.node)}")
+        return batches.batch(run, value, f"next{run.visit_key(site.node)}")
     if isinstance(value, Series) and value.items:
         return value.items[0]
     if isinstance(value, Opaque) and value.reach and isinstance(value.reach[0], Loader):
-        return items.batch(run, value.reach[0], f"next{run.visit_key(site.node)}")
+        return batches.batch(run, value.reach[0], f"next{run.visit_key(site.node)}")
     return None
 
 
@@ -355,110 +354,3 @@ BUILTINS: dict[str, Builtin] = {
     "itertools.islice": _same_series,
     "typing.cast": lambda run, arguments, site: arguments.positional[1] if len(arguments.positional) > 1 else None,
 }
-
-
-# --- methods of containers --------------------------------------------------------------------------------------------------------
-
-
-def call_container_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value | None:
-    """A method of a list, a dict, or a batch of unknown structure; None if it is not one that moves values."""
-    if isinstance(receiver, Series):
-        if run.file.is_cuda:
-            return call_sequence_method(run, receiver, name, arguments, site)
-        return _series_method(run, receiver, name, arguments)
-    if isinstance(receiver, Table):
-        found = call_mapping_method(run, receiver, name, arguments) if run.file.is_cuda else None
-        return found if found is not None else _table_method(run, receiver, name, arguments)
-    if isinstance(receiver, Buffer):
-        return _batch_method(run, receiver, name, arguments)
-    return run.opaque(f"{receiver.term}.{name}{run.visit_key(site.node)}", *arguments.all())
-
-
-def _series_method(run: Run, receiver: Series, name: str, arguments: Arguments) -> Value | None:
-    given = arguments.positional
-    if name in ("append", "add", "appendleft") and given:
-        if receiver.items is None:
-            held.append(receiver, given[0])
-        elif name == "appendleft":
-            receiver.items.insert(0, given[0])
-        else:
-            receiver.items.append(given[0])
-        return Const(None)
-    if name == "extend" and given:
-        if receiver.items is not None and isinstance(given[0], Series) and given[0].items is not None:
-            receiver.items.extend(given[0].items)
-        else:
-            held.put_somewhere(receiver, items.element_of(run, given[0], "0"))
-        return Const(None)
-    if name in ("pop", "popleft"):
-        if receiver.items:
-            return receiver.items.pop(0 if name == "popleft" or (given and _integer(given[0]) == 0) else -1)
-        last = held.at_end(receiver) if name == "pop" and (not given or _integer(given[0]) == -1) else None
-        held.take_last(receiver) if last is not None else held.mix(receiver)
-        return last or items.element_of(run, receiver, name)
-    if name == "clear":
-        if receiver.items is not None:
-            receiver.items.clear()
-        receiver.made.clear()
-        return Const(None)
-    if name == "copy":
-        return Series(list(receiver.items) if receiver.items is not None else None, dict(receiver.made), receiver.element)
-    if name in ("sort", "reverse", "remove", "insert"):
-        held.mix(receiver)
-    if name in ("sort", "reverse", "remove", "index", "count", "insert"):
-        return run.opaque(f"{receiver.term}.{name}")
-    return None
-
-
-def _table_method(run: Run, receiver: Table, name: str, arguments: Arguments) -> Value | None:
-    given = arguments.positional
-    if isinstance(receiver.items, Parts) and name in ("items", "values"):
-        return Series(None, made=Pairs(run, receiver.items) if name == "items" else receiver.items)
-    if name == "items":
-        pairs: list[Value] = [Series([receiver.keys.get(k) or run.opaque(k), v], kind="tuple") for k, v in receiver.items.items()]
-        return Series(pairs) if receiver.complete or pairs else Series(None, name=f"{receiver.term}.items")
-    if name == "values":
-        return (
-            Series(list(receiver.items.values())) if receiver.items or receiver.complete else Series(None, name=f"{receiver.term}.values")
-        )
-    if name == "keys":
-        return Series([receiver.keys.get(k) or run.opaque(k) for k in receiver.items])
-    if name in ("get", "pop", "setdefault") and given:
-        held = receiver.items.get(given[0].term)
-        if held is not None:
-            return held
-        if name == "setdefault" and len(given) > 1:
-            receiver.items[given[0].term] = given[1]
-            return given[1]
-        if (
-            receiver.complete
-            and isinstance(given[0], Const)
-            and all(isinstance(k, Const) for k in receiver.keys.values())
-            and name == "get"
-        ):
-            return given[1] if len(given) > 1 else Const(None)
-        return run.opaque(f"{receiver.term}.get({given[0].term})")
-    if name == "update" and given and isinstance(given[0], Table):
-        receiver.items.update(given[0].items)
-        receiver.keys.update(given[0].keys)
-        return Const(None)
-    if name == "clear":
-        receiver.items.clear()
-        receiver.keys.clear()
-        return Const(None)
-    return None
-
-
-def _batch_method(run: Run, receiver: Buffer, name: str, arguments: Arguments) -> Value | None:
-    """A batch treated as a dict or a list."""
-    if name == "items":
-        return Series(
-            [Series([run.opaque(f"key{n}"), items.leaf(receiver, f"[key{n}]")], kind="tuple") for n in range(run.rounds)], name="open"
-        )
-    if name == "values":
-        return Series([items.leaf(receiver, f"[key{n}]") for n in range(run.rounds)], name="open")
-    if name == "keys":
-        return Series([run.opaque(f"key{n}") for n in range(run.rounds)], name="open")
-    if name in ("get", "pop") and arguments.positional:
-        return items.leaf(receiver, f"[{arguments.positional[0].term}]")
-    return None

@@ -9,7 +9,8 @@ from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
 from streamlint.interpreter.attributes import get_attribute
 from streamlint.interpreter.bodies import call_function, call_method, is_kernel
-from streamlint.interpreter.builtins import BUILTINS, call_container_method
+from streamlint.interpreter.builtins import BUILTINS
+from streamlint.interpreter.container_methods import call_container_method
 from streamlint.interpreter.cpp_types import SIZES
 from streamlint.interpreter.crossing import Bound, call_bound, linked
 from streamlint.interpreter.custom_gradients import applied

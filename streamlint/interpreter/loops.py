@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from streamlint import program as p
-from streamlint.interpreter import items
+from streamlint.interpreter import batches, items
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.bodies import call_method, generator_of, run_generator
 from streamlint.interpreter.choices import choice
@@ -277,7 +277,7 @@ def rounds_of(run: Run, iterable: Value, node: object) -> Iterator[Value]:
         return
     for number in range(_rounds(run)):
         if isinstance(iterable, Loader):
-            yield items.batch(run, iterable, str(number))
+            yield batches.batch(run, iterable, str(number))
         elif isinstance(iterable, Table) and isinstance(iterable.items, Parts):
             yield iterable.items.name(run, str(number))
         else:
