@@ -10,10 +10,11 @@ from streamlint import program as p
 from streamlint.build import build_root
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
+from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
-from streamlint.interpreter.hot import contains, stepwise_functions
+from streamlint.interpreter.hot import stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.measuring import measures_time

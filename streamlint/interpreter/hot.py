@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
+from streamlint.interpreter.at_hand import body_of, class_at_hand, enclosing, is_module
 from streamlint.interpreter.guards import called_name, is_search, lvalue
-from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.index import File, dotted_name, walk_module
 
 # PyTorch, and Lightning's, where a step is not automatic.
 BACKWARD = frozenset({"backward", "manual_backward"})
@@ -135,7 +136,7 @@ def _takes_gradients(call: p.Call, file: File, owner: p.Class | None, seen: froz
     """Whether a call reaches ``torch.autograd.grad`` without going through a loop."""
     if dotted_name(file, call.function) == "torch.autograd.grad":
         return True
-    found = _callee(call, file, owner)
+    found = body_of(call, file, owner)
     if found is None or id(found[0]) in seen or len(seen) >= _DEEPEST:
         return False
     function, home, cls = found
@@ -198,7 +199,7 @@ def _tries_again(node: p.Loop) -> bool:
 
 
 def _trains(call: p.Call, file: File, owner: p.Class | None, seen: frozenset[int]) -> bool:
-    found = _callee(call, file, owner)
+    found = body_of(call, file, owner)
     if found is not None:
         function, home, cls = found
         if id(function) in seen or len(seen) >= _DEEPEST or is_trial(function, home):
@@ -282,81 +283,6 @@ def _steps_its_groups(owner: p.Class, file: File) -> bool:
     )
 
 
-# --- names to definitions ------------------------------------------------------------------------------------------------------------
-
-
-def _callee(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function, File, p.Class | None] | None:
-    """The body that a call runs: a function of this file or an imported one, or a method of the same class."""
-    function = call.function
-    if isinstance(function, p.Name):
-        own = _method(owner, file, function.id) if owner is not None and file.is_cuda else None
-        return own or _function(function.id, file)
-    if not isinstance(function, p.Attr):
-        return None
-    if owner is not None and isinstance(function.value, p.Name) and function.value.id in ("self", "cls", "this"):
-        return _method(owner, file, function.name)
-    if isinstance(function.value, p.Name) and (dotted := dotted_name(file, function.value)):
-        target = file.program.python_module(dotted, file)
-        if target is not None and target is not file and (found := target.function(function.name)) is not None:
-            return found, target, None
-    held = _objects(file).get(lvalue(function.value) or "")
-    return _method(*held, function.name) if held is not None else None
-
-
-@functools.lru_cache(maxsize=512)
-def _objects(file: File) -> dict[str, tuple[p.Class, File]]:
-    """The places to which a file assigns objects of one class at hand, and nothing else."""
-    found: dict[str, tuple[p.Class, File]] = {}
-    others: set[str] = set()
-    for node in walk_module(file.module):
-        if isinstance(node, p.Assign) and node.value is not None:
-            held = class_at_hand(node.value.function, file) if isinstance(node.value, p.Call) else None
-            for place in filter(None, map(lvalue, node.targets)):
-                if held is None or found.setdefault(place, held)[0] is not held[0]:
-                    others.add(place)
-    return {place: held for place, held in found.items() if place not in others}
-
-
-def function_at_hand(node: p.Expression, file: File) -> tuple[p.Function, File] | None:
-    """The body of a function that is called by its name, or through its module."""
-    held = _callee(p.Call(node, ()), file, None)
-    return (held[0], held[1]) if held is not None and held[2] is None else None
-
-
-def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] | None:
-    local = functions(file).get(name)
-    if local is not None:
-        return local, file, enclosing(file, local)[1]
-    head, _, last = file.module.imports.get(name, "").rpartition(".")
-    target = file.program.python_module(head or ".", file) if last else None
-    if target is None or target is file or (found := target.function(last)) is None:
-        return None
-    return found, target, None
-
-
-def _method(owner: p.Class, file: File, name: str, depth: int = 3) -> tuple[p.Function, File, p.Class | None] | None:
-    if name in owner.methods:
-        function = owner.methods[name][0]
-        defined = file.program.definition(function, file) if file.is_cuda and is_declaration(function) else None
-        return (*(defined or (function, file)), owner)
-    for base in owner.bases:
-        held = class_at_hand(base, file)
-        if depth and held is not None and held[0] is not owner and (found := _method(*held, name, depth - 1)) is not None:
-            return found
-    return None
-
-
-def class_at_hand(base: p.Expression, file: File) -> tuple[p.Class, File] | None:
-    """The definition of a base class, if it is in this file or in one that it is imported from."""
-    if isinstance(base, p.Name) and base.id in file.classes:
-        return file.classes[base.id], file
-    head, _, last = dotted_name(file, base).rpartition(".")
-    target = file.program.python_module(head, file) if head else None
-    if target is None or last not in target.classes:
-        return None
-    return target.classes[last], target
-
-
 @functools.lru_cache(maxsize=512)
 def stepwise_functions(file: File) -> frozenset[str]:
     """The qualified names of the functions that hold a hot loop, and of the methods of modules."""
@@ -368,45 +294,3 @@ def stepwise_functions(file: File) -> frozenset[str]:
         if (owner is not None and is_module(owner, file))
         or any(isinstance(node, p.Loop) and is_hot(node, file) for node in p.walk(function))
     )
-
-
-def is_module(owner: p.Class, file: File, depth: int = 3) -> bool:
-    """Whether a class derives from ``torch.nn.Module``, in view or through a class of ``torch.nn``."""
-    for base in owner.bases:
-        if dotted_name(file, base).startswith("torch.nn."):
-            return True
-        held = class_at_hand(base, file)
-        if depth and held is not None and held[0] is not owner and is_module(held[0], held[1], depth - 1):
-            return True
-    return False
-
-
-@functools.lru_cache(maxsize=512)
-def functions(file: File) -> dict[str, p.Function]:
-    """The functions of a file by name, inner ones too; methods are not among them."""
-    found: dict[str, p.Function] = {}
-    for node in walk_module(file.module):
-        if isinstance(node, p.FunctionDef):
-            found.setdefault(node.function.name, node.function)
-    return found
-
-
-@functools.lru_cache(maxsize=8192)
-def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | None]:
-    """The innermost function that a node stands in (itself left out), and the class whose method is around it."""
-    holder: p.Function | None = None
-    owner: p.Class | None = None
-    for function, definition in p.functions_of(file.module):
-        if definition is not None and contains(function.at, node.at):
-            holder, owner = function, definition
-    for function in functions(file).values():
-        if function is not node and contains(function.at, node.at) and (holder is None or contains(holder.at, function.at)):
-            holder = function
-    if owner is None and holder is not None and holder.class_name and file.is_cuda:
-        owner = file.class_named(holder.class_name)  # a body that stands behind its class
-    return holder, owner
-
-
-def contains(outer: p.Position, inner: p.Position) -> bool:
-    """Whether one place holds another."""
-    return outer != p.NOWHERE and (outer[0], outer[1]) <= (inner[0], inner[1]) and (inner[2], inner[3]) <= (outer[2], outer[3])

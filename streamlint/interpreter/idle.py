@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.findings import Span
-from streamlint.interpreter.hot import contains
+from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.origins import key
 from streamlint.interpreter.standing import Stand, Test, conditions, is_of_nothing, unnegated
 from streamlint.interpreter.values import Buffer, Storage, Value

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.hot import class_at_hand
+from streamlint.interpreter.at_hand import class_at_hand
 from streamlint.interpreter.index import File, is_declaration
 
 _MOST_BASES = 8

@@ -6,8 +6,8 @@ import functools
 import re
 
 from streamlint import program as p
+from streamlint.interpreter.at_hand import function_at_hand
 from streamlint.interpreter.guards import lvalue
-from streamlint.interpreter.hot import function_at_hand
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.standing import Stand, Test, conditions, evaluates, is_of_nothing, lets_pass, unnegated
 from streamlint.record import replace

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
+from streamlint.interpreter.at_hand import class_at_hand, enclosing
 from streamlint.interpreter.guards import called_name, lvalue, places_assigned
-from streamlint.interpreter.hot import class_at_hand, enclosing
 from streamlint.interpreter.index import File, dotted_name
 
 _DEEPEST = 4

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.at_hand import contains, enclosing
 from streamlint.interpreter.guards import loop_kind
-from streamlint.interpreter.hot import contains, enclosing, has_few_rounds, is_hot, is_step
+from streamlint.interpreter.hot import has_few_rounds, is_hot, is_step
 from streamlint.interpreter.idle import covers, fetched, hangs_on, queued_before
 from streamlint.interpreter.index import File
 from streamlint.interpreter.met import met_each_step

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.findings import Span
-from streamlint.interpreter.hot import contains
+from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.run import Place
 from streamlint.record import field, record

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from streamlint import program as p
+from streamlint.interpreter.at_hand import class_at_hand, enclosing, functions
 from streamlint.interpreter.gradients import is_decorated_off
-from streamlint.interpreter.hot import BACKWARD, class_at_hand, enclosing, functions, is_hot, own_calls, steps_optimizer
+from streamlint.interpreter.hot import BACKWARD, is_hot, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.models import StepRow
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.guards import lvalue, places_assigned
-from streamlint.interpreter.hot import contains, own_calls, steps_optimizer
+from streamlint.interpreter.hot import own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.record import record, replace
 

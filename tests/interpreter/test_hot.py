@@ -9,7 +9,8 @@ import pytest
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.frontends.python import lower
-from streamlint.interpreter.hot import enclosing, is_hot
+from streamlint.interpreter.at_hand import enclosing
+from streamlint.interpreter.hot import is_hot
 from streamlint.interpreter.index import File, Program, walk_module
 from streamlint.interpreter.rounds import feeds_back
 from streamlint.interpreter.standing import Stand, each_round, way_to
