@@ -263,8 +263,8 @@ def _wrapped(run: Run, targets: tuple[p.Expression, ...], index: int, statement:
 
 def augmented(run: Run, node: p.Node, target: p.Expression, op: str, value: Value) -> Value:
     """``target op= value``; tensors are changed in place."""
+    from streamlint.interpreter.arithmetic import combine
     from streamlint.interpreter.effects.work import in_place
-    from streamlint.interpreter.expressions import combine
 
     old = run.evaluate(target)
     if isinstance(old, Buffer) and not run.file.is_cuda and not is_address(old):
