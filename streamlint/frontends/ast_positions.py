@@ -6,9 +6,9 @@ import ast
 import re
 from typing import Any
 
+from streamlint.lines import line_starts, split_lines
 from streamlint.program import Position
 
-_NEWLINE = re.compile(r"\r\n?|\n")
 _BLANK = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
 _SIGN = re.compile(r"#[^\r\n]*|[(),]")
 
@@ -86,7 +86,7 @@ class Places:
 
     def _offsets(self) -> list[int]:
         if not self._starts:
-            self._starts = [0, *(newline.end() for newline in _NEWLINE.finditer(self._text))]
+            self._starts = line_starts(self._text)
         return self._starts
 
     def _place(self, offset: int) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class Quoted(Places):
     """Positions of code inside of a string: all of it stands where the string does."""
 
     def __init__(self, text: str, at: Position) -> None:
-        super().__init__(text, _NEWLINE.split(text))
+        super().__init__(text, split_lines(text))
         self._at = at
 
     def __getitem__(self, node: Any) -> Position:
