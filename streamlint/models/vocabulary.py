@@ -204,6 +204,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "handle": "selector",
             "kernel": "selector",  # a kernel of the project: what it is given follows it
             "packed": "selector",  # … or is in this array, by its addresses
+            "given": "selector",  # what a kernel is given that its object compiles
             "reads": "selectors",
             "writes": "selectors",
             "updates": "selector",  # what it writes among the arguments that its object was made with (an optimizer's parameters)
@@ -283,7 +284,8 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
     "object": (
         "a new object of `type` that remembers its arguments",
         # device: where a module's parameters are made; holds: it is given modules, and calls one after the other, or lists them
-        {"type": "text", "into": "selector", "device": "selector", "holds": "word chain|list"},
+        # text, kernel: what it compiles, and which kernel of it it is; else its receiver's text
+        {"type": "text", "into": "selector", "device": "selector", "holds": "word chain|list", "text": "selector", "kernel": "selector"},
     ),
     "bind_stream": ("a library handle works on a stream from now on (cublasSetStream)", {"handle": "selector", "stream": STREAM}),
     "loader": (

@@ -16,6 +16,9 @@ from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 
+# What is kept with an object: the text that it compiles, and which kernel of it it is.
+TEXT, KERNEL = "(text)", "(kernel)"
+
 
 def host_read(run: Run, buffer: Buffer, span: Span, name: str) -> None:
     """The host looks at a buffer; a host view that was announced (``t.numpy()``) is read where it was announced."""
@@ -176,6 +179,9 @@ def _object(call: Call) -> Value:
     handle.made = "device" not in handle.args
     if (how := call.text("holds")) and not call.arguments.open:
         hold(handle, call.arguments.positional, how)
+    origin = call.receiver.attrs.get(TEXT) if isinstance(call.receiver, Handle) else None
+    compiles = {TEXT: call.value("text") or origin, KERNEL: call.value("kernel")}
+    handle.attrs.update({key: value for key, value in compiles.items() if value is not None})
     if call.row.get("device") is not None and (home := as_device(call.run, call.value("device"))) is not None:
         handle.attrs["(device)"] = home
     return call.store(handle)

@@ -14,12 +14,13 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.copies import issue_copy
 from streamlint.interpreter.effects.host import buffers_in, host_write, read_values
 from streamlint.interpreter.effects.kernels import Signature, kernel_named, launch_kernel, passed_by_address, signature
+from streamlint.interpreter.effects.sources import compiled
 from streamlint.interpreter.effects.streams import NO_WAIT, as_stream, stream_argument
 from streamlint.interpreter.gradients import gradient_of, left
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Stream, Value
+from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Series, Stream, Value
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
@@ -179,6 +180,11 @@ def _launch(call: Call) -> Value:
         known = signature(kernel_named(run, call.value("kernel"), len(passed)))
         launch_kernel(run, call.span, call.library, call.name, stream, passed, known)
         return call.status()
+    if call.row.get("given") is not None:
+        given = call.value("given")
+        args = given.items if isinstance(given, Series) and given.items is not None else call.values("given")
+        launch_kernel(run, call.span, call.library, call.name, stream, args, compiled(call.receiver, len(args)))
+        return Const(None)
     fields = call.row.get("reads"), call.row.get("writes")
     values = call.arguments.all() if fields == (None, None) else [*call.values("reads"), *call.values("writes")]
     touched = tuple(b for v in values for b in _pointed_to(v) if not b.storage.on_host)
