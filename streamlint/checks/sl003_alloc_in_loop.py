@@ -48,6 +48,16 @@ def _host_waits(operation: Operation) -> bool:
     return isinstance(operation, Synchronize) and not operation.empty
 
 
+def _waits_deeper(inside: list[Operation], loop: LoopFrame) -> bool:
+    """Whether the host waits in each round of a loop inside: next to those waits, one more behind that loop is nothing."""
+    inner = (o.context.loops[-1] for o in inside if o.context.loops and _host_waits(o))
+    return any(frame.key != loop.key and not _is_tiny(frame) for frame in inner)
+
+
+def _is_tiny(loop: LoopFrame) -> bool:
+    return loop.length is not None and loop.length <= _TINY
+
+
 def _has_waited(free: Free, path: Trace) -> bool:
     """Whether the last work before a free is an algorithm that ends with a wait, and makes and frees scratch memory of its own."""
     for earlier in reversed(path.operations[: free.index]):
@@ -99,8 +109,8 @@ class AllocInLoop(Check):
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
-    or fetches its result anyway), or where thrust has waited right before the free, the wait is told with ``evidence = "possible"`` alone,
-    and so is an emptied cache outside of trainings and of the methods of modules.
+    or fetches its result anyway), where the host waits in each round of a loop inside, or where thrust has waited right before the free,
+    the wait is told with ``evidence = "possible"`` alone, and so is an emptied cache outside of trainings and of the methods of modules.
 
     ## Verify
     A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
@@ -188,11 +198,12 @@ class AllocInLoop(Check):
         if loop is None or not self._every_round(allocated, loop) or not self._every_round(free, loop) or self._keeps(loop, path):
             return
         place = call_in_loop(allocated, loop)
+        inside = path.within(loop)[0]
         yield self.finding(
             allocated,
             self._message(free),
             span=place,
-            shown=not _is_long(path.within(loop)[0]) and not _has_waited(free, path),
+            shown=not _is_long(inside) and not _waits_deeper(inside, loop) and not _has_waited(free, path),
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
@@ -210,7 +221,7 @@ class AllocInLoop(Check):
 
     def _every_round(self, operation: Operation, loop: LoopFrame, silent: frozenset[str] = _SILENT_GUARDS) -> bool:
         context = operation.context
-        if loop.kind in _SILENT_LOOPS or context.handles_error or (loop.length is not None and loop.length <= _TINY):
+        if loop.kind in _SILENT_LOOPS or context.handles_error or _is_tiny(loop):
             return False
         # Guards of helpers that were called from inside the loop count as well; those around the loop do not.
         return not any(g.kind in silent for g in context.guards if g.span is None or not is_inside(loop.span, g.span))
