@@ -92,6 +92,13 @@ class Origins:
         """A weaker reason, for loops that do not train: a call out of view was given the device (``device=``) to put its result on."""
         self.placed.append((value, why))
 
+    def is_gradient(self, value: Value) -> bool:
+        """Whether a value from out of view is a gradient that autograd has left, or a view of one."""
+        for link in reversed(self.links):
+            if link.kind == SAME and link.inputs and link.result is value:
+                value = link.inputs[0]
+        return (value.storage.name if isinstance(value, Buffer) else value.term).endswith(".grad")
+
     def moved(self, result: Value, source: Value, name: str, to_host: bool) -> None:
         self._add(Link(HOST if to_host else MOVED, result, (source,), name))
 

@@ -25,6 +25,8 @@ def _copy(call: Call) -> Value:
     direction = _direction(call, dst, src)
     if direction is Direction.UNKNOWN and _downloads(call, dst) and src is not None and presumed(run, src) is not None:
         direction = Direction.D2H
+    if direction is Direction.UNKNOWN and _takes_gradient(call, dst, src):
+        direction = Direction.D2D
     asked = _asked(call, dst, src) if direction is Direction.UNKNOWN else None
     if asked is not None:
         direction = asked
@@ -54,6 +56,17 @@ def _copy(call: Call) -> Value:
 def _downloads(call: Call, dst: Buffer | None) -> bool:
     """PyTorch: page-locked memory is filled without blocking; from the host nobody asks for that."""
     return dst is not None and dst.storage.memory is Memory.PINNED and call.library == "torch" and call.switch("asynchronous") is True
+
+
+def _takes_gradient(call: Call, dst: Buffer | None, src: Buffer | None) -> bool:
+    """PyTorch: between memory of a device and a gradient. Gradients are where the model is, and who trains on the host has no device."""
+    if call.library != "torch":
+        return False
+    origins = call.run.origins
+    return any(
+        _place(one) is True and other is not None and _place(other) is None and value is not None and origins.is_gradient(value)
+        for one, other, value in ((dst, src, call.value("src")), (src, dst, call.value("dst")))
+    )
 
 
 def _asked(call: Call, dst: Buffer | None, src: Buffer | None) -> Direction | None:
