@@ -1,13 +1,13 @@
 """Code that runs beside the path: other threads, other processes, workers of a loader. Each begins with streams and a clock of its own.
 
-A target runs at once, where it is started, with nothing in flight. What it did is on the path, marked (``Context.beside``); what it
-touched is as it was before, for no order is known between it and the path.
+A target runs at once, where it is started, with nothing in flight but what is handed to it. What it did is on the path, marked
+(``Context.beside``); what it touched is as it was before, for no order is known between it and the path.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
@@ -40,27 +40,36 @@ def begun(run: Run, kind: str, span: Span, *, several: bool = False, awaited: bo
     )
 
 
-def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
-    """Note the start, and run the body in surroundings of its own. Returns what it returned; None where it raised or is too deep."""
+def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value], handed: Collection[Storage] = ()) -> Value | None:
+    """Note the start, and run the body in surroundings of its own. Returns what it returned; None where it raised or is too deep.
+
+    What is ``handed`` to it keeps the work that is under way on it.
+    """
     run.machine.note(spawn)
     if spawn.beside is not None:
         run.beside.setdefault(spawn.beside.key, functools.partial(_once_more, run, spawn, body))
     around = run.context.beside
     if around is not None and around.kind != "process":
         return None  # threads that start threads
-    handed = _under_way(run, run.passing[1]) if run.passing is not None else []
-    current = run.current
+    handed = under_way(run, [run.passing[1]]) if run.passing is not None else handed
+    current, carried = run.current, run.carried
+    run.carried = handed
     run.current = {"torch": Stream("null", "ambient", None, "torch", STREAM_TYPES["torch"])}
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
         with run.machine.aside(handed), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
+            before = _on_null(run)
             result = body()
-            spawn.leaves_work = not handed and bool(run.machine.clocks.in_flight(["null"]))
+            spawn.leaves_work = _on_null(run) > before and bool(run.machine.clocks.in_flight(["null"]))
             return result
     except RaiseSignal:
         return None
     finally:
-        run.current = current
+        run.current, run.carried = current, carried
+
+
+def _on_null(run: Run) -> int:
+    return run.machine.clocks.of("null").get("null", 0)
 
 
 def _once_more(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
@@ -90,6 +99,9 @@ def taken(run: Run, channel: str) -> Value | None:
     if who.kind == "thread":
         run.takers.setdefault(channel, who.key)
     if run.passing is None or run.passing[0] != channel:
+        for storage in run.carried:  # who puts something there may have waited first
+            storage.writes.clear()
+            storage.reads.clear()
         return None
     value, run.passing = run.passing[1], None
     return value
@@ -98,7 +110,7 @@ def taken(run: Run, channel: str) -> Value | None:
 def hand_over(run: Run, channel: str, value: Value) -> None:
     """A pinned buffer with copies under way goes into a channel that a thread in view takes from: the thread goes on with it as it is."""
     key = run.takers.get(channel)
-    if key is None or key not in run.beside or run.context.beside is not None or not _under_way(run, value):
+    if key is None or key not in run.beside or run.context.beside is not None or not under_way(run, [value]):
         return
     run.takers[channel] = None
     run.passing = (channel, value)
@@ -106,8 +118,9 @@ def hand_over(run: Run, channel: str, value: Value) -> None:
     run.passing = None
 
 
-def _under_way(run: Run, value: Value) -> list[Storage]:
-    held = [v.storage for v in reachable([value], limit=40) if isinstance(v, Buffer)]
+def under_way(run: Run, values: list[Value]) -> list[Storage]:
+    """The pinned memory that can be reached from values with copies under way."""
+    held = [v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer)]
     return [storage for storage in held if storage.memory is Memory.PINNED and run.machine.is_busy(storage)]
 
 

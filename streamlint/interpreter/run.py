@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -284,6 +284,7 @@ class Run:
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
         self.takers: dict[str, int | None] = {}  # by channel: the thread that takes from it; None once it was shown what comes back
         self.passing: tuple[str, Value] | None = None  # what such a thread is given, with the work on it still under way
+        self.carried: Collection[Storage] = ()  # what the code in progress, that of a thread, was given with work on it under way
         self.ring = 0  # places that a counter goes round through: a loop meets the first again in the round behind them
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes

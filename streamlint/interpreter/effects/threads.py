@@ -9,7 +9,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import items
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.beside import begun, channels_in, joined, run_beside
+from streamlint.interpreter.beside import begun, channels_in, joined, run_beside, under_way
 from streamlint.interpreter.calls import invoke
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects import Call
@@ -153,12 +153,15 @@ def _run(
     *,
     reach: list[Value] | None = None,
 ) -> Value | None:
-    """What it can reach may be awaited there; then its body runs beside the path."""
+    """Its body runs beside the path, and copies into what a thread is given are under way there too; what it can reach may be awaited."""
     run = call.run
     values = [function, *given.all(), *(reach or [])]
+    handed = under_way(run, values[1:]) if kind == "thread" else []
     lane = maker.args.get("(lane)") if maker is not None else None
     beside = begun(run, kind, call.span, several=several, awaited=awaited)
-    run.machine.opaque(ops.Opaque(call.span, callee=call.name), values)
+    awaits = ops.Opaque(call.span, callee=call.name)
+    if not handed:
+        run.machine.opaque(awaits, values)
     method = start_method(run, _context(call, maker)) if kind == "process" else ""
     if call.text("style") == "rank":
         method = "spawn"
@@ -171,7 +174,10 @@ def _run(
         spawn.beside = replace(beside, started=replace(beside.started, span=place))
         spawn.span = place
     site = CallSite(call.site.node, call.span, "target")
-    return run_beside(run, spawn, _Target(run, function, given, site, maker))
+    result = run_beside(run, spawn, _Target(run, function, given, site, maker), handed)
+    if handed:
+        run.machine.opaque(awaits, values)
+    return result
 
 
 @record(slots=True)
