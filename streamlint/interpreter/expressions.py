@@ -241,7 +241,11 @@ def _yield(run: Run, node: p.Yield) -> Value:
     value = evaluate(run, node.value) if node.value is not None else Const(None)
     run.may_queue()
     consumer = run.frame.on_yield
-    if consumer is not None and not node.delegate:
+    if consumer is not None and node.delegate:
+        from streamlint.interpreter.loops import delegate
+
+        return delegate(run, node, value, consumer)
+    if consumer is not None:
         return consumer(value)
     # The consumer is out of view: it may wait for anything.
     run.machine.forget_everything()

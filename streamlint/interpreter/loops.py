@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter import batches, items
@@ -227,6 +227,17 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
         around = run.context
     with contextlib.suppress(BreakSignal):
         run_generator(run, call, consumer, frame)
+
+
+def delegate(run: Run, node: p.Yield, iterable: Value, consumer: Callable[[Value], Value]) -> Value:
+    """``yield from``: who takes the generator's values takes those of what stands there; a ``with`` takes one."""
+    taken_in = run.frame.taken_in
+    if (made := generator_of(run, iterable, run.node_span(node))) is not None:
+        run_generator(run, made, consumer, taken_in)
+    else:
+        for element in itertools.islice(_counted(run, iterable, rounds_of(run, iterable, node)), None if taken_in is not None else 1):
+            consumer(element)
+    return run.opaque(f"sent{run.visit_key(node)}")
 
 
 def _rounds(run: Run) -> int:

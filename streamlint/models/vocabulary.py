@@ -118,6 +118,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
         "work on its buffer arguments, where they are: a launch on the current stream for device buffers, a host read for host ones",
         {
             "reads": "selectors",  # default: self and all arguments
+            "made": "bool",  # and what its object was made with
             "writes": "selectors",  # written in place (self for add_)
             "out": "selectors",  # written and returned if given
             "stream": STREAM,

@@ -18,7 +18,7 @@ from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.idle import converted
 from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Stream, Value, is_plain
+from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Stream, Value, is_plain
 from streamlint.operations import Evidence, Memory
 from streamlint.record import replace
 
@@ -202,6 +202,8 @@ def _compute(call: Call) -> Value:
         values = call.values("reads")
     else:
         values = ([call.receiver] if call.receiver is not None else []) + call.arguments.all()
+    if call.flag("made") and isinstance(call.receiver, Handle):
+        values = [*values, *call.receiver.args.values()]
     values = [*values, *left(run)] if call.flag("gradients") else values
     writes = [b for v in call.values("writes") for b in buffers_in(v)]
     out = [b for v in call.values("out") for b in buffers_in(v)]
