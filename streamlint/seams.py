@@ -1,5 +1,5 @@
 """Files that name no CUDA and yet belong to a run: bindings and Cython beside CUDA files, and the headers that they include; what stands
-between C++ that works with CUDA; Python that makes tensors for those who import it."""
+between C++ that works with CUDA; Python that makes tensors or batches for those who import it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
-_NUMBER_OF = re.compile(r"\bfloat\(\s*[A-Za-z_]\w*\s*\)")
+_NUMBER_OF = re.compile(r"\bfloat\(\s*[A-Za-z_]\w*(?:\.\w+\(\))*\s*\)")
+_COLLATED = re.compile(r"\bcollate_fn\s*=\s*(\w+)")
 _MOST_HEADERS = 400  # for one run
 _MOST_IMPORTED = 60  # Python that captures reach, for one run
 
@@ -83,7 +84,7 @@ class Seams:
         for source in self._between(sources):
             joined.append(source)
             yield source
-        for source in (*self._captured(sources), *self._trained(sources)):
+        for source in (*self._captured(sources), *self._trained(sources), *self._loaded(sources)):
             joined.append(source)
             yield source
         yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
@@ -137,6 +138,12 @@ class Seams:
         waiting = [source for source in sources if source.language == "python" and ".backward(" in source.text] if self.python else []
         for source in waiting:
             yield from self._imports(source, lambda read: _NUMBER_OF.search(read.text) is not None)
+
+    def _loaded(self, sources: list[Source]) -> Iterator[Source]:
+        """The Python files that a file with a loader imports, and that have what makes its batches."""
+        makes = _makes_batches(sources) if self.python else None
+        for source in filter(lambda source: _COLLATED.search(source.text), sources if makes is not None else ()):
+            yield from self._imports(source, lambda read: makes is not None and makes.search(read.text) is not None)
 
     def _imports(self, source: Source, wanted: Callable[[Source], bool]) -> Iterator[Source]:
         """The Python files that a source imports, were passed over so far and are wanted."""
@@ -231,7 +238,10 @@ def _names(include: str, path: str) -> bool:
 def _imported(candidates: list[Source], sources: list[Source]) -> Iterator[Source]:
     """The Python files among the candidates that sources import."""
     by_module: dict[str, list[Source]] = defaultdict(list)
-    for source in filter(lambda candidate: _KEPT.search(candidate.text), candidates):
+    makes = _makes_batches(sources) if candidates else None
+    for source in candidates:
+        if not _KEPT.search(source.text) and (makes is None or not makes.search(source.text)):
+            continue
         by_module[_module_of(source.path)[-1]].append(source)
     if not by_module:
         return
@@ -241,6 +251,12 @@ def _imported(candidates: list[Source], sources: list[Source]) -> Iterator[Sourc
                 if _module_of(source.path)[-len(tail) :] == tail:
                     by_module[tail[-1]].remove(source)
                     yield source
+
+
+def _makes_batches(sources: list[Source]) -> re.Pattern[str] | None:
+    """What finds the functions and classes that loaders are given to make their batches; None where there are none."""
+    names = {name for source in sources if source.language == "python" for name in _COLLATED.findall(source.text)}
+    return re.compile(rf"^(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b", re.MULTILINE) if names else None
 
 
 def _module_of(path: str) -> tuple[str, ...]:

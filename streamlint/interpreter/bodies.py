@@ -143,10 +143,19 @@ def _raised(value: p.Expression | None) -> str:
 _OWN_VALUES = (Buffer, Device, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
 
 
+def _hands_out(function: p.Function) -> bool:
+    """Whether all that a body does is to give back what an object holds: ``return self.meters[name]``."""
+    statement = function.body[0] if len(function.body) == 1 else None
+    value = statement.value if isinstance(statement, p.Return) else None
+    return isinstance(value, p.Attr | p.Index) and not any(isinstance(node, p.Call) for node in p.walk(value))
+
+
 def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
     """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
     if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
         return False
+    if _hands_out(callee.function):
+        return False  # an object, maybe, whose methods matter
     given = [*arguments.all(), *callee.bound]
     if callee.function.name == "__init__":
         return not given  # what an object keeps of its arguments may matter later

@@ -43,7 +43,7 @@ def _loader(call: Call) -> Value:
     else:
         trail = (Step("batches of this loader", call.span),)
     collate = call.value("collate")
-    made_here = collate if isinstance(collate, FunctionValue | ClassValue) else None
+    made_here = collate if isinstance(collate, FunctionValue | ClassValue | Instance) else None
     if _has_workers(call) and not call.run.file.is_cuda:
         _work(call, collate)
     return Loader(pinned, trail, type=call.name, collate=made_here, on_device=call.text("space") == "device")
