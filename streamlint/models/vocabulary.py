@@ -407,7 +407,8 @@ STEP_FIELDS = {
 
 # [[constant]]: names, value
 CONSTANTS = (
-    *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread", "policy"),
+    *("h2d", "d2h", "d2d", "h2h", "infer", "success", "non-blocking", "blocking", "null-stream", "ptds-stream", "per-thread"),
+    *("policy", "host-policy"),  # of thrust: on the device, and on the host
     *("captured", "not-captured"),  # the state of a stream capture
     *("cuda-device", "cpu-device"),  # torch::kCUDA, torch::kCPU
     "absent",  # None in Python

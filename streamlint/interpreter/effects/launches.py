@@ -175,6 +175,9 @@ def _launch(call: Call) -> Value:
     query = call.value("size_query")
     if isinstance(query, Const) and query.value in (None, 0):
         return call.status()
+    if call.flag("policy") and _on_host(call):
+        read_values(run, [b for b in call.arguments.positional if isinstance(b, Buffer) and b.storage.on_host], call.span, call.name)
+        return run.opaque(f"result{run.visit_key(call.site.node)}")
     stream = _policy_stream(call) if call.flag("policy") else stream_argument(call, default="none")
     if (passed := _kernel_arguments(call)) is not None:
         known = signature(kernel_named(run, call.value("kernel"), len(passed)))
@@ -234,6 +237,15 @@ def _memory_in(run: Run, value: Value, anywhere: bool = False) -> Iterator[Buffe
     yield from (b for b in ([buffer] if buffer is not None else _pointed_to(value)) if anywhere or not b.storage.on_host)
 
 
+def _on_host(call: Call) -> bool:
+    """thrust: whether an algorithm runs on the host, by its policy, or because all its iterators are of the host's memory."""
+    first = call.arguments.positional[0] if call.arguments.positional else None
+    if first is not None and call.run.file.models.constants.get(first.term) == "host-policy":
+        return True
+    buffers = [v for v in call.arguments.positional if isinstance(v, Buffer)]
+    return isinstance(first, Buffer) and all(b.storage.on_host for b in buffers)
+
+
 def _policy_stream(call: Call) -> Stream | None:
     """thrust: the stream of the policy that is the first argument; without one, the null stream if device memory is in play."""
     first = call.arguments.positional[0] if call.arguments.positional else None
@@ -243,8 +255,6 @@ def _policy_stream(call: Call) -> Stream | None:
     constant = call.run.file.models.constants.get(text)
     if constant == "policy" or text in ("thrust::device", "thrust::cuda::par", "thrust::cuda::par_nosync"):
         return Stream("null", "null", None, "thrust", chosen=call.span, how="policy")
-    if text.startswith(("thrust::host", "thrust::seq")):
-        return None
     second = call.arguments.positional[1] if len(call.arguments.positional) > 1 else None
     if isinstance(first, Opaque) and first.buffer is None and isinstance(second, Buffer):
         return None  # no iterator: a policy that is made out of view
