@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Context, Create, Destroy, Operation, Record, Synchronize, Wait, Work
@@ -70,15 +70,14 @@ class EventWaitBeforeRecord(Check):
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """An event that no other code can name, and that no code at hand records."""
+        yield from self._unrecorded(facts)
+
+    def _unrecorded(self, facts: FileFacts, made: Span | None = None, wait: Span | None = None) -> Iterator[Finding]:
+        """Of all such events, or of the one that is made and waited for at these places."""
         for event in facts.unrecorded:
-            if event.internal:
-                yield self.finding_at(
-                    event.waits[0],
-                    _NEVER,
-                    trail=(Step("the event is created here", event.created), *(Step("and waited for here", at) for at in event.waits[1:])),
-                    help=_RECORD,
-                    qualname=event.function,
-                )
+            if event.internal and (made is None or (event.created == made and wait in event.waits)):
+                trail = (Step("the event is created here", event.created), *(Step("and waited for here", at) for at in event.waits[1:]))
+                yield self.finding_at(event.waits[0], _NEVER, trail=trail, help=_RECORD, qualname=event.function)
 
     def on_operation(self, operation: Operation, path: Trace, missed: bool = False) -> Iterator[Finding]:
         """``missed``: a race follows that the wait should have ordered."""
@@ -93,10 +92,14 @@ class EventWaitBeforeRecord(Check):
         if record is None or record.stream is None or not self._once(operation, record, path, missed):
             return
         trail = tuple(Step("the event is created here", step.span) for step in event.trail[:1]) if event is not None else ()
+        place = _too_early(operation, record, path)
+        within = (Step("the wait is here", operation.span),) if place != operation.span else ()
+        calls = (step for step in call_trail(operation) if step.span != place)
         yield self.finding(
             operation,
             "waits for an event that has not been recorded yet: there is nothing to wait for, and nothing is ordered",
-            trail=(*trail, Step("recorded only here", record.span), *call_trail(operation)),
+            span=place,
+            trail=(*trail, Step("recorded only here", record.span), *within, *calls),
             help=_RECORD,
             facts={"api": operation.api},
         )
@@ -118,7 +121,8 @@ class EventWaitBeforeRecord(Check):
                 continue
             if isinstance(wait, Wait) and not (isinstance(second, Work) and _same(wait.stream, second.stream)):
                 continue
-            for finding in (*self.on_operation(wait, path, missed=True), *self._never_here(wait, path)):
+            told = (*self.on_operation(wait, path, missed=True), *self._never_here(wait, path), *self._never_anywhere(wait, path))
+            for finding in told:
                 record = self._record(wait, path)
                 # A stream that waits for what it records itself later on has the wrong event: the other stream's was meant.
                 own = record is not None and isinstance(wait, Wait) and _same(record.stream, wait.stream)
@@ -160,6 +164,13 @@ class EventWaitBeforeRecord(Check):
         trail = (Step("the event is created here", made.span), *call_trail(wait))
         yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
 
+    def _never_anywhere(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
+        """What the map tells of the event: here it is the cause of a race."""
+        event = wait.on if isinstance(wait, Wait) else wait.of
+        made = next((o.span for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        if made is not None:
+            yield from self._unrecorded(path.facts, made, wait.span)
+
     def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
         """A record that is overwritten on another stream before anyone has waited for it."""
         over = record.replaces
@@ -196,19 +207,33 @@ _NEVER = "waits for an event that nothing records: there is nothing to wait for,
 _RECORD = "record the event behind the work that it stands for, and before the wait"
 
 
+def _too_early(wait: Wait | Synchronize, record: Record, path: Trace) -> Span:
+    """What stands before the record: the wait, or the call of a function that does nothing but wait."""
+    calls, depth = wait.context.calls, _common(wait.context, record.context)
+    if depth == len(calls) or any(o.span != wait.span for o in path.operations if o.context.calls[: depth + 1] == calls[: depth + 1]):
+        return wait.span
+    return calls[depth]
+
+
 def _made_for(made: Context, wait: Context, missed: bool = False) -> bool:
     """Whether each visit of the wait comes from a function that made the event, by itself or through what it called without a condition.
 
     ``missed``: that may be the constructor of an object which the wait is in a method of, called from without.
     """
-    common = 0
-    while common < min(len(made.calls), len(wait.calls)) and made.calls[common] == wait.calls[common]:
-        common += 1
+    common = _common(made, wait)
     if _caller(made, common) != _caller(wait, common):
         return False
     if made.setup and common < len(wait.calls) and not (missed and common < len(made.calls) and not wait.setup):
         return False  # a method that the constructor is the first to call: behind it, there is a record
     return common == len(made.calls) or made.guards == wait.guards[: len(made.guards)]
+
+
+def _common(one: Context, other: Context) -> int:
+    """How many calls led to both."""
+    common = 0
+    while common < min(len(one.calls), len(other.calls)) and one.calls[common] == other.calls[common]:
+        common += 1
+    return common
 
 
 def _caller(context: Context, depth: int) -> str:
