@@ -25,6 +25,8 @@ from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
 
+_GENERATORS = ("at::Generator", "torch::Generator")
+
 
 def _factory(call: Call) -> Value:
     made = _made(call)
@@ -124,7 +126,7 @@ def _made_of(call: Call, result: Buffer, data: Value) -> None:
 def _factory_device(call: Call) -> Device | None:
     value = call.value("device")
     if value is None and call.row.get("device") is not None:
-        value = next((v for v in call.values("device") if as_device(call.run, v) is not None), None)
+        value = next((v for v in call.values("device") if as_device(call.run, v) is not None and not _is_number(call, v)), None)
     if call.run.file.is_cuda and value is not None and is_scalar_type(value):
         return None
     return asked_device(call.run, value) if value is not None and not (isinstance(value, Const) and value.value is None) else None
@@ -194,7 +196,17 @@ def _may_name_device(value: Value) -> bool:
     """C++: whether tensor options may say where a tensor is. Such as were followed from where they were made, and a type alone, do not."""
     if isinstance(value, Handle) and value.type == "at::TensorOptions":
         return any(map(_may_name_device, value.args.values()))
-    return isinstance(value, Opaque | Handle) and not is_scalar_type(value)
+    return isinstance(value, Opaque | Handle) and not is_scalar_type(value) and not _is_generator(value)
+
+
+def _is_number(call: Call, value: Value) -> bool:
+    """C++: a number, or what random numbers come from, among arguments of which any may name a device."""
+    return call.run.file.is_cuda and (isinstance(value, Const) or _is_generator(value))
+
+
+def _is_generator(value: Value) -> bool:
+    """C++: what random numbers come from."""
+    return isinstance(value, Handle) and value.type in _GENERATORS
 
 
 def _may_be_scalar(value: Value | None) -> bool:
