@@ -61,7 +61,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
     held = type_row(run, element) if element.name else None
     if (
         element.pointers
-        or (held is not None and held.kind != "buffer")
+        or (held is not None and (held.kind != "buffer" or "at::Tensor" in run.file.models.lineage(held.name)))
         or (class_of(run, element) is not None and not is_data(run, element))
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):

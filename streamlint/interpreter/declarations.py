@@ -7,6 +7,7 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter import objects, pointers
 from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_arguments
 from streamlint.interpreter.assignment import unpack
+from streamlint.interpreter.classes import lineage
 from streamlint.interpreter.containers import array, container
 from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, class_of, is_container, type_row
 from streamlint.interpreter.effects import apply, buffer_of
@@ -119,12 +120,16 @@ def _constructs(run: Run, kind: Type, value: Value) -> bool:
     """Whether ``member(value)`` makes something out of a value of another kind: an object of a class at hand, a thread of a function."""
     if isinstance(value, FunctionValue) and not kind.pointers and not kind.reference and run.file.models.call(kind.name) is not None:
         return True
-    if kind.pointers or kind.reference or class_of(run, kind) is None:
+    found = class_of(run, kind) if not kind.pointers and not kind.reference else None
+    if found is None:
         return False
     if isinstance(value, Opaque):
         other = value.cpp_type
         return other is not None and not other.pointers and other.name in SIZES
-    return not isinstance(value, Instance | Handle)
+    if isinstance(value, Instance):  # it is copied, seen as a base of its own, or another object is made with it
+        related = any(one is found.definition for one, _ in lineage(run, value.definition, value.file))
+        return not related and f"operator {kind.name}" not in value.definition.methods
+    return not isinstance(value, Handle)
 
 
 def converted(run: Run, value: Value, kind: Type, name: str) -> Value:
