@@ -8,7 +8,7 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.copies import alike
-from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, is_whole, resolved, type_row
+from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, is_tensor, is_whole, resolved, type_row
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -61,7 +61,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
     held = type_row(run, element) if element.name else None
     if (
         element.pointers
-        or (held is not None and (held.kind != "buffer" or "at::Tensor" in run.file.models.lineage(held.name)))
+        or (held is not None and (held.kind != "buffer" or is_tensor(element, held)))
         or (class_of(run, element) is not None and not is_data(run, element))
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):

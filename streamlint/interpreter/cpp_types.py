@@ -95,4 +95,10 @@ def _template_argument(run: Run, name: str) -> Type | None:
 
 def is_container(run: Run, kind: Type) -> bool:
     row = type_row(run, kind)
-    return not kind.pointers and not kind.reference and (kind.name in (*SEQUENCES, *TABLES) or (row is not None and row.kind == "buffer"))
+    holds = row is not None and row.kind == "buffer" and not is_tensor(kind, row)
+    return not kind.pointers and not kind.reference and (kind.name in (*SEQUENCES, *TABLES) or holds)
+
+
+def is_tensor(kind: Type, row: TypeRow) -> bool:
+    """A buffer of a library that says by itself where its memory is: a tensor, which any other may be made of."""
+    return row.kind == "buffer" and row.space == "unknown" and kind.name not in SEQUENCES

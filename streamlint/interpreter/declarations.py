@@ -9,7 +9,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite, evaluate_argum
 from streamlint.interpreter.assignment import unpack
 from streamlint.interpreter.classes import lineage
 from streamlint.interpreter.containers import array, container
-from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, class_of, is_container, type_row
+from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, class_of, is_container, is_tensor, type_row
 from streamlint.interpreter.effects import apply, buffer_of
 from streamlint.interpreter.effects.streams import foreign_stream, holder_of
 from streamlint.interpreter.foreign import typed_value
@@ -179,7 +179,10 @@ def cast_to(run: Run, value: Value, kind: Type) -> Value:
             return foreign_stream(run, value, holder_of(value.term))
         made = typed_value(run, kind, value.term)
         if made is not None and not isinstance(made, Opaque):
-            return run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)
+            cast = run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)
+            if cast is made and isinstance(made, Buffer) and run.file.names_torch:
+                run.origins.computed(made, [value], "cast")
+            return cast
         value.type = kind.name if not kind.pointers else ""
         value.cpp_type = kind
     return value
@@ -202,7 +205,7 @@ def default_value(run: Run, kind: Type, name: str, span: Span | None) -> Value:
                 site = CallSite(p.Unknown(), span, row.name) if span is not None else None
                 return apply(run, call, row.name, None, Arguments(), site) if site is not None else run.new_event(row.name)
             return Opaque(f"uninitialised:{name}", type=row.name)
-        if row.kind == "buffer" and row.space == "unknown" and kind.name not in SEQUENCES:
+        if is_tensor(kind, row):
             return run.unknown_buffer(name, row.name)
         if row.kind == "buffer":
             return container(run, kind, row, name, span, [])
@@ -255,6 +258,8 @@ def _library_value(run: Run, kind: Type, row: TypeRow, values: list[Value], span
     if len(values) == 1 and isinstance(values[0], FunctionValue):
         return values[0]  # std::function and its like stand for what they hold
     if row.kind == "buffer":
+        if len(values) == 1 and is_tensor(kind, row):
+            return cast_to(run, values[0], kind)
         return container(run, kind, row, name, span, values)
     if row.kind in ("stream", "event") and len(values) == 1:
         return values[0]

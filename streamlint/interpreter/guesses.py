@@ -60,6 +60,8 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
     from streamlint.interpreter.effects import apply, buffer_of
 
     if run.file.is_cuda:
+        if name == "item" and isinstance(receiver, Opaque) and not receiver.type and not arguments.positional and run.file.names_torch:
+            peek(run, READ, receiver, site.span, f"at::Tensor::{name}")
         return None
     if isinstance(receiver, Handle | Instance) and name in ("to", "cuda", "cpu"):
         return _moved(run, receiver, name, arguments, site)

@@ -10,6 +10,7 @@ from streamlint import program as p
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
+from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, step
 from streamlint.interpreter.handed import computed_from, note_result, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, kept
@@ -69,7 +70,11 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             operation.of_status = True
             return run.opaque(f"{receiver.name}.{site.name}()", receiver)  # asked twice it gives the same answer
         operation.of_status = _wraps_status(run, site.node)
-        answer = run.opaque(f"{_STATUS if operation.of_status else 'result'}{run.visit_key(site.node)}", *values)
+        answer: Value = run.opaque(f"{_STATUS if operation.of_status else 'result'}{run.visit_key(site.node)}", *values)
+        if site.name == "forward" and receiver is not None and on_device is not None and on_device.type in TENSORS:
+            output = _derived(on_device, f"result{run.visit_key(site.node)}")  # of a module out of view
+            run.machine.opaque_work(operation, run.stream_of("torch"), [*_memory_on_device(arguments.all())], [output])
+            answer = output
         _noted(run, answer, name, site, receiver, arguments)
         return answer
     made = _result_of_module(run, receiver, site) if receiver is not None else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import pointers
+from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Opaque, Value
+from streamlint.interpreter.values import Buffer, Opaque, Series, Value
 
 ELEMENT = "element"
 
@@ -24,7 +25,8 @@ def returned(run: Run, node: p.Expression) -> Value:
     function = run.frame.function
     gives_place = run.file.is_cuda and function is not None and function.returns is not None and function.returns.reference
     if not gives_place or not isinstance(node, p.Index | p.Deref):
-        return run.evaluate(node)
+        value = run.evaluate(node)
+        return _made_of_list(run, value, function.returns) if function is not None and function.returns is not None else value
     from streamlint.interpreter import items
 
     holder = held_memory(run.evaluate(node.value))
@@ -35,6 +37,16 @@ def returned(run: Run, node: p.Expression) -> Value:
     if held is not None and not isinstance(held, Opaque):
         return held
     return Buffer(holder.storage, (*holder.part, ("i", term)), ELEMENT)
+
+
+def _made_of_list(run: Run, value: Value, kind: p.Type) -> Value:
+    """``return {a, b};``: an object of a class at hand."""
+    if not run.file.is_cuda or not isinstance(value, Series) or kind.pointers or kind.reference:
+        return value
+    from streamlint.interpreter.declarations import converted
+
+    kind = run.file.resolve_type(kind)
+    return converted(run, value, kind, kind.name) if class_of(run, kind) is not None else value
 
 
 def is_place(value: Value | None) -> bool:

@@ -58,7 +58,7 @@ def compute(
             result.storage.handed = True
     else:
         result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
-    if not run.file.is_cuda:
+    if not run.file.is_cuda or run.file.names_torch:
         if writes:
             run.origins.wrote(writes[0], values)
         else:
