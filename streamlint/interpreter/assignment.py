@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import program as p
-from streamlint.interpreter import items, weights
+from streamlint.interpreter import items, pointers, weights
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.classes import has_member
 from streamlint.interpreter.guards import lvalue
@@ -106,6 +106,8 @@ def _assign_attribute(run: Run, target: p.Attr, value: Value) -> None:
     holder = run.evaluate(target.value)
     if isinstance(holder, Reference):
         holder = run.at(holder)
+    if target.arrow and pointers.is_smart(holder):
+        holder = pointers.pointee(holder) or holder
     if isinstance(holder, Instance):
         _set_member(run, holder, target.name, value)
     elif isinstance(holder, Opaque | Buffer | Handle):
