@@ -218,7 +218,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
         return facts
     facts.is_torch_extension = is_torch_extension(file)
     for definition in dict.fromkeys(file.module.classes.values()):
-        if any(f.type is not None and _is_stream(f.type) for f in definition.fields):
+        if any(f.type is not None and (_is_stream(f.type) or _wraps_stream(facts, f.type)) for f in definition.fields):
             facts.classes_with_streams.add(definition.qualname)
     for function, _ in p.functions_of(file.module):
         _scan(facts, function)
@@ -270,6 +270,13 @@ def _has_stream(facts: FileFacts, kind: p.Type) -> bool:
         return True
     found = facts.file.class_at_hand(kind.name)
     return found is not None and any(f.type is not None and _is_stream(f.type) for f in found[0].fields)
+
+
+def _wraps_stream(facts: FileFacts, kind: p.Type) -> bool:
+    """Whether a member is an object that is a stream and no more: all that its class holds is one."""
+    found = facts.file.class_at_hand(kind.name) if not kind.pointers and not kind.reference else None
+    held = [field.type for field in found[0].fields if not field.static] if found is not None else []
+    return bool(held) and all(one is not None and _is_stream(one) for one in held)
 
 
 def _scan(facts: FileFacts, function: p.Function) -> None:
