@@ -224,10 +224,10 @@ def run_body(
             leave_scope(run, environment, keep=result)
     if not callee.file.is_cuda:
         drop_locals(run, environment, result, callee.receiver)
-        del run.held[held:]
-        if run.machine.blocks.crossed:
-            at = frame.last.at if frame.last is not None else function.at
-            settle(run, Span(callee.file.path, *at), result, *([callee.receiver] if callee.receiver is not None else []))
+    del run.held[held:]
+    if run.machine.blocks.crossed:
+        at = frame.last.at if frame.last is not None else function.at
+        settle(run, Span(callee.file.path, *at), result, *([callee.receiver] if callee.receiver is not None else []))
     return result
 
 

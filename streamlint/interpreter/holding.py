@@ -22,7 +22,7 @@ _MOST_LOOKS = 1500
 
 def allocated(run: Run, storage: Storage, span: Span, stream: Stream) -> None:
     """Memory that was just made comes from the pool of the stream that is current."""
-    if not run.settings.lifetimes or run.file.is_cuda or storage.raw or storage.on_host:
+    if not run.settings.lifetimes or storage.raw or storage.on_host:
         return
     if run.machine.captures.step is not None or run.context.beside is not None:
         return  # a graph has a pool of its own; a thread's path is not this one

@@ -76,6 +76,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             run.machine.opaque_work(operation, run.stream_of("torch"), [*_memory_on_device(arguments.all())], [output])
             answer = output
         _noted(run, answer, name, site, receiver, arguments)
+        if site.node is run.discarded:
+            kept(run, arguments.all())
         return answer
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     if made is None and on_device is not None and not _names_class(name):
