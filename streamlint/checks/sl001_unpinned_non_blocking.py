@@ -205,11 +205,15 @@ def _is_idle(copy: Copy, path: Trace) -> bool:
     """Whether the host has waited for the stream already, and nothing may have been put there since.
 
     A call out of view may put work there, but not where it fills what is copied now: then the host has computed it from what it fetched.
+    Where the copy is told "if the device is CUDA", so is it that a fetch is one.
     """
     called = filled = False
     for earlier in reversed(path.operations[: copy.index]):
         if isinstance(earlier, Copy):
-            fetched = earlier.direction is Direction.D2H and not earlier.asked_async and earlier.evidence <= Evidence.DERIVED
+            if earlier.direction is Direction.H2D and earlier.host_memory is Memory.PAGEABLE and _stream(earlier) == _stream(copy):
+                continue  # little is left of it when its call returns
+            known = copy.evidence > Evidence.DERIVED or earlier.evidence <= Evidence.DERIVED
+            fetched = earlier.direction is Direction.D2H and not earlier.asked_async and known
             same = _stream(earlier) == _stream(copy) and earlier.context.loops == copy.context.loops
             return fetched and same and (filled or not called)
         if isinstance(earlier, Opaque) and earlier.works is Evidence.NONE and earlier.context.callback is None:
