@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import mmap
     from collections.abc import Callable, Iterator
 
-SECONDS = 60.0  # of processor time that one step of the work on one file may take
+SECONDS = 120.0  # of processor time that one step of the work on one file may take
 VARIABLE = "STREAMLINT_FILE_SECONDS"
 MOST_LOST = 10  # files that a run may lose
 _ROOM = 1 << 14
