@@ -1,7 +1,7 @@
 """The Python front end: Python's own parser reads a file where it can, libcst where it cannot; one walk lowers to `streamlint.program`.
 
 Python's parser takes a fifth of the time, and libcst 0.15 s to import. libcst reads what the running Python is too old for, ``match``, and
-what is wrong; before 3.12 all files, for until then Python does not know where the parts of an f-string stand. Both give the same
+what is wrong; before 3.12 files with f-strings too, for until then Python does not know where their parts stand. Both give the same
 module (`tests/frontends/test_ast.py`).
 """
 
@@ -29,6 +29,7 @@ DEEPER_RECURSION = 4000
 ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
 PLACES_F_STRINGS = sys.version_info >= (3, 12)
 
+_FORMATTED = re.compile(r"\b(?:[fF][rR]?|[rR][fF])['\"]")
 _BRACKET = re.compile(r"[()\[\]{}]")
 _STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 # For so many the parser takes a second; code by hand has tens.
@@ -54,16 +55,18 @@ def lower(path: str, text: str) -> Module:
     _refuse_null_bytes(text)
     _refuse_deep_brackets(text)
     _refuse_long_chains(text)
-    made = _plainly(path, text) if PLACES_F_STRINGS else None
+    made = _plainly(path, text) if is_placed(text) else None
     return _by_libcst(path, text) if made is None else made
 
 
 def ready() -> None:
     """Import what most files are lowered by."""
-    if PLACES_F_STRINGS:
-        import streamlint.frontends.ast_statements
-    else:
-        import streamlint.frontends.python_statements  # noqa: F401
+    import streamlint.frontends.ast_statements  # noqa: F401
+
+
+def is_placed(text: str) -> bool:
+    """Whether Python's own parser knows where all parts of a file stand: those of f-strings since Python 3.12."""
+    return PLACES_F_STRINGS or _FORMATTED.search(text) is None
 
 
 def _plainly(path: str, text: str) -> Module | None:

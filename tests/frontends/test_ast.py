@@ -13,7 +13,7 @@ from streamlint.frontends import UnreadableSource, python
 from streamlint.frontends.python_comments import without_comments
 from streamlint.record import is_record, names_of
 
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="Python does not know where the parts of an f-string stand")
+SINCE_3_12 = sys.version_info >= (3, 12)
 
 ALIKE = r"""
 x = (a, b); y = (a, b,); z = ( a,
@@ -90,7 +90,7 @@ def plain(node: object) -> Iterator[object]:
 
 def compare(text: str) -> bool:
     """Whether Python's tree is enough; it says what libcst's says."""
-    ours = python._plainly("sample.py", text)
+    ours = python._plainly("sample.py", text) if python.is_placed(text) else None
     if ours is None:
         return False
     assert list(plain(ours)) == list(plain(python._by_libcst("sample.py", text)))
@@ -99,7 +99,7 @@ def compare(text: str) -> bool:
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_all_of_the_language(ends: str) -> None:
-    assert compare(ALIKE.replace("\n", ends))
+    assert compare(ALIKE.replace("\n", ends)) or not SINCE_3_12  # all of it at once is Python 3.12
 
 
 @pytest.mark.parametrize("line", [line for line in ALIKE.splitlines() if line[:1] not in ("", " ")], ids=lambda line: line[:20])
@@ -113,12 +113,13 @@ def test_the_rules_documents() -> None:
         file.text for one in documents.DOCUMENTS for section in documents.read(one) for file in section.files if file.language == "python"
     ]
     assert len(texts) > 800
-    assert sum(compare(without_comments(text)) for text in texts) > 0.98 * len(texts)
+    assert sum(compare(without_comments(text)) for text in texts) > (0.98 if SINCE_3_12 else 0.9) * len(texts)
 
 
 def test_our_own_files() -> None:
     for path in sorted((Path(__file__).parents[2] / "streamlint").glob("*.py")):
-        assert compare(without_comments(path.read_text(encoding="utf-8"))), path
+        text = without_comments(path.read_text(encoding="utf-8"))
+        assert compare(text) or not python.is_placed(text), path
 
 
 @pytest.mark.parametrize(

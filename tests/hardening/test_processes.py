@@ -36,11 +36,13 @@ def terrible():
     if what == "recursion":
         terrible()
     os.kill(os.getpid(), getattr(signal, what))
-real, check = python._parse, Analysis.check
-def parse(text):
-    if "terrible" in text:
-        terrible()
-    return real(text)
+check = Analysis.check
+def parsed(real):
+    def parse(text):
+        if "terrible" in text:
+            terrible()
+        return real(text)
+    return parse
 def checked(self, name):
     from streamlint import guard
     if "terrible" in self.program.files[name].module.text:
@@ -48,7 +50,7 @@ def checked(self, name):
         terrible()
     return check(self, name)
 if where == "parser":
-    python._parse = parse
+    python._parse, python._libcst_tree = parsed(python._parse), parsed(python._libcst_tree)
 else:
     Analysis.check = checked
 sys.argv = ["streamlint", "check", "--isolated", "--no-cache", "--output-format", "concise", *sys.argv[3:], "."]
