@@ -178,7 +178,8 @@ def test_runs_side_by_side_with_one_cache_some_of_them_killed(tmp_path: Path) ->
             runs[0].communicate()
             assert [run.communicate(timeout=120)[0] for run in runs[1:]] == [cold, cold]
     empty = [path.name for path in (tmp_path / "kept").rglob("*") if path.is_file() and path.stat().st_size == 0]
-    assert not {*empty} - {"pruned"}  # a stamp: its date is all that it holds
+    # A stamp's date is all that it holds, and of a temporary file (which nothing reads) a killed writer may leave an empty one.
+    assert not {name for name in empty if name[0] != "."} - {"pruned"}
 
 
 # Homes that take nothing --------------------------------------------------------------------------------------------------------
