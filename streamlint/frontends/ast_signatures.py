@@ -6,8 +6,8 @@ import ast
 
 from streamlint.frontends.ast_expressions import BINARY, EXPRESSIONS, dotted, expression, indices, optional
 from streamlint.frontends.ast_positions import Quoted
-from streamlint.frontends.python_lowering import Enclosing, Lowering
-from streamlint.program import LONGEST_LINE, Binary, Const, Expression, Function, Index, Lambda, Param, Return
+from streamlint.frontends.python_lowering import Lowering, lambda_at
+from streamlint.program import Binary, Const, Expression, Index, Param
 
 
 def params(low: Lowering, node: ast.arguments) -> list[Param]:
@@ -60,22 +60,7 @@ def _quoted(low: Lowering, node: ast.Constant, text: str) -> Expression:
 
 
 def _lambda(low: Lowering, node: ast.Lambda) -> Expression:
-    at = low.at[node]
-    parameters = params(low, node.args)
-    low.scopes.append(Enclosing(low.qualname("<lambda>")))
-    value = expression(low, node.body)
-    scope = low.scopes.pop()
-    function = Function(
-        "<lambda>",
-        scope.qualname,
-        parameters,
-        [Return(value, at=value.at)],
-        is_lambda=True,
-        is_generator=scope.yields,
-        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
-        at=at,
-    )
-    return Lambda(function, at=at)
+    return lambda_at(low, low.at[node], params(low, node.args), lambda: expression(low, node.body))
 
 
 # Registered from here: parameters need expressions, and a lambda needs both.

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from streamlint.program import Assign, Attr, Call, Class, ClassDef, Collection, Const, Expression, Field, Module, Name, Position, Statement
+from streamlint.program import (
+    LONGEST_LINE,
+    Assign,
+    Attr,
+    Call,
+    Class,
+    ClassDef,
+    Collection,
+    Const,
+    Expression,
+    Field,
+    Function,
+    Lambda,
+    Module,
+    Name,
+    Param,
+    Position,
+    Return,
+    Statement,
+)
 from streamlint.record import record
 
 
@@ -35,6 +55,24 @@ class Lowering:
     def enclosing_class(self) -> Class | None:
         """The class whose body the code at hand belongs to, if it is one."""
         return self.scopes[-1].definition if self.scopes else None
+
+
+def lambda_at(low: Lowering, at: Position, parameters: list[Param], body: Callable[[], Expression]) -> Lambda:
+    """A lambda; ``body`` lowers its expression, whose scope it is."""
+    low.scopes.append(Enclosing(low.qualname("<lambda>")))
+    value = body()
+    scope = low.scopes.pop()
+    function = Function(
+        "<lambda>",
+        scope.qualname,
+        parameters,
+        [Return(value, at=value.at)],
+        is_lambda=True,
+        is_generator=scope.yields,
+        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
+        at=at,
+    )
+    return Lambda(function, at=at)
 
 
 def note_import(low: Lowering, local: str, name: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from streamlint.frontends.python_expressions import BINARY, EXPRESSIONS, axis, dotted, expression, optional
-from streamlint.frontends.python_lowering import Enclosing, Lowering
-from streamlint.program import LONGEST_LINE, Binary, Const, Expression, Function, Index, Lambda, Param, Position, Return
+from streamlint.frontends.python_lowering import Lowering, lambda_at
+from streamlint.program import Binary, Const, Expression, Index, Param, Position
 
 
 def params(low: Lowering, node: cst.Parameters) -> list[Param]:
@@ -66,22 +66,7 @@ class _Everywhere(dict[cst.CSTNode, Position]):
 
 
 def _lambda(low: Lowering, node: cst.Lambda) -> Expression:
-    at = low.at[node]
-    parameters = params(low, node.params)
-    low.scopes.append(Enclosing(low.qualname("<lambda>")))
-    value = expression(low, node.body)
-    scope = low.scopes.pop()
-    function = Function(
-        "<lambda>",
-        scope.qualname,
-        parameters,
-        [Return(value, at=value.at)],
-        is_lambda=True,
-        is_generator=scope.yields,
-        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
-        at=at,
-    )
-    return Lambda(function, at=at)
+    return lambda_at(low, low.at[node], params(low, node.params), lambda: expression(low, node.body))
 
 
 # Registered from here: parameters need expressions, and a lambda needs both.
