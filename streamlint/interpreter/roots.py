@@ -16,6 +16,7 @@ from streamlint.interpreter.as_threads import start_elsewhere
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.effects.streams import blocking_of
+from streamlint.interpreter.getters import only_hands_back
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
@@ -73,10 +74,10 @@ class Root:
 
 
 def roots_of(file: File) -> Iterator[Root]:
-    """Every function and method of a file, and its top-level statements."""
+    """Every function and method of a file that does anything, and its top-level statements."""
     seen: set[int] = set()
     for function, definition in p.functions_of(file.module):
-        if id(function) not in seen and _has_body(function):
+        if id(function) not in seen and _has_body(function) and not only_hands_back(function, file):
             seen.add(id(function))
             home = None
             if definition is None and function.class_name:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streamlint import models
+from streamlint import program as p
 from streamlint.frontends.python import lower
 from streamlint.interpreter.index import Program
-from streamlint.interpreter.roots import roots_of
 
 MODULE = """import torch.multiprocessing as mp
 from other import Graph
@@ -51,9 +51,8 @@ WORDS = frozenset({"ultiprocessing", "CUDAGraph", "capture_begin", "set_allocato
 def found(name: str, text: str = MODULE) -> set[str]:
     program = Program()
     file = program.add(lower("a.py", text), models.builtin("python"))
-    root = next(root for root in roots_of(file) if root.qualname == name)
-    assert root.function is not None
-    return set(file.relevance.found(root.function, WORDS))
+    function = next(function for function, _ in p.functions_of(file.module) if function.qualname == name)
+    return set(file.relevance.found(function, WORDS))
 
 
 REACHED = [
