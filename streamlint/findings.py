@@ -139,7 +139,7 @@ class Finding:
     facts: dict[str, object] = field(default_factory=dict, hash=False)
     qualname: str = ""  # the function that holds the place; part of the fingerprint
     related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
-    pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses; SL013: its own and the operation's
+    pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
     shown: bool = True  # that it costs or breaks something here; else it only may, and is told on request

@@ -56,19 +56,16 @@ def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
-    """What a finding with its cause stands for falls: a conflict by one of the same pair, or by one at either of its accesses."""
+    """A conflict falls where a finding names its cause: one of the same pair, or one at either of its accesses."""
     causes: dict[Any, Finding] = {}
     for finding in findings:
         if finding.code in _CAUSES:
             causes[finding.span] = finding
             causes.update(dict.fromkeys(finding.pairs, finding))
-    refused = {place: finding for finding in findings if finding.code == "SL013" for _, place in finding.pairs}
     lost: dict[Span, dict[str, None]] = {}
     kept = []
     for finding in findings:
         named = [next((causes[key] for key in (pair, *pair) if key in causes), None) for pair in finding.pairs]
-        if not named and finding.category is Category.STALL and finding.span in refused:
-            named = [refused[finding.span]]  # what a capture refuses, at the end of the calls of which it is told, waits for nothing
         if finding.code in _CAUSES or not named or None in named:
             kept.append(finding)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
@@ -113,16 +112,15 @@ class CaptureIllegalCall(Check):
         refusal = operation.refused
         if refusal is None or operation.context.callback is not None or self._guessed(operation, refusal):
             return
-        what, place = self._what(operation), self._place(operation, refusal)
-        finding = self.finding(
+        what = self._what(operation)
+        yield self.finding(
             operation,
             _MESSAGES[refusal.kind].format(what=what, status=f"{refusal.status}"),
-            span=place,
+            span=self._place(operation, refusal),
             trail=self._trail(operation, refusal),
             help=_HELP[refusal.kind],
             facts={"kind": refusal.kind, "status": int(refusal.status), "api": operation.api},
         )
-        yield finding if place == operation.span else replace(finding, pairs=((place, operation.span),))
 
     def _guessed(self, operation: Operation, refusal: Refusal) -> bool:
         """Whether the call rests on more than one branch that nobody decided."""

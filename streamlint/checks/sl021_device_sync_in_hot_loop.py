@@ -66,7 +66,7 @@ class DeviceSyncInHotLoop(Check):
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:
             return
-        if path.is_idle(operation):
+        if path.is_idle(operation) or path.is_refused(operation):
             return
         yield self.finding(
             operation,

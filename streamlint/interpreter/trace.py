@@ -27,6 +27,13 @@ class Trace:
         """Whether a wait in rounds finds nothing to wait for."""
         return (operation.span, operation.context.calls) in self.idle
 
+    def is_refused(self, operation: Operation) -> bool:
+        """Whether a capture on this path refuses what stands there, and no rounds but those on the path come to it: they warm up for it."""
+        if not any(o.refused is not None and o.span == operation.span for o in self.operations):
+            return False
+        called = {call for o in self.operations for call in o.context.calls}
+        return not any(self.facts.is_repeated_elsewhere(function, called) for function in operation.context.functions[1:])
+
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
         return iter(self.operations[operation.index + 1 :])
