@@ -125,7 +125,8 @@ def _library(operation: Operation) -> str:
         return operation.api if operation.evidence <= Evidence.SCOPE else ""
     buffers = (*operation.reads, *operation.writes)
     sure = not buffers or any(buffer.storage.evidence <= Evidence.SCOPE for buffer in buffers)
-    return operation.api if sure else ""
+    # A kernel of a torch extension is launched by the runtime, on the stream that is torch's current one.
+    return (operation.stream.library if operation.stream.kind == "ambient" else operation.api) if sure else ""
 
 
 def _is_default(stream: object) -> bool:

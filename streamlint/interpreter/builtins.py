@@ -16,6 +16,7 @@ from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
     Const,
+    Event,
     FunctionValue,
     GeneratorCall,
     Handle,
@@ -26,6 +27,7 @@ from streamlint.interpreter.values import (
     Opaque,
     Prepared,
     Series,
+    Stream,
     Table,
     Value,
 )
@@ -256,9 +258,9 @@ def _getattr(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
 
 
 def _int(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
-    """``int(address)`` is the address."""
+    """``int(address)`` is the address, and ``int(stream)`` the handle of a stream (cuda-python)."""
     value = arguments.positional[0] if arguments.positional else None
-    return value if value is not None and is_address(value) else None
+    return value if value is not None and (is_address(value) or isinstance(value, Stream | Event)) else None
 
 
 def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:

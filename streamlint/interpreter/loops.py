@@ -16,7 +16,7 @@ from streamlint.interpreter.holding import settle
 from streamlint.interpreter.iterators import Walk, walk_of
 from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
-from streamlint.interpreter.queries import leave_loop
+from streamlint.interpreter.queries import enter_round, leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
 from streamlint.interpreter.spins import note_spin, waits_for_a_flag
 from streamlint.interpreter.taken_apart import Parts
@@ -335,10 +335,14 @@ def _round_wanted(run: Run, node: p.Loop, number: int) -> bool:
         return True
     if node.test is None:
         return number < _rounds(run)
+    first = len(run.machine.operations)
     value = run.evaluate(node.test)
     known = truth(value)
     if known is None or (known and isinstance(node.test, p.Const)):
-        return number < _rounds(run)
+        wanted = number < _rounds(run)
+        if wanted:
+            enter_round(run, node.test, first)
+        return wanted
     return known
 
 

@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator
 
 from streamlint import cuda_model
-from streamlint.cuda_model import NULL, Clocks, Scope, Stamp, Strength, covers
+from streamlint.cuda_model import Clocks, Scope, Stamp, Strength, covers
+from streamlint.interpreter.alike import Alike
 from streamlint.interpreter.blocks import Blocks
 from streamlint.interpreter.captures import Captures
 from streamlint.interpreter.default_stream import give_threads_own
@@ -60,10 +61,8 @@ class Machine:
         self.context = Context()
         self.captures = Captures()  # work that a capture takes is recorded into a graph, and does not run
         self._entered: Stamp | None = None  # what stands for a caller's work
-        # Python: the current stream at a root may be any stream of its caller's.
-        self.ambient = False
+        self.alike = Alike()
         self._ago = 0  # how often what goes on was put before all that is known of
-        self.made_current: list[str] = []  # streams that a call, and no scope, has made the current one
         self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: list[str] = []
@@ -83,6 +82,8 @@ class Machine:
             # Where it is not known, it is taken as ordered: the barrier is an order that may be there.
             if stream.blocking or stream.kind == "ptds" or (stream.blocking is None and stream.kind not in ("null", "ambient")):
                 self.clocks.blocking.add(stream.key)
+        for key in self.alike.given_alike(stream):
+            self.clocks.wait(stream.key, self.clocks.record(key))
         return stream
 
     # --- the record ----------------------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ class Machine:
         self.know(operation.stream)
         before = event.snapshot
         event.snapshot = self.clocks.record(operation.stream.key)
-        for key in self._may_be(operation.stream):
+        for key in self.alike.may_be(operation.stream):
             event.snapshot = {**self.clocks.of(key), **event.snapshot}
         if isinstance(event.recorded, Record) and before is not None and not event.awaited and not event.unknown:
             lost = any(self.clocks.in_flight([key]) and event.snapshot.get(key, 0) < tick for key, tick in before.items())
@@ -293,23 +294,18 @@ class Machine:
             return False
         return not any(isinstance(o, Copy | Launch | Wait) and o.stream is not None and o.stream.key == stream.key for o in self.operations)
 
-    def _may_be(self, stream: Stream) -> tuple[str, ...]:
-        """The streams that one from out of view may be: the caller's current one, and for a getter each that was made current."""
-        ambient = (NULL,) if self.ambient and stream.kind in ("parameter", "foreign") else ()
-        return (*ambient, *self.made_current) if stream.kind == "foreign" else ambient
-
     def wait(self, operation: Wait) -> None:
         self.note(operation)
         if self.captures.waits(operation) or operation.stream is None:
             return
         stream = self.know(operation.stream)
         on = operation.on
-        waiting = (stream.key, *self._may_be(stream))
+        waiting = (stream.key, *self.alike.may_be(stream))
         if isinstance(on, Stream):
             self.know(on)
             for key in waiting:
                 self.clocks.wait(key, self.clocks.record(on.key))
-            for key in self._may_be(on):
+            for key in self.alike.may_be(on):
                 self.clocks.wait(stream.key, self.clocks.of(key))
         elif isinstance(on, Event) and not on.unknown:
             operation.empty = on.snapshot is None
@@ -334,7 +330,7 @@ class Machine:
         if isinstance(on, Stream):
             self.know(on)
             self.clocks.synchronize_stream(on.key)
-            for key in self._may_be(on):
+            for key in self.alike.may_be(on):
                 self.clocks.synchronize(self.clocks.of(key))
         elif isinstance(on, Event) and not on.unknown:
             if on.snapshot is not None:

@@ -179,7 +179,9 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         _run_earlier(run, root, root.earlier, receiver)
     begin = len(run.machine.operations)
     run.begin_body()
-    run.machine.ambient = not root.file.is_cuda
+    run.machine.alike.ambient = not root.file.is_cuda
+    scope = f"{function.class_name}{'::' if root.file.is_cuda else '.'}" if function.class_name else f"{function.qualname}:"
+    run.machine.alike.root = f"opaque:{scope}"
     if not root.file.is_cuda:
         enter(run, function.name, Span(root.file.path, *function.at), [value for value in names.values() if value is not receiver])
     value = FunctionValue(function, root.file, None, receiver)

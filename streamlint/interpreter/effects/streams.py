@@ -282,6 +282,8 @@ def as_event(run: Run, value: Value | None) -> Event | None:
         value = run.at(value)
     if isinstance(value, Event):
         return value
+    if isinstance(value, Instance) and len(held := [v for v in value.attrs.values() if isinstance(v, Event)]) == 1:
+        return held[0]  # a project's wrapper of an event
     if isinstance(value, Opaque | Instance | Handle):
         made = run.remembered(f"event:{value.term}", lambda: run.new_event("", unknown=True))
         assert isinstance(made, Event)
@@ -356,7 +358,7 @@ def _set_stream(call: Call) -> Value:
     stream = stream_argument(call)
     if stream is not None:
         call.run.current[_switched(call)] = stream
-        call.run.machine.made_current.append(stream.key)
+        call.run.machine.alike.made_current.append(stream.key)
     return call.status()
 
 
