@@ -23,8 +23,13 @@ def body_of(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function
         target = file.program.python_module(dotted, file)
         if target is not None and target is not file and (found := target.function(function.name)) is not None:
             return found, target, None
-    held = _objects(file).get(lvalue(function.value) or "")
+    held = class_of_place(function.value, file)
     return method_of(*held, function.name) if held is not None else None
+
+
+def class_of_place(place: p.Expression, file: File) -> tuple[p.Class, File] | None:
+    """The class whose objects, and nothing else, a file assigns to a place."""
+    return _objects(file).get(lvalue(place) or "")
 
 
 @functools.lru_cache(maxsize=512)

@@ -12,6 +12,7 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import find_method, lineage
 from streamlint.interpreter.cpp_types import SEQUENCES, class_of, is_data, type_row
 from streamlint.interpreter.index import File, assigned_attributes
+from streamlint.interpreter.makers import class_given
 from streamlint.interpreter.objects import construct, is_dataclass
 from streamlint.interpreter.roots import declares_number, parameters, typed_by_annotation
 from streamlint.interpreter.run import Frame, RaiseSignal, Run
@@ -93,7 +94,7 @@ def foreign_object(run: Run, made: ClassValue, name: str, given: Arguments | Non
     depth = len(run.frames)
     if found is not None and depth < 5 and id(found[0]) not in run.stack:
         if given is None:
-            arguments = _unknowns(run, found[0], found[2])
+            arguments = _unknowns(run, found[0], made.definition, found[2])
     elif found is not None or id(made.definition) in run.stack:
         return value
     elif given is None and not made.file.is_cuda and is_dataclass(made.definition):
@@ -105,9 +106,13 @@ def foreign_object(run: Run, made: ClassValue, name: str, given: Arguments | Non
     return value
 
 
-def _unknowns(run: Run, maker: p.Function, file: File) -> Arguments:
-    """What a constructor may have been given: nothing is known of it."""
+def _unknowns(run: Run, maker: p.Function, owner: p.Class, file: File) -> Arguments:
+    """What a constructor may have been given: nothing is known of it but what its file gives wherever it makes such an object."""
     given = parameters(run, maker, file)
+    for param in maker.params[1:] if not file.is_cuda else ():
+        held = class_given(maker, owner, file, param) if param.annotation is None and isinstance(given.get(param.name), Opaque) else None
+        if held is not None:
+            given[param.name] = foreign_object(run, ClassValue(*held), f"{maker.qualname}:{param.name}")
     plain = [pm.name for pm in maker.params if pm.kind == "plain"]
     offset = 0 if file.is_cuda else 1
     return Arguments([given[n] for n in plain[offset:]], {pm.name: given[pm.name] for pm in maker.params if pm.kind == "keyword"})

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.makers import classes_given
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Names:
                 parts: list[p.Node] = [*definition.bases, *definition.body]
                 for held in definition.fields:
                     parts += [part for part in (held.annotation, held.value) if part is not None]
-                said = self._of_classes(_NAME.findall("\n".join(map(text, parts))))
+                said = self._of_classes([*_NAME.findall("\n".join(map(text, parts))), *classes_given(definition, file)])
                 _join(classes, definition.name.rpartition(".")[2], said)
             plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
             self._own = classes, self._of_classes(name for statement in plain for name in _NAME.findall(text(statement)))

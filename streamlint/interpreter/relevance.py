@@ -14,6 +14,7 @@ from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
 from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
+from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import CURRENT, gives_current, without_current, without_standard
 from streamlint.interpreter.outside import Outside
 from streamlint.record import field, record
@@ -65,8 +66,14 @@ class Relevance:
         key = id(function)
         if key not in self._callees:
             self._callees[key] = []
-            self._callees[key] = [f for f in self._called_in(function) if f is not function]
+            self._callees[key] = [f for f in (*self._called_in(function), *self._makers_given(function)) if f is not function]
         return self._callees[key]
+
+    def _makers_given(self, function: p.Function) -> Iterator[p.Function]:
+        """The constructors of what a constructor is given wherever the file calls it."""
+        owner = self.file.class_named(function.class_name) if function.name == "__init__" and not self.file.is_cuda else None
+        for name in classes_given(owner, self.file) if owner is not None else ():
+            yield from self.named(name)
 
     def _defined(self, function: p.Function) -> p.Function:
         """C++: the body of a declaration, where another file has it."""
