@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamlint import program as p
-from streamlint.interpreter import batches, items
+from streamlint.interpreter import batches, items, queries
 from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.members import parent_view
@@ -263,6 +263,21 @@ def _int(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     return value if value is not None and (is_address(value) or isinstance(value, Stream | Event)) else None
 
 
+def _all(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    return _of_several(run, "all", arguments, site)
+
+
+def _any(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
+    return _of_several(run, "any", arguments, site)
+
+
+def _of_several(run: Run, kind: str, arguments: Arguments, site: CallSite) -> Value | None:
+    values = arguments.positional[0] if arguments.positional else None
+    if not isinstance(values, Series) or values.items is None:
+        return None
+    return queries.of_several(run, kind, values.items, run.visit_key(site.node))
+
+
 def _partial(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
     if not arguments.positional:
         return None
@@ -340,6 +355,8 @@ BUILTINS: dict[str, Builtin] = {
     "isinstance": _isinstance,
     "getattr": _getattr,
     "int": _int,
+    "all": _all,
+    "any": _any,
     "functools.partial": _partial,
     "dataclasses.fields": _fields,
     "dataclasses.replace": _replace,

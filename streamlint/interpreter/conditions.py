@@ -10,7 +10,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import narrowing
 from streamlint.interpreter.addresses import is_address
-from streamlint.interpreter.queries import asked, told
+from streamlint.interpreter.queries import asked, done, says_done, told, told_by
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
@@ -139,7 +139,7 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
     key = _canonical(value.term)
     negated = key.startswith("not ")
     learn: list[Callable[[bool], None]] = []
-    if asked(value) is not None:
+    if any(told_by(value)):
         learn.append(lambda answer: told(run, value, answer))
     orders = bool(learn)
     if isinstance(value, Opaque) and value.reach and value.name.startswith("placed:"):
@@ -243,15 +243,12 @@ def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool, a
     """What a comparison that came out so says of its sides: a device is CUDA, a query succeeded."""
     equal = holds == (node.op in ("==", "is"))
     for side, other in ((left, right), (right, left)):
-        if asked(side) is not None and not isinstance(other, Const):
-            told(run, side, not equal)  # `== cudaErrorNotReady` came out false
+        if asked(side) is not None and equal == says_done(side, other):
+            done(run, side)  # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not
         if not isinstance(other, Const):
             continue
         if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):
             _refine_device(run, side.reach[0], str(other.value), equal, atom)
-        elif asked(side) is not None and equal == (other.value in (0, True)):
-            # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not.
-            told(run, side, True)
 
 
 def _refine_device(run: Run, device: Device, text: str, equal: bool, atom: str) -> None:

@@ -19,6 +19,7 @@ from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
 from streamlint.interpreter.packs import expanded
 from streamlint.interpreter.places import is_place, looked_at, pointer_to
+from streamlint.interpreter.queries import compared
 from streamlint.interpreter.run import MAX_STEPS, OutOfBudget, Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -148,7 +149,7 @@ def _compare(run: Run, node: p.Compare) -> Value:
         return tensor_arithmetic(run, node, left, right, name="comparison")
     if node.op not in ("is", "is not"):
         stays_on_host(run, None, left, right)
-    return run.opaque(f"{left.term} {node.op} {right.term}", left, right)
+    return compared(run, f"{left.term} {node.op} {right.term}", node.op, left, right)
 
 
 def _bool(run: Run, node: p.Bool) -> Value:

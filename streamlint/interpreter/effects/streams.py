@@ -11,6 +11,7 @@ from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import BOUND, handle_stream
 from streamlint.interpreter.lifetimes import BEFORE, SWITCHED
 from streamlint.interpreter.peeks import DEVICE, peek
+from streamlint.interpreter.queries import answer
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import (
@@ -23,6 +24,7 @@ from streamlint.interpreter.values import (
     Opaque,
     Reference,
     ScopeValue,
+    Series,
     Stream,
     Value,
 )
@@ -351,7 +353,9 @@ def _query(call: Call) -> Value:
     value = call.value("of") or call.receiver
     target = value if isinstance(value, Stream) else as_event(run, value)
     run.machine.query(ops.Query(call.span, call.library, call.name, of=target))
-    return run.opaque(f"query:{run.visit_key(call.site.node)}", *([target] if target is not None else []))
+    is_status = call.is_tuple or (call.receiver is None and (run.file.is_cuda or "runtime." in call.name))
+    made = answer(run, target, is_status, run.visit_key(call.site.node))
+    return Series([made], kind="tuple") if call.is_tuple else made
 
 
 def _set_stream(call: Call) -> Value:
