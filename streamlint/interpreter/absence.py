@@ -79,6 +79,8 @@ def _scopes(file: File, owner: p.Class) -> Iterator[tuple[File, p.Function]]:
         for function, holder in p.functions_of(other.module):
             if holder is None or holder.qualname == owner.qualname or _mentions(holder, owner) or _mentions(owner, holder):
                 yield other, function
+            elif file.is_cuda and any(owner.name in other.relevance.text(part) for part in (holder, function)):
+                yield other, function  # it holds such objects, maybe, by a type or the argument of a template
 
 
 def _knows(other: File, file: File, owner: p.Class) -> bool:

@@ -2,7 +2,8 @@
 
 * An event or a stream that is not known and is awaited, synchronized or recorded orders everything.
 * Two indices or parts that may be the same are not the same for a pair of accesses.
-* Two kernels whose arguments say which part of a buffer they touch do not meet where these arguments differ.
+* Two kernels whose arguments say which part of a buffer they touch do not meet where these arguments differ, nor does one meet what begins
+  farther on in the buffer.
 * Atomic operations of one kind, as a sum that many add to, are in no order and need none.
 * Memory of unknown kind is neither pageable nor pinned; a view of unknown layout has no gaps.
 * Streams that were created, handed in, or current at a root's entry differ from one another. The stream that is current at a root's
@@ -40,7 +41,7 @@ def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     if one == two:
         return one[0] not in ("?", "+")
     if "@" in (one[0], two[0]):
-        return one[0] != two[0] or set(one[1:]) <= set(two[1:]) or set(two[1:]) <= set(one[1:])
+        return _placed_meets(one, two) if one[0] == "@" else _placed_meets(two, one)
     if "+" in (one[0], two[0]):
         return True  # one of them is no atomic operation, or another one
     if one[0] == "b" or two[0] == "b":
@@ -54,6 +55,22 @@ def _axis_meets(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
         return one[1] == two[1] or ("", "") in (one[1:], two[1:])
     # "*" is an index that runs over the whole (a loop's own variable, a mask).
     return "*" in (one[0], two[0])
+
+
+def _placed_meets(placed: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether what a kernel touches, as its arguments say, meets another such part, or what begins where the buffer does."""
+    if other[0] == "@":
+        return set(placed[1:]) <= set(other[1:]) or set(other[1:]) <= set(placed[1:])
+    if other[0] == "b":  # so many bytes: with all that the arguments speak of, and more where they begin farther on, it is the whole
+        spoken = {name for arg in placed[1:] for name in _NAME.findall(arg)}
+        counted = set(_NAME.findall(_SIZEOF.sub("", other[1])))
+        begins_on = any(arg.isdecimal() and int(arg) for arg in placed[1:])
+        return spoken < counted if begins_on else spoken <= counted
+    return other[0] != "s" or other[1] in ("", "0")
+
+
+_SIZEOF = re.compile(r"sizeof\([^()]*\)")
+_NAME = re.compile(r"[^\W\d][\w.:@#]*")
 
 
 def _reaches(beginning: tuple[str, ...], other: tuple[str, ...]) -> bool:

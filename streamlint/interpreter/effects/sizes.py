@@ -94,7 +94,7 @@ def bytes_told(value: Value | None) -> int | None:
 
 def beginning(buffer: Buffer | None, size: Value | None) -> Buffer | None:
     """The bytes that a copy of ``size`` reaches, where more of them were allocated, or others, for all that is known."""
-    if buffer is None or buffer.part or size is None or buffer.storage.extent in ("", size.term):
+    if buffer is None or buffer.part or size is None or buffer.storage.extent == size.term:
         return buffer
     told = bytes_told(size)
     if told is not None and buffer.storage.nbytes is not None and told >= buffer.storage.nbytes:
