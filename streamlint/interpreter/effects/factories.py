@@ -48,7 +48,7 @@ def _made(call: Call) -> Value:
     measure(call, storage)
     storage.trail = (made_here(call, memory),)
     storage.for_device = _handed_device(call)
-    storage.by_choice = device is not None and device.space == "host" and storage.for_device is not None
+    storage.by_choice = storage.for_device is not None and (device is None or device.space == "host")
     result = Buffer(storage, type=call.text("type", run.file.tensor_type))
     if isinstance(kind := call.value("dtype"), LibraryName):
         result.attrs["dtype"] = kind
