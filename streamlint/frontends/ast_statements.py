@@ -10,16 +10,14 @@ from typing import Any
 from streamlint.frontends.ast_expressions import BINARY, Unlike, expression, optional
 from streamlint.frontends.ast_positions import Places
 from streamlint.frontends.ast_signatures import annotation, params
-from streamlint.frontends.python_lowering import Enclosing, Lowering, named_tuple, note_import, place
+from streamlint.frontends.python_lowering import Lowering, define_class, define_function, named_tuple, note_import
 from streamlint.program import (
-    LONGEST_LINE,
     Assert,
     Assign,
     Body,
     Break,
     Call,
     Class,
-    ClassDef,
     Collection,
     Const,
     Continue,
@@ -27,7 +25,6 @@ from streamlint.program import (
     Expression,
     ExprStatement,
     Function,
-    FunctionDef,
     Handler,
     If,
     Import,
@@ -194,7 +191,7 @@ def _try(low: Lowering, node: Any) -> Statement:
 
 
 def _function(low: Lowering, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Statement | None:
-    at, name, owner = low.at.block(node), node.name, low.enclosing_class
+    name = node.name
     function = Function(
         name,
         low.qualname(name),
@@ -203,19 +200,9 @@ def _function(low: Lowering, node: ast.FunctionDef | ast.AsyncFunctionDef) -> St
         decorators=_decorators(low, node.decorator_list),
         is_async=isinstance(node, ast.AsyncFunctionDef),
         annotation=annotation(low, node.returns) if node.returns else None,
-        class_name=owner.qualname if owner else "",
-        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
-        at=at,
+        at=low.at.block(node),
     )
-    low.scopes.append(Enclosing(function.qualname))
-    function.body = _statements(low, node.body)
-    function.is_generator = low.scopes.pop().yields
-    if owner:
-        owner.methods.setdefault(name, []).append(function)
-        return None
-    if not low.scopes:
-        low.module.functions.setdefault(name, []).append(function)
-    return FunctionDef(function, at=at)
+    return define_function(low, function, lambda: _statements(low, node.body))
 
 
 def _decorators(low: Lowering, decorators: Sequence[ast.expr]) -> tuple[Expression, ...]:
@@ -223,18 +210,10 @@ def _decorators(low: Lowering, decorators: Sequence[ast.expr]) -> tuple[Expressi
 
 
 def _class(low: Lowering, node: ast.ClassDef) -> Statement | None:
-    name, owner = node.name, low.enclosing_class
+    name = node.name
     bases = tuple(_base(low, base) for base in node.bases)
     definition = Class(name, low.qualname(name), bases, {}, decorators=_decorators(low, node.decorator_list), at=low.at.block(node))
-    low.module.classes.setdefault(definition.qualname, definition)
-    low.scopes.append(Enclosing(definition.qualname, definition))
-    for statement in _statements(low, node.body):
-        place(definition, statement)
-    low.scopes.pop()
-    if owner:
-        owner.classes.setdefault(name, definition)
-        return None
-    return ClassDef(definition, at=definition.at)
+    return define_class(low, definition, lambda: _statements(low, node.body))
 
 
 def _base(low: Lowering, node: ast.expr) -> Expression:

@@ -17,6 +17,7 @@ from streamlint.program import (
     Expression,
     Field,
     Function,
+    FunctionDef,
     Lambda,
     Module,
     Name,
@@ -73,6 +74,36 @@ def lambda_at(low: Lowering, at: Position, parameters: list[Param], body: Callab
         at=at,
     )
     return Lambda(function, at=at)
+
+
+def define_function(low: Lowering, function: Function, body: Callable[[], list[Statement]]) -> Statement | None:
+    """A function whose head is lowered; ``body`` lowers its statements, whose scope it is. A method is its class's, and no statement."""
+    owner = low.enclosing_class
+    function.class_name = owner.qualname if owner else ""
+    function.line_text = low.lines[function.at[0] - 1][:LONGEST_LINE].strip()
+    low.scopes.append(Enclosing(function.qualname))
+    function.body = body()
+    function.is_generator = low.scopes.pop().yields
+    if owner:
+        owner.methods.setdefault(function.name, []).append(function)
+        return None
+    if not low.scopes:
+        low.module.functions.setdefault(function.name, []).append(function)
+    return FunctionDef(function, at=function.at)
+
+
+def define_class(low: Lowering, definition: Class, body: Callable[[], list[Statement]]) -> Statement | None:
+    """A class whose head is lowered; ``body`` lowers its statements. A class in a class is that one's, and no statement."""
+    owner = low.enclosing_class
+    low.module.classes.setdefault(definition.qualname, definition)
+    low.scopes.append(Enclosing(definition.qualname, definition))
+    for statement in body():
+        place(definition, statement)
+    low.scopes.pop()
+    if owner:
+        owner.classes.setdefault(definition.name, definition)
+        return None
+    return ClassDef(definition, at=definition.at)
 
 
 def note_import(low: Lowering, local: str, name: str) -> None:

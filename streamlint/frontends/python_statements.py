@@ -8,20 +8,18 @@ from typing import Any
 import libcst as cst
 
 from streamlint.frontends.python_expressions import BINARY, dotted, expression, optional
-from streamlint.frontends.python_lowering import Enclosing, Lowering, named_tuple, note_import, place
+from streamlint.frontends.python_lowering import Lowering, define_class, define_function, named_tuple, note_import
 from streamlint.frontends.python_patterns import switch_labels
 from streamlint.frontends.python_positions import positions
 from streamlint.frontends.python_signatures import annotation, params
 from streamlint.lines import split_lines
 from streamlint.program import (
-    LONGEST_LINE,
     Assert,
     Assign,
     Body,
     Break,
     Call,
     Class,
-    ClassDef,
     Collection,
     Const,
     Continue,
@@ -29,7 +27,6 @@ from streamlint.program import (
     Expression,
     ExprStatement,
     Function,
-    FunctionDef,
     Handler,
     If,
     Import,
@@ -227,7 +224,7 @@ def _match(low: Lowering, node: cst.Match) -> Statement:
 
 
 def _function(low: Lowering, node: cst.FunctionDef) -> Statement | None:
-    at, name, owner = low.at[node], node.name.value, low.enclosing_class
+    name = node.name.value
     function = Function(
         name,
         low.qualname(name),
@@ -236,19 +233,9 @@ def _function(low: Lowering, node: cst.FunctionDef) -> Statement | None:
         decorators=_decorators(low, node.decorators),
         is_async=node.asynchronous is not None,
         annotation=annotation(low, node.returns.annotation) if node.returns else None,
-        class_name=owner.qualname if owner else "",
-        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
-        at=at,
+        at=low.at[node],
     )
-    low.scopes.append(Enclosing(function.qualname))
-    function.body = _suite(low, node.body)
-    function.is_generator = low.scopes.pop().yields
-    if owner:
-        owner.methods.setdefault(name, []).append(function)
-        return None
-    if not low.scopes:
-        low.module.functions.setdefault(name, []).append(function)
-    return FunctionDef(function, at=at)
+    return define_function(low, function, lambda: _suite(low, node.body))
 
 
 def _decorators(low: Lowering, decorators: Sequence[cst.Decorator]) -> tuple[Expression, ...]:
@@ -256,18 +243,10 @@ def _decorators(low: Lowering, decorators: Sequence[cst.Decorator]) -> tuple[Exp
 
 
 def _class(low: Lowering, node: cst.ClassDef) -> Statement | None:
-    name, owner = node.name.value, low.enclosing_class
+    name = node.name.value
     bases = tuple(_base(low, base) for base in node.bases)
     definition = Class(name, low.qualname(name), bases, {}, decorators=_decorators(low, node.decorators), at=low.at[node])
-    low.module.classes.setdefault(definition.qualname, definition)
-    low.scopes.append(Enclosing(definition.qualname, definition))
-    for statement in _suite(low, node.body):
-        place(definition, statement)
-    low.scopes.pop()
-    if owner:
-        owner.classes.setdefault(name, definition)
-        return None
-    return ClassDef(definition, at=definition.at)
+    return define_class(low, definition, lambda: _suite(low, node.body))
 
 
 def _base(low: Lowering, node: cst.Arg) -> Expression:
