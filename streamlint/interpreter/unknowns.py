@@ -61,11 +61,9 @@ def _placed_meets(placed: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether what a kernel touches, as its arguments say, meets another such part, or what begins where the buffer does."""
     if other[0] == "@":
         return set(placed[1:]) <= set(other[1:]) or set(other[1:]) <= set(placed[1:])
-    if other[0] == "b":  # so many bytes: with all that the arguments speak of, and more where they begin farther on, it is the whole
-        spoken = {name for arg in placed[1:] for name in _NAME.findall(arg)}
-        counted = set(_NAME.findall(_SIZEOF.sub("", other[1])))
-        begins_on = any(arg.isdecimal() and int(arg) for arg in placed[1:])
-        return spoken < counted if begins_on else spoken <= counted
+    if other[0] == "b" and any(arg.isdecimal() and int(arg) for arg in placed[1:]):
+        # So many bytes may end before a kernel that begins farther on: not with all that its arguments speak of, and more.
+        return {name for arg in placed[1:] for name in _NAME.findall(arg)} < set(_NAME.findall(_SIZEOF.sub("", other[1])))
     return other[0] != "s" or other[1] in ("", "0")
 
 
