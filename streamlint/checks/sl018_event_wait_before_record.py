@@ -131,8 +131,7 @@ class EventWaitBeforeRecord(Check):
 
     def _never(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """The path makes the object, drives it, and waits; no code at hand records."""
-        event = wait.on if isinstance(wait, Wait) else wait.of
-        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        made = _made(wait, path)
         if made is None:
             return
         if not made.before and _made_for(made.context, wait.context) and self._ends(made, wait, path):
@@ -153,7 +152,7 @@ class EventWaitBeforeRecord(Check):
     def _never_here(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """A variable's event, whose wait orders nothing that follows, for nothing was recorded."""
         event = wait.on if isinstance(wait, Wait) else wait.of
-        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        made = _made(wait, path)
         if (
             made is None
             or made.before
@@ -166,10 +165,9 @@ class EventWaitBeforeRecord(Check):
 
     def _never_anywhere(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """What the map tells of the event: here it is the cause of a race."""
-        event = wait.on if isinstance(wait, Wait) else wait.of
-        made = next((o.span for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        made = _made(wait, path)
         if made is not None:
-            yield from self._unrecorded(path.facts, made, wait.span)
+            yield from self._unrecorded(path.facts, made.span, wait.span)
 
     def _lost(self, record: Record, path: Trace) -> Iterator[Finding]:
         """A record that is overwritten on another stream before anyone has waited for it."""
@@ -195,8 +193,7 @@ class EventWaitBeforeRecord(Check):
 
     def _once(self, wait: Wait | Synchronize, record: Record, path: Trace, missed: bool) -> bool:
         """Whether the event is new at each visit of the wait: a function in progress makes it, and no loop comes back behind the record."""
-        event = record.event
-        made = next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
+        made = _made(wait, path)
         if made is None or made.before or not _made_for(made.context, wait.context, missed):
             return False
         loops = {loop.key for loop in wait.context.loops} - {loop.key for loop in made.context.loops}
@@ -205,6 +202,12 @@ class EventWaitBeforeRecord(Check):
 
 _NEVER = "waits for an event that nothing records: there is nothing to wait for, and nothing is ordered"
 _RECORD = "record the event behind the work that it stands for, and before the wait"
+
+
+def _made(wait: Wait | Synchronize, path: Trace) -> Create | None:
+    """Where the path has made what is waited for."""
+    event = wait.on if isinstance(wait, Wait) else wait.of
+    return next((o for o in path.before(wait) if isinstance(o, Create) and o.value is event), None)
 
 
 def _too_early(wait: Wait | Synchronize, record: Record, path: Trace) -> Span:

@@ -10,7 +10,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter import narrowing
 from streamlint.interpreter.addresses import is_address
-from streamlint.interpreter.queries import asked, done, says_done, told, told_by
+from streamlint.interpreter.queries import asked, told, told_by, told_equal
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
@@ -243,8 +243,7 @@ def _refine(run: Run, node: p.Compare, left: Value, right: Value, holds: bool, a
     """What a comparison that came out so says of its sides: a device is CUDA, a query succeeded."""
     equal = holds == (node.op in ("==", "is"))
     for side, other in ((left, right), (right, left)):
-        if asked(side) is not None and equal == says_done(side, other):
-            done(run, side)  # `== cudaSuccess` holds, or `== cudaErrorNotReady` does not
+        told_equal(run, side, other, equal)
         if not isinstance(other, Const):
             continue
         if isinstance(side, Opaque) and side.reach and isinstance(side.reach[0], Device):

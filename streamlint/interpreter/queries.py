@@ -75,9 +75,11 @@ def told(run: Run, value: Value, succeeded: bool) -> None:
         run.machine.host_waits(target)
 
 
-def done(run: Run, value: Value) -> None:
-    """A query's result says that the device has come there."""
-    run.machine.host_waits(asked(value))
+def told_equal(run: Run, value: Value, other: Value, equal: bool) -> None:
+    """A value was compared with another one, and came out so: `== cudaSuccess` holds, or `== cudaErrorNotReady` does not."""
+    target = asked(value)
+    if target is not None and equal == says_done(value, other):
+        run.machine.host_waits(target)
 
 
 def enter_round(run: Run, node: p.Expression, first: int) -> None:

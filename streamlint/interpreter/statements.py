@@ -18,7 +18,7 @@ from streamlint.interpreter.guards import asks_for_another, guard_of
 from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import SWITCHED, delete_object, leave_scope, released, switch_back
 from streamlint.interpreter.places import returned
-from streamlint.interpreter.queries import asked, done, says_done
+from streamlint.interpreter.queries import told_equal
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Decision, RaiseSignal, ReturnSignal, Run
 from streamlint.interpreter.values import ClassValue, Const, Environment, FunctionValue, Handle, Instance, Value
 
@@ -256,8 +256,7 @@ def _matches(run: Run, subject: Value, label: p.Expression) -> bool:
         return known
     found = run.decide(key, True, run.node_span(label))
     narrowing.learn(run, "==", subject, value, found)
-    if asked(subject) is not None and found == says_done(subject, value):
-        done(run, subject)
+    told_equal(run, subject, value, found)
     run.link = run.latest
     return found
 

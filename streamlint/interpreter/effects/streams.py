@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 from streamlint import operations as ops
 from streamlint.findings import Step
@@ -31,6 +32,8 @@ from streamlint.interpreter.values import (
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.record import replace
+
+T = TypeVar("T")
 
 NO_WAIT = "no-wait"  # how a stream was chosen: by a policy that leaves the host alone
 
@@ -85,10 +88,13 @@ def _config_stream(call: Call, config: Opaque) -> Stream | None:
 
 def _stream_member(run: Run, value: Instance) -> Stream:
     """A project's stream wrapper: the stream that it holds, if it holds one."""
-    held = [v for v in value.attrs.values() if isinstance(v, Stream)]
-    if len(held) == 1:
-        return held[0]
-    return foreign_stream(run, value, value.term)
+    return _only(value, Stream) or foreign_stream(run, value, value.term)
+
+
+def _only(wrapper: Instance, kind: type[T]) -> T | None:
+    """What a project's wrapper stands for: the one value of a kind that it holds."""
+    held = [v for v in wrapper.attrs.values() if isinstance(v, kind)]
+    return held[0] if len(held) == 1 else None
 
 
 def blocking_of(library: str) -> bool | None:
@@ -284,8 +290,8 @@ def as_event(run: Run, value: Value | None) -> Event | None:
         value = run.at(value)
     if isinstance(value, Event):
         return value
-    if isinstance(value, Instance) and len(held := [v for v in value.attrs.values() if isinstance(v, Event)]) == 1:
-        return held[0]  # a project's wrapper of an event
+    if isinstance(value, Instance) and (held := _only(value, Event)) is not None:
+        return held
     if isinstance(value, Opaque | Instance | Handle):
         made = run.remembered(f"event:{value.term}", lambda: run.new_event("", unknown=True))
         assert isinstance(made, Event)
