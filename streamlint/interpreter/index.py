@@ -200,16 +200,20 @@ class Program:
     def add(self, module: Module, models: Models, key: str | None = None) -> File:
         """Take a module into the program; ``key`` names one that has no path of its own (C++ in a Python string)."""
         file = File(module, self, models=models, key=key or module.path)
+        expected = file.key in self.outlines and (file.is_cuda or self.texts.get(file.path) == module.text)
         self.files[file.key] = file
         if not file.is_cuda:
             if self.texts.get(file.path) != module.text:
                 self._class_names = None
             self.texts[file.path] = module.text
-        self._importers, self._cpp = None, None
-        self._called.clear()
-        self._mentioned.clear()
-        self.answers.clear()
-        self.strangers.clear()
+        if not expected:  # what waited is known by its text and by what it imports
+            self._importers = None
+            self._called.clear()
+            self._mentioned.clear()
+        if file.is_cuda or file.is_cython or not expected:
+            self._cpp = None
+            self.answers.clear()
+            self.strangers.clear()
         _index(file)
         self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -10,6 +11,7 @@ from streamlint.interpreter.at_hand import class_at_hand
 from streamlint.interpreter.index import File, is_declaration
 
 _MOST_BASES = 8
+_STREAM = re.compile(r"Stream|(?<![A-Za-z])stream")
 
 
 def inherited_methods(file: File) -> Iterator[tuple[File, p.Function, p.Class]]:
@@ -19,7 +21,7 @@ def inherited_methods(file: File) -> Iterator[tuple[File, p.Function, p.Class]]:
         bases = [(base, file) for base in definition.bases] if own else []
         for base, place in bases:
             held = class_at_hand(base, place)
-            if held is None or len(bases) > _MOST_BASES or held[1].is_cuda or "tream" not in held[1].module.text:
+            if held is None or len(bases) > _MOST_BASES or held[1].is_cuda or not _speaks_of_streams(*held):
                 continue
             for name, overloads in held[0].methods.items():
                 method = overloads[-1]
@@ -27,6 +29,11 @@ def inherited_methods(file: File) -> Iterator[tuple[File, p.Function, p.Class]]:
                     yield held[1], method, definition
             met |= set(held[0].methods)
             bases += [(further, held[1]) for further in held[0].bases]
+
+
+def _speaks_of_streams(definition: p.Class, file: File) -> bool:
+    """Whether the code of a class names a stream; messages may speak of what is downstream."""
+    return "tream" in file.module.text and _STREAM.search(file.relevance.text(definition)) is not None
 
 
 @functools.lru_cache(maxsize=8192)

@@ -1,13 +1,16 @@
 """Text that speaks of streams and brings none into play: the words in it are no reason to run a function.
 
 A function that asks for the current stream, keeps it under a name, and hands its address on or waits for it, works on that stream alone.
-C++'s standard library calls what it reads and writes streams. And a ``with`` enters a stream only where what it is given may be one.
+C++'s standard library calls what it reads and writes streams, and Python streams text. What a constructor keeps under a name that speaks of
+streams comes into play where that name is said. And a ``with`` enters a stream only where what it is given may be one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from streamlint import program as p
 from streamlint.interpreter.letters import separators, with_letter
 from streamlint.operations import ENTERED
 
@@ -30,6 +33,10 @@ _STANDARD = re.compile(
     rf"\bstd::\s*{_IO}\b|(?<![\w.>]){_IO}(?=\s*[&<(]|::|\s*\*\s*[\w,)>]|\s+\w)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|[ \t]*#\s*include\b.*"
 )
+# Tokens that are streamed, logs, what lies down the road, and the question whether a graph is being captured.
+_TEXT = re.compile(
+    r"[sS]tream(?=er|ing|Handler|Reader|Writer|_capturing|\s*[:=]\s*(?:bool|True|False)\b)|(?<=[dD]own)stream|(?<=[uU]p)stream|(?<=[mM]ain)stream"
+)
 _PYTHON = re.compile(r"\bPy(?:Eval|GILState|Thread)\w*")
 _WITH = re.compile(r"(?<![^\n])[^\S\n]*(?:async[^\S\n]+)?(with)\b")
 _JOINED = re.compile(r"\b(?:if|or|and)\b")
@@ -41,6 +48,30 @@ def without_standard(text: str) -> str:
     if "Thread" in text:
         text = _PYTHON.sub("", text)
     return _STANDARD.sub(_blanked, text) if "tream" in text else text
+
+
+def without_text(text: str) -> str:
+    """A text of Python without the streams of text."""
+    return _TEXT.sub(_blanked, text) if "tream" in text else text
+
+
+def kept_streams(constructor: p.Function, whole: str, text: Callable[[p.Node], str]) -> tuple[frozenset[str], str]:
+    """The attributes of Python's object by whose names a constructor keeps streams, and its text (``whole``) without that."""
+    if "tream" not in whole or not constructor.params:
+        return frozenset(), whole
+    this, names = constructor.params[0].name, set[str]()
+    for node in p.walk(constructor):
+        if isinstance(node, p.Assign) and all(_is_kept(target, this) for target in node.targets):
+            names |= {target.name for target in node.targets if isinstance(target, p.Attr)}
+            whole = whole.replace(text(node), re.sub("(?i)stream", _BLANK * 6, text(node)))
+    for name in {param.name for param in constructor.params if names and "tream" in param.name}:
+        if len(re.findall(rf"\b{re.escape(name)}\b", whole)) == 1:  # it was kept, and nothing else
+            whole = re.sub(rf"\b{re.escape(name)}\b", _blanked, whole)
+    return frozenset(names), whole
+
+
+def _is_kept(target: p.Expression, this: str) -> bool:
+    return isinstance(target, p.Attr) and "tream" in target.name and isinstance(target.value, p.Name) and target.value.id == this
 
 
 def without_current(text: str, calls_cpp: bool = False) -> str:

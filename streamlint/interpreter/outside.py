@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
-from streamlint.interpreter.no_stream import CURRENT, without_standard
+from streamlint.interpreter.no_stream import CURRENT, without_standard, without_text
 
 # A word that changes the meaning of code anywhere in its file, where it has each allocation go to the driver (``File.settings``).
 FILE_WIDE = frozenset({"set_allocator"})
@@ -70,11 +70,11 @@ def _parts(statement: p.Statement, file: File, text: Callable[[p.Node], str]) ->
         yield set(), without_standard(text(statement))
     elif isinstance(statement, p.Import):
         for local, dotted, name in statement.names:
-            yield {local} - {"*"}, f"{dotted} {name or ''} {local}" if _tells(dotted, name or "", file) else ""
+            yield {local} - {"*"}, without_text(f"{dotted} {name or ''} {local}") if _tells(dotted, name or "", file) else ""
     else:
         names = set(_bound(statement)) or _spoken_to(statement, file)
         if names or not is_main_guard(statement):
-            yield names, text(statement)
+            yield names, without_text(text(statement))
 
 
 def _tells(dotted: str, name: str, file: File) -> bool:

@@ -15,7 +15,7 @@ from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
 from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
-from streamlint.interpreter.no_stream import CURRENT, gives_current, without_current, without_standard
+from streamlint.interpreter.no_stream import CURRENT, gives_current, kept_streams, without_current, without_standard, without_text
 from streamlint.interpreter.outside import Outside
 from streamlint.record import field, record
 
@@ -48,6 +48,7 @@ class Relevance:
     _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
     _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
+    _kept: dict[int, tuple[frozenset[str], str]] = field(default_factory=dict)
     _at_all: dict[frozenset[str], list[str]] = field(default_factory=dict)
     names: Names = field(init=False)
 
@@ -165,7 +166,7 @@ class Relevance:
     def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
         key = (id(node), signs)
         if key not in self._holds:
-            text = self.text(node)
+            text = self.text(node) if self.file.is_cuda else without_text(self.text(node))
             self._holds[key] = self._has_sign(text, signs) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
         return self._holds[key]
 
@@ -316,12 +317,42 @@ class Relevance:
         play = None if self.file.is_cuda else InPlay()  # C++ calls no Python
         if play is not None:
             waiting.extend(play.enter(function, self))
+        keeping: list[p.Function] = []
+        met = [function]
         for callee in self._below(waiting, {id(function)}, play):
             holder = self._holder(callee)
-            found |= holder.words_of(callee, words)
+            if callee.name == "__init__" and holder._keeps(callee)[0]:
+                keeping.append(callee)
+            else:
+                met.append(callee)
+                found |= holder.words_of(callee, words)
             if not holder.file.is_cuda:
                 found |= holder._words_outside(callee, words)
+        for constructor in keeping:
+            found |= self._words_of_keeping(constructor, words, (*met, *keeping))
         return found
+
+    def _keeps(self, constructor: p.Function) -> tuple[frozenset[str], str]:
+        """Python: the attributes by whose names a constructor keeps streams, and its text without that."""
+        key = id(constructor)
+        if key not in self._kept:
+            none = frozenset[str](), ""
+            self._kept[key] = none if self.file.is_cuda else kept_streams(constructor, self._sought(constructor), self.text)
+        return self._kept[key]
+
+    def _words_of_keeping(self, constructor: p.Function, words: frozenset[str], met: Iterable[p.Function]) -> frozenset[str]:
+        """The literals in a constructor's text; of streams that it keeps, where one of the functions that are met says their names."""
+        holder = self._holder(constructor)
+        names, left = holder._keeps(constructor)
+        for other in met:
+            among = self._holder(other)
+            text = among._keeps(other)[1] if other.name == "__init__" else among._sought(other)
+            if any(f".{name}" in text for name in names):
+                return holder.words_of(constructor, words)
+        key = (id(left), words)
+        if key not in holder._words:
+            holder._words[key] = frozenset(word for word in holder._in_file(words) if word in left)
+        return holder._words[key]
 
     def _macros_in(self, function: p.Function) -> str:
         """C++: the bodies of the macros that a function's text names."""
@@ -369,6 +400,7 @@ class Relevance:
         text = self.text(function)
         if self.file.is_cuda:
             return without_standard(text)
+        text = without_text(text)
         if "current_stream(" not in text or not all(gives_current(self.text_of(own)) for name in CURRENT for own in self.named(name)):
             return text
         return without_current(text, any(self._holder(callee).file.is_cuda for callee in self.callees(function)))
