@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from streamlint.interpreter.letters import separators, with_letter
 from streamlint.operations import BY_PLACE
 
-_CALL = re.compile(r"(?:(?:\.|->|::)\s*(?:to|cuda)|copy_)\(")
+_CALL = re.compile(r"(?:(?:\.|->|::)\s*(?:to|cuda)|(?<!index_)copy_)\(")
 _NAMED = re.compile(r"\s*\w+\s*=(?!=)|\s*\*\*")
 _DATA_TYPE = re.compile(
     r"(?:.*\W)?(?:\w*type(?:\(\))?|(?:b?float|u?int|complex|half|double|long|short|bool|float8_\w+)\d*|k(?:B?Float|U?Int|Half|Double|Long|Bool)\w*)\s*",

@@ -2,13 +2,14 @@
 
 A function that asks for the current stream, keeps it under a name, and hands its address on or waits for it, works on that stream alone.
 C++'s standard library calls what it reads and writes streams, and Python streams text. What a constructor keeps under a name that speaks of
-streams comes into play where that name is said. And a ``with`` enters a stream only where what it is given may be one.
+streams comes into play where that name is said. And a ``with`` enters a stream only where what it is given may be one. Threads of the host
+have events as well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from streamlint import program as p
 from streamlint.interpreter.letters import separators, with_letter
@@ -37,6 +38,8 @@ _STANDARD = re.compile(
 _TEXT = re.compile(
     r"[sS]tream(?=er|ing|Handler|Reader|Writer|_capturing|\s*[:=]\s*(?:bool|True|False)\b)|(?<=[dD]own)stream|(?<=[uU]p)stream|(?<=[mM]ain)stream"
 )
+_HOST_EVENT = re.compile(r"\b(threading|asyncio|multiprocessing)\.Event\b")
+HOST_EVENTS = frozenset({"threading.Event", "asyncio.Event", "multiprocessing.Event"})
 _PYTHON = re.compile(r"\bPy(?:Eval|GILState|Thread)\w*")
 _WITH = re.compile(r"(?<![^\n])[^\S\n]*(?:async[^\S\n]+)?(with)\b")
 _JOINED = re.compile(r"\b(?:if|or|and)\b")
@@ -53,6 +56,15 @@ def without_standard(text: str) -> str:
 def without_text(text: str) -> str:
     """A text of Python without the streams of text."""
     return _TEXT.sub(_blanked, text) if "tream" in text else text
+
+
+def without_host_events(text: str, names: Iterable[str]) -> str:
+    """A text of Python without the events of its own threads; ``names`` are those that stand for their class."""
+    if "Event" not in text:
+        return text
+    for name in names:
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}\b", _BLANK * len(name), text)
+    return _HOST_EVENT.sub(lambda match: f"{match[1]}.{_BLANK * 5}", text)
 
 
 def kept_streams(constructor: p.Function, whole: str, text: Callable[[p.Node], str]) -> tuple[frozenset[str], str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
-from streamlint.interpreter.no_stream import CURRENT, without_standard, without_text
+from streamlint.interpreter.no_stream import CURRENT, HOST_EVENTS, without_host_events, without_standard, without_text
 
 # A word that changes the meaning of code anywhere in its file, where it has each allocation go to the driver (``File.settings``).
 FILE_WIDE = frozenset({"set_allocator"})
@@ -74,13 +74,15 @@ def _parts(statement: p.Statement, file: File, text: Callable[[p.Node], str]) ->
     else:
         names = set(_bound(statement)) or _spoken_to(statement, file)
         if names or not is_main_guard(statement):
-            yield names, without_text(text(statement))
+            yield names, without_host_events(without_text(text(statement)), ())
 
 
 def _tells(dotted: str, name: str, file: File) -> bool:
     """Whether anything is known of what is imported, other than that it gives the current stream."""
     head = dotted.partition(".")[0]
     modules = (dotted, f"{dotted}.{name}") if name and name != "*" else (dotted,)
+    if modules[-1] in HOST_EVENTS:
+        return False
     if not head or any(file.program.python_module(module, file) is not None for module in modules):
         return True
     return name not in CURRENT and (file.models.is_known(head) or head in sys.stdlib_module_names)

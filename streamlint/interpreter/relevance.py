@@ -15,7 +15,16 @@ from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
 from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
-from streamlint.interpreter.no_stream import CURRENT, gives_current, kept_streams, without_current, without_standard, without_text
+from streamlint.interpreter.no_stream import (
+    CURRENT,
+    HOST_EVENTS,
+    gives_current,
+    kept_streams,
+    without_current,
+    without_host_events,
+    without_standard,
+    without_text,
+)
 from streamlint.interpreter.outside import Outside
 from streamlint.record import field, record
 
@@ -400,7 +409,8 @@ class Relevance:
         text = self.text(function)
         if self.file.is_cuda:
             return without_standard(text)
-        text = without_text(text)
+        imports = self.file.module.imports
+        text = without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
         if "current_stream(" not in text or not all(gives_current(self.text_of(own)) for name in CURRENT for own in self.named(name)):
             return text
         return without_current(text, any(self._holder(callee).file.is_cuda for callee in self.callees(function)))

@@ -37,6 +37,7 @@ NONE = [
     "x.to(pick(a, True))",
     "x.to(device, dtype",
     "goto(a, True)",
+    "x.index_copy_(0, places, y)",
 ]
 
 
