@@ -36,7 +36,7 @@ class Names:
         """The names of classes that a function says, and of those that it leads to."""
         if id(function) not in self._of:
             imports = self.relevance.file.module.imports
-            said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.of_object(function)}"))
+            said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.said.of_object(function)}"))
             said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
             found = self._with_classes(self._of_classes(said))
             self._of[id(function)] = self._sets.setdefault(found, found)

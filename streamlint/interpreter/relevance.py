@@ -13,19 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
 from streamlint.interpreter.in_play import InPlay, Names
-from streamlint.interpreter.index import File, assigned_attributes, dotted_name, is_declaration
+from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
-from streamlint.interpreter.no_stream import (
-    CURRENT,
-    HOST_EVENTS,
-    gives_current,
-    kept_streams,
-    without_current,
-    without_host_events,
-    without_standard,
-    without_text,
-)
-from streamlint.interpreter.outside import Outside
+from streamlint.interpreter.no_stream import without_text
+from streamlint.interpreter.said import Said
 from streamlint.record import field, record
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
@@ -51,18 +42,13 @@ class Relevance:
     _methods: dict[str, list[p.Function]] | None = None
     _files: list[File] | None = None
     _library_names: tuple[re.Pattern[str] | None] | None = None
-    _outside: dict[frozenset[str], Outside] = field(default_factory=dict)
-    _found_outside: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
-    _around: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
     _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
-    _words: dict[tuple[int, frozenset[str]], frozenset[str]] = field(default_factory=dict)
-    _kept: dict[int, tuple[frozenset[str], str]] = field(default_factory=dict)
-    _at_all: dict[frozenset[str], list[str]] = field(default_factory=dict)
     names: Names = field(init=False)
+    said: Said = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names = Names(self)
+        self.names, self.said = Names(self), Said(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -87,7 +73,7 @@ class Relevance:
 
     def _defined(self, function: p.Function) -> p.Function:
         """C++: the body of a declaration, where another file has it."""
-        home = self._holder(function).file
+        home = self.holder(function).file
         if not home.is_cuda or not is_declaration(function):
             return function
         found = self.file.program.definition(function, home)
@@ -136,7 +122,7 @@ class Relevance:
         if key in self._matters:
             return self._matters[key]
         self._matters[key] = False
-        holder = self._holder(function)
+        holder = self.holder(function)
         own = holder._has_word(holder.text(function))
         result = own or (depth > 0 and any(holder.matters(callee, depth - 1) for callee in holder.callees(function)))
         self._matters[key] = result
@@ -144,9 +130,10 @@ class Relevance:
 
     def text_of(self, function: p.Function) -> str:
         """The text of a function, wherever in the program it stands."""
-        return self._holder(function).text(function)
+        return self.holder(function).text(function)
 
-    def _holder(self, function: p.Function) -> Relevance:
+    def holder(self, function: p.Function) -> Relevance:
+        """Of the file that a function stands in."""
         return self.file.program.owner(function, self.file).relevance
 
     def body_matters(self, body: Sequence[p.Statement]) -> bool:
@@ -186,8 +173,8 @@ class Relevance:
         """Whether one of the functions, or what they call, holds one of the literals."""
         seen: set[int] = set()
         for function in self._below([(function, 0) for function in functions], seen):
-            holder = self._holder(function)
-            if holder.words_of(function, signs) or holder._has_sign(holder.text(function), frozenset()):
+            holder = self.holder(function)
+            if holder.said.by(function, signs) or holder._has_sign(holder.text(function), frozenset()):
                 return True
         return len(seen) >= _MOST_CALLEES
 
@@ -198,7 +185,7 @@ class Relevance:
         """
         while waiting and len(seen) < _MOST_CALLEES:
             function, depth = waiting.pop()
-            holder = self._holder(function)
+            holder = self.holder(function)
             if id(function) in seen or (play is not None and play.waits(function, depth, holder)):
                 continue
             seen.add(id(function))
@@ -244,8 +231,8 @@ class Relevance:
         key = id(function)
         if key not in self._decides:
             self._decides[key] = False
-            holder = self._holder(function)
-            self._decides[key] = self._decisive(holder.text(function) + holder._macros_in(function)) or (
+            holder = self.holder(function)
+            self._decides[key] = self._decisive(holder.text(function) + holder.said.macros_in(function)) or (
                 depth > 0 and any(holder.decides(callee, depth - 1) for callee in holder.callees(function))
             )
         return self._decides[key]
@@ -317,7 +304,7 @@ class Relevance:
 
     def found(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
         """The literals in a root's text, and in that of what it may call."""
-        found = self.words_of(function, words) | self._words_outside(function, words)
+        found = self.said.by(function, words) | self.said.outside(function, words)
         waiting = [(callee, 1) for callee in self.callees(function)]
         if function.class_name:
             # A method's object is made by its constructor first.
@@ -326,109 +313,19 @@ class Relevance:
         play = None if self.file.is_cuda else InPlay()  # C++ calls no Python
         if play is not None:
             waiting.extend(play.enter(function, self))
-        keeping: list[p.Function] = []
-        met = [function]
+        keeping, met = list[p.Function](), [function]
         for callee in self._below(waiting, {id(function)}, play):
-            holder = self._holder(callee)
-            if callee.name == "__init__" and holder._keeps(callee)[0]:
+            holder = self.holder(callee)
+            if holder.said.keeps(callee):
                 keeping.append(callee)
             else:
                 met.append(callee)
-                found |= holder.words_of(callee, words)
+                found |= holder.said.by(callee, words)
             if not holder.file.is_cuda:
-                found |= holder._words_outside(callee, words)
+                found |= holder.said.outside(callee, words)
         for constructor in keeping:
-            found |= self._words_of_keeping(constructor, words, (*met, *keeping))
+            found |= self.holder(constructor).said.by_keeping(constructor, words, (*met, *keeping))
         return found
-
-    def _keeps(self, constructor: p.Function) -> tuple[frozenset[str], str]:
-        """Python: the attributes by whose names a constructor keeps streams, and its text without that."""
-        key = id(constructor)
-        if key not in self._kept:
-            none = frozenset[str](), ""
-            self._kept[key] = none if self.file.is_cuda else kept_streams(constructor, self._sought(constructor), self.text)
-        return self._kept[key]
-
-    def _words_of_keeping(self, constructor: p.Function, words: frozenset[str], met: Iterable[p.Function]) -> frozenset[str]:
-        """The literals in a constructor's text; of streams that it keeps, where one of the functions that are met says their names."""
-        holder = self._holder(constructor)
-        names, left = holder._keeps(constructor)
-        for other in met:
-            among = self._holder(other)
-            text = among._keeps(other)[1] if other.name == "__init__" else among._sought(other)
-            if any(f".{name}" in text for name in names):
-                return holder.words_of(constructor, words)
-        key = (id(left), words)
-        if key not in holder._words:
-            holder._words[key] = frozenset(word for word in holder._in_file(words) if word in left)
-        return holder._words[key]
-
-    def _macros_in(self, function: p.Function) -> str:
-        """C++: the bodies of the macros that a function's text names."""
-        if not self.file.is_cuda:
-            return ""
-        text = self.text(function)
-        return "\n".join(body for file in self.reach() for name, body in file.module.macros.items() if name in text)
-
-    def _words_outside(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
-        """The literals of the module's own statements that a function is led to by the names that it says."""
-        if words not in self._outside:
-            self._outside[words] = Outside(self.file, words, self.text)
-        outside = self._outside[words]
-        if not outside.leads:
-            return outside.always
-        key = (id(function), words)
-        if key not in self._found_outside:
-            decorators = "\n".join(map(self.text, function.decorators))
-            self._found_outside[key] = outside.of(f"{decorators}\n{self.text(function)}\n{self.of_object(function)}")
-        return self._found_outside[key]
-
-    def of_object(self, function: p.Function) -> str:
-        """What a method finds in its object: its class's bases and fields, and what other methods assign."""
-        if self._around is None:
-            self._around = {}
-            for definition in dict.fromkeys(self.file.module.classes.values()):
-                methods = [method for overloads in definition.methods.values() for method in overloads]
-                given = [value for method in methods for values in assigned_attributes(method).values() for value in values]
-                given += [held.value for held in definition.fields if held.value is not None]
-                text = "\n".join([*map(self.text, (*definition.bases, *given)), *map(self.text, definition.body)])
-                self._around.update((id(method), text) for method in methods)
-        return self._around.get(id(function), "")
-
-    def words_of(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
-        """The literals that stand in a function's own text."""
-        key = (id(function), words)
-        if key not in self._words:
-            text, elsewhere = self._sought(function), without_standard(self._macros_in(function)) + self._threads_of(function)
-            found = [word for word in self._in_file(words) if word in text]
-            self._words[key] = frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
-        return self._words[key]
-
-    def _sought(self, function: p.Function) -> str:
-        """A function's text, without words that bring no stream and no thread into play."""
-        text = self.text(function)
-        if self.file.is_cuda:
-            return without_standard(text)
-        imports = self.file.module.imports
-        text = without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
-        if "current_stream(" not in text or not all(gives_current(self.text_of(own)) for name in CURRENT for own in self.named(name)):
-            return text
-        return without_current(text, any(self._holder(callee).file.is_cuda for callee in self.callees(function)))
-
-    def _in_file(self, words: frozenset[str]) -> list[str]:
-        """Those of the literals that stand anywhere in the file's code."""
-        if words not in self._at_all:
-            text = "\n".join(self.file.words)
-            self._at_all[words] = [word for word in words if word in text]
-        return self._at_all[words]
-
-    def _threads_of(self, function: p.Function) -> str:
-        """C++: the types of members that are threads, which a constructor starts without naming them."""
-        definition = self.file.class_named(function.class_name) if self.file.is_cuda and function.name == "__init__" else None
-        kinds = [] if definition is None else [field.type for field in definition.fields if field.type is not None]
-        names = [kind.name for outer in kinds for kind in (outer, *outer.args)]
-        rows = [(name, self.file.models.call(name)) for name in names if "thread" in name]
-        return " ".join(name for name, row in rows if row is not None and row.effect == "thread")
 
 
 def _spelled(node: object) -> str:

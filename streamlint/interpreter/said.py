@@ -1,0 +1,140 @@
+"""Which literals the functions of a file say, as roots are chosen by them: their own text, and what stands outside of it and belongs to it.
+
+Words that bring no stream, no event and no thread into play are not counted (`no_stream`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from streamlint import program as p
+from streamlint.interpreter.index import assigned_attributes
+from streamlint.interpreter.no_stream import (
+    CURRENT,
+    HOST_EVENTS,
+    gives_current,
+    kept_streams,
+    without_current,
+    without_host_events,
+    without_standard,
+    without_text,
+)
+from streamlint.interpreter.outside import Outside
+from streamlint.record import field, record
+
+if TYPE_CHECKING:
+    from streamlint.interpreter.relevance import Relevance
+
+Literals = frozenset[str]
+
+
+@record(eq=False, slots=True)
+class Said:
+    """The literals of one file's functions, each found once."""
+
+    relevance: Relevance
+    _own: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
+    _without: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
+    _kept: dict[int, tuple[frozenset[str], str]] = field(default_factory=dict)
+    _in_file: dict[Literals, list[str]] = field(default_factory=dict)
+    _outside: dict[Literals, Outside] = field(default_factory=dict)
+    _led_to: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
+    _objects: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
+
+    def by(self, function: p.Function, words: Literals) -> Literals:
+        """The literals that stand in a function's own text."""
+        key = (id(function), words)
+        if key not in self._own:
+            text, elsewhere = self._text(function), without_standard(self.macros_in(function)) + self._threads_of(function)
+            found = [word for word in self._anywhere(words) if word in text]
+            self._own[key] = frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
+        return self._own[key]
+
+    def outside(self, function: p.Function, words: Literals) -> Literals:
+        """The literals of the module's own statements that a function is led to by the names that it says."""
+        if words not in self._outside:
+            self._outside[words] = Outside(self.relevance.file, words, self.relevance.text)
+        outside = self._outside[words]
+        if not outside.leads:
+            return outside.always
+        key = (id(function), words)
+        if key not in self._led_to:
+            decorators = "\n".join(map(self.relevance.text, function.decorators))
+            self._led_to[key] = outside.of(f"{decorators}\n{self.relevance.text(function)}\n{self.of_object(function)}")
+        return self._led_to[key]
+
+    def keeps(self, function: p.Function) -> bool:
+        """Whether a function is a constructor of Python that keeps streams by names that speak of them."""
+        return function.name == "__init__" and bool(self._keeping(function)[0])
+
+    def by_keeping(self, constructor: p.Function, words: Literals, met: Iterable[p.Function]) -> Literals:
+        """The literals in such a constructor's text; of the streams that it keeps, where one of the functions that are met names them."""
+        names, text = self._keeping(constructor)
+        for other in met:
+            said = self.relevance.holder(other).said
+            around = said._keeping(other)[1] if other.name == "__init__" else said._text(other)
+            if any(f".{name}" in around for name in names):
+                return self.by(constructor, words)
+        key = (id(constructor), words)
+        if key not in self._without:
+            self._without[key] = frozenset(word for word in self._anywhere(words) if word in text)
+        return self._without[key]
+
+    def of_object(self, function: p.Function) -> str:
+        """What a method finds in its object: its class's bases and fields, and what other methods assign."""
+        if self._objects is None:
+            self._objects, text = {}, self.relevance.text
+            for definition in dict.fromkeys(self.relevance.file.module.classes.values()):
+                methods = [method for overloads in definition.methods.values() for method in overloads]
+                given = [value for method in methods for values in assigned_attributes(method).values() for value in values]
+                given += [held.value for held in definition.fields if held.value is not None]
+                said = "\n".join([*map(text, (*definition.bases, *given)), *map(text, definition.body)])
+                self._objects.update((id(method), said) for method in methods)
+        return self._objects.get(id(function), "")
+
+    def macros_in(self, function: p.Function) -> str:
+        """C++: the bodies of the macros that a function's text names."""
+        if not self.relevance.file.is_cuda:
+            return ""
+        text = self.relevance.text(function)
+        return "\n".join(body for file in self.relevance.reach() for name, body in file.module.macros.items() if name in text)
+
+    def _keeping(self, constructor: p.Function) -> tuple[frozenset[str], str]:
+        """The attributes by whose names a constructor keeps streams, and its text without that."""
+        key = id(constructor)
+        if key not in self._kept:
+            whole = self._text(constructor)
+            is_cuda = self.relevance.file.is_cuda
+            self._kept[key] = (frozenset(), whole) if is_cuda else kept_streams(constructor, whole, self.relevance.text)
+        return self._kept[key]
+
+    def _text(self, function: p.Function) -> str:
+        """A function's text, without words that bring nothing into play."""
+        relevance = self.relevance
+        text = relevance.text(function)
+        if relevance.file.is_cuda:
+            return without_standard(text)
+        imports = relevance.file.module.imports
+        text = without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
+        if "current_stream(" not in text:
+            return text
+        if not all(gives_current(relevance.text_of(own)) for name in CURRENT for own in relevance.named(name)):
+            return text
+        return without_current(text, any(relevance.holder(callee).file.is_cuda for callee in relevance.callees(function)))
+
+    def _anywhere(self, words: Literals) -> list[str]:
+        """Those of the literals that stand anywhere in the file's code."""
+        if words not in self._in_file:
+            text = "\n".join(self.relevance.file.words)
+            self._in_file[words] = [word for word in words if word in text]
+        return self._in_file[words]
+
+    def _threads_of(self, function: p.Function) -> str:
+        """C++: the types of members that are threads, which a constructor starts without naming them."""
+        file = self.relevance.file
+        definition = file.class_named(function.class_name) if file.is_cuda and function.name == "__init__" else None
+        kinds = [] if definition is None else [field.type for field in definition.fields if field.type is not None]
+        names = [kind.name for outer in kinds for kind in (outer, *outer.args)]
+        rows = [(name, file.models.call(name)) for name in names if "thread" in name]
+        return " ".join(name for name, row in rows if row is not None and row.effect == "thread")
