@@ -174,7 +174,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
                 run.origins.put(held, A_MODULES_INPUT)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
-    first = len(run.machine.operations)
+    first = run.begun = len(run.machine.operations)
     if root.earlier is not None:
         _run_earlier(run, root, root.earlier, receiver)
     begin = len(run.machine.operations)

@@ -264,6 +264,7 @@ class Run:
         self.copied_steps = 0  # of a constructor that another run ran
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
         self.in_prelude = False  # what runs now only makes the root's receiver and parameters
+        self.begun = 0  # so many operations were issued before the root's body, or that of a method that was called before
         # What the root's own body asked for: attributes of objects, and conditions.
         self.read: set[str] = set()
         self.questions: set[str] = set()

@@ -6,10 +6,10 @@ has such an operation, another arm is worth a path only if its text, with that o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.interpreter.run import Decision, Run
-from streamlint.operations import Operation
+from streamlint.operations import Operation, Spawn
 from streamlint.record import field, record
 
 
@@ -37,13 +37,20 @@ class Stakes:
                 self._open = tuple(self.asked())
                 self._signs = frozenset(sign for stake in self._open for sign in stake.signs)
             self.shown = any(not stake.signs for stake in self._open) or any(
-                stake.begins_with(operation) for operation in run.machine.operations for stake in self._open
+                stake.begins_with(operation) for operation in _of_body(run) for stake in self._open
             )
         return self.shown
 
     def may_show(self, decision: Decision) -> bool:
         """Whether the other arm of a decision may hold what some check begins with."""
         return not decision.arms or any(file.relevance.holds(body, self._signs) for file, body in decision.arms)
+
+
+def _of_body(run: Run) -> Iterator[Operation]:
+    """The operations of a root's body. What makes its object is a root itself, and over by then; but for threads, which go on."""
+    for number, operation in enumerate(run.machine.operations):
+        if number >= run.begun or isinstance(operation, Spawn) or operation.context.beside is not None:
+            yield operation
 
 
 def everything() -> Stakes:

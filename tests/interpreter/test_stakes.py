@@ -12,7 +12,7 @@ from streamlint.interpreter.index import Program
 from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.stakes import Stake, Stakes
-from streamlint.operations import Copy, Operation
+from streamlint.operations import Copy, Operation, Spawn
 
 ABOVE = """import torch
 
@@ -82,3 +82,31 @@ def test_without_signs_any_arm_may_bring_it() -> None:
 def test_a_check_that_names_one_names_the_other(check: type[Check]) -> None:
     assert check.signs
     assert check.begins_with is not Check.begins_with
+
+
+@pytest.mark.parametrize(
+    ("start", "runs"),
+    [("self.x = x.to('cuda', non_blocking=True)", 1), ("threading.Thread(target=self.work).start()", 2)],
+)
+def test_what_a_constructor_has_done_is_over(start: str, runs: int) -> None:
+    text = f"""import threading
+import torch
+
+class Holder:
+    def __init__(self, x, wide):
+        {start}
+        self.wide = wide
+
+    def work(self):
+        torch.cuda.synchronize()
+
+    def f(self, y):
+        if self.wide:
+            torch.cuda.synchronize()
+        return y
+"""
+    program = Program()
+    file = program.add(lower("a.py", text), models.builtin("python"))
+    root = next(root for root in roots_of(file) if root.qualname == "Holder.f")
+    stake = Stake(lambda operation: asynchronous(operation) or isinstance(operation, Spawn), ("non_blocking",))
+    assert len(list(Explorer(program, root, Coverage(), Settings(), Stakes(lambda: (stake,))).paths())) == runs
