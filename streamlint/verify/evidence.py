@@ -12,17 +12,20 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from streamlint import TYPE_CHECKING
 from streamlint.reading import home_folder
 from streamlint.writing import only_writer, write_output
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Entry = dict[str, Any]
 
 SCHEMA = 1
 _NEEDED = {"rule", "verdict", "platform"}
 SHIPPED = Path(__file__).parent / "evidence"
 _PACKAGES = ("cupy", "torch", "numba", "numba-cuda", "numpy", "cuda-bindings", "cuda-core")
-
-Entry = dict[str, Any]
 
 
 def user_folder() -> Path:

@@ -50,3 +50,20 @@ def test_the_parts_of_a_file() -> None:
     assert program.files.of("b.py") == ["b.py", "b.py#inline1"]
     assert program.files.of("odd#inline.py") == ["odd#inline.py", "odd#inline.py#inline1"]
     assert program.files.of("c.py") == []
+
+
+def test_what_waited_changes_nothing_that_was_asked_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Words] = []
+    real = index.mentioning
+    monkeypatch.setattr(index, "mentioning", lambda texts, words: (asked.append(words), real(texts, words))[1])
+    program, rows = Program(), models.builtin("python")
+    texts = {"a.py": "import b\n", "b.py": "lane = 1\n"}
+    program.outlines = {"a.py": frozenset({"b"}), "b.py": frozenset()}
+    program.texts.update(texts)
+    program.wait("b.py", lambda: [program.add(lower("b.py", texts["b.py"]), rows)].clear())
+    first = program.add(lower("a.py", texts["a.py"]), rows)
+    for _ in range(2):  # the second time it is there
+        assert [file.path for file in program.mentioning(first, "lane")] == ["b.py"]
+    assert len(asked) == 1
+    program.add(lower("c.py", "lane = 2\n"), rows)
+    assert [file.path for file in program.mentioning(first, "lane")] == ["b.py", "c.py"]
