@@ -163,7 +163,11 @@ class Relevance:
         key = (id(node), signs)
         if key not in self._holds:
             text = self.text(node) if self.file.is_cuda else without_text(self.text(node))
-            self._holds[key] = self._has_sign(text, signs) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
+            self._holds[key] = (
+                self._has_sign(text, self.said.telling(signs))
+                or self._expands_to_work((node,))
+                or self._reaches(self._called_in(node), signs)
+            )
         return self._holds[key]
 
     def _has_sign(self, text: str, signs: frozenset[str]) -> bool:

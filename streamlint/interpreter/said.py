@@ -5,6 +5,7 @@ Words that bring no stream, no event and no thread into play are not counted (`n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.relevance import Relevance
 
 Literals = frozenset[str]
+# What stands for calls of CUDA's libraries in C++. Python names back ends so; it calls them through C++ at hand, which says so itself.
+_OF_CPP = frozenset({"nccl", "cutlass", "cudnn", "cublas", "cufft", "curand", "cusparse", "cusolver", "thrust::", "cub::"})
 
 
 @record(eq=False, slots=True)
@@ -42,6 +45,11 @@ class Said:
     _led_to: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _objects: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
 
+    def telling(self, words: Literals) -> Literals:
+        """Those of the literals that say something in the file's language."""
+        file = self.relevance.file
+        return words if file.is_cuda or file.is_cython else _telling_python(words)
+
     def by(self, function: p.Function, words: Literals) -> Literals:
         """The literals that stand in a function's own text."""
         key = (id(function), words)
@@ -54,7 +62,7 @@ class Said:
     def outside(self, function: p.Function, words: Literals) -> Literals:
         """The literals of the module's own statements that a function is led to by the names that it says."""
         if words not in self._outside:
-            self._outside[words] = Outside(self.relevance.file, words, self.relevance.text)
+            self._outside[words] = Outside(self.relevance.file, self.telling(words), self.relevance.text)
         outside = self._outside[words]
         if not outside.leads:
             return outside.always
@@ -127,7 +135,7 @@ class Said:
         """Those of the literals that stand anywhere in the file's code."""
         if words not in self._in_file:
             text = "\n".join(self.relevance.file.words)
-            self._in_file[words] = [word for word in words if word in text]
+            self._in_file[words] = [word for word in self.telling(words) if word in text]
         return self._in_file[words]
 
     def _threads_of(self, function: p.Function) -> str:
@@ -138,3 +146,8 @@ class Said:
         names = [kind.name for outer in kinds for kind in (outer, *outer.args)]
         rows = [(name, file.models.call(name)) for name in names if "thread" in name]
         return " ".join(name for name, row in rows if row is not None and row.effect == "thread")
+
+
+@functools.lru_cache(maxsize=64)
+def _telling_python(words: Literals) -> Literals:
+    return words - _OF_CPP

@@ -249,3 +249,16 @@ class Own(Base):
     program = Program()
     file = program.add(lower("a.py", text), models.builtin("python"))
     assert [method.name for _, method, _ in inherited_methods(file)] == ["run"] * count
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("import torch\n\ndef work(x):\n    torch.backends.cudnn.benchmark = True\n    return x * 2\n", False),
+        ("import torch\n\nBACK_END = 'nccl'\n\ndef work(x):\n    torch.distributed.init_process_group(BACK_END)\n", False),
+        ("from cuda.bindings import runtime as cudart\n\ndef work(x, y, n):\n    cudart.cudaMemcpyAsync(x, y, n, 1, 0)\n", True),
+        ("import cupy as cp\n\ndef work(x):\n    with cp.cuda.Stream():\n        x += 1\n", True),
+    ],
+)
+def test_python_names_libraries_without_calling_them(text: str, runs: bool) -> None:
+    assert ("work" in _roots(text, "SL002")) is runs
