@@ -37,6 +37,7 @@ class Said:
     """The literals of one file's functions, each found once."""
 
     relevance: Relevance
+    _texts: dict[int, str] = field(default_factory=dict)
     _own: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _without: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _kept: dict[int, tuple[frozenset[str], str]] = field(default_factory=dict)
@@ -119,6 +120,12 @@ class Said:
 
     def _text(self, function: p.Function) -> str:
         """A function's text, without words that bring nothing into play."""
+        key = id(function)
+        if key not in self._texts:
+            self._texts[key] = self._cleared(function)
+        return self._texts[key]
+
+    def _cleared(self, function: p.Function) -> str:
         relevance = self.relevance
         text = relevance.text(function)
         if relevance.file.is_cuda:
