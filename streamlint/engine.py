@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from streamlint.program import Module
 
 WORTH_A_PROCESS = 1 << 16  # characters
-Keep = Callable[[Any, Mapping[str, Sequence[Finding]]], None]
+Keep = Callable[[Any, Mapping[str, Sequence[Finding]], "Incremental | None"], None]
 
 
 def analyse(
@@ -40,7 +40,8 @@ def analyse(
 ) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
-    ``keep`` is handed the program that was made of them, and what was found by file. What ``units`` hold is not analysed again.
+    ``keep`` is handed the program that was made of them, what was found by file, and who keeps it. What ``units`` hold is not
+    analysed again.
     With a ``cluster`` its workers do what processes here would do.
     """
     with seldom_collected():
@@ -62,7 +63,7 @@ def _analyse(
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
-        keep(work.program, found)
+        keep(work.program, found, work)
     return report
 
 
@@ -128,7 +129,12 @@ def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | No
     if cluster is not None and len(work.open) >= FEWEST:
         _check_far(work, options, cluster, analysis)
         return
-    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lambda path, why: ([analysis.lose(path, why)], {})):
+
+    def lose(path: str, why: str) -> tuple[list[Part], dict[str, object]]:
+        return [analysis.lose(path, why)], {}
+
+    fewest = 2 if sum(map(work.size, work.open)) >= WORTH_A_PROCESS else FEWEST
+    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lose, fewest=fewest):
         work.done(path, parts, rests)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from streamlint import build, guard
 from streamlint.bare import bare
 from streamlint.cache.store import digest
-from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, native_hash, rests_on
-from streamlint.findings import Report
+from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, is_as_it_was, native_hash, rests_on, trial_rests_on
+from streamlint.findings import Fix, Report
 from streamlint.interpreter.index import Program, imported_names
 from streamlint.interpreter.interface import Interface
 from streamlint.options import Options, Source
@@ -62,7 +62,8 @@ class Incremental:
         cpp = frozenset(source.path for source in others if source.language == "cuda")
         trees = (lambda path: made_of(self._sources[path])) if made_of is not None else None
         said = self.program.answers.said
-        self._view = View(self._hashes, outlines, self.program.texts, native, seen, parsed, cpp, trees, said)
+        block = frozenset(self._natives)
+        self._view = View(self._hashes, outlines, self.program.texts, native, seen, parsed, cpp, block, trees, said)
         self._paths = ""
         if units is not None:
             self._paths = units.keep_paths(self._view.paths)
@@ -171,6 +172,27 @@ class Incremental:
         made = self._made[path]
         self.kept[path] = unit = Unit(made.outline, made.problems, self._view.native, rests, parts)
         if self._units is not None:
+            self._units.keep(self._sources[path], self._hashes[path], unit)
+
+    def fixes(self, path: str) -> dict[str, Fix | None]:
+        """The fixes that were tried for what a source gave, by the names of what they mend, if they would be tried alike now."""
+        unit = self.kept.get(path)
+        if unit is None or self._units is None or not unit.fixes:
+            return {}
+        try:
+            return unit.fixes if all(is_as_it_was(rests, self._view, self._units.store) for rests in unit.tried) else {}
+        except Exception:  # nobody of ours has written that
+            return {}
+
+    def trial(self, program: Program, path: str) -> dict[str, object]:
+        """What was just found of a source with another text, in a program of its own, rests on; nothing without a cache."""
+        return trial_rests_on(program, path, self._natives, self._view, self._paths) if self._units is not None else {}
+
+    def tried(self, path: str, fixes: dict[str, Fix | None], rests: list[dict[str, object]]) -> None:
+        """Keep what became of the trials for a source."""
+        unit = self.kept.get(path)
+        if unit is not None and self._units is not None:
+            unit.fixes, unit.tried = fixes, rests
             self._units.keep(self._sources[path], self._hashes[path], unit)
 
     def size(self, path: str) -> int:

@@ -311,7 +311,11 @@ class _Run:
         if not self.report.findings:
             return
         kept = self.runs.fixes() if self.runs is not None and not self.trials else {}
-        names = list(map(self.runs.name_of, self.report.findings)) if self.runs is not None else []
+        names: list[str] = []
+        if self.runs is not None:
+            from streamlint.cache.runs import name_of
+
+            names = list(map(name_of, self.report.findings))
         if names and set(names) <= kept.keys():
             self.report.findings = [replace(f, fix=kept[name]) for f, name in zip(self.report.findings, names, strict=True)]
             return
@@ -320,7 +324,7 @@ class _Run:
         from streamlint.repairs import trials
 
         told = len(self.report.problems)
-        self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
+        self.report.trials = trials(self.report, self._files, self._relints, self.jobs, anew=self.trials)
         if names and self.runs is not None and told == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 

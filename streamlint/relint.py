@@ -6,13 +6,16 @@ import functools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamlint import engine
-from streamlint.findings import Finding, Report
+from streamlint.findings import Finding, Fix, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
 from streamlint.record import replace
+
+if TYPE_CHECKING:
+    from streamlint.incremental import Incremental
 
 
 class Relint:
@@ -22,16 +25,32 @@ class Relint:
         self._sources, self._options = {source.path: source for source in sources}, options
         self._program: Any = None
         self._found: Mapping[str, Sequence[Finding]] = {}
+        self._work: Incremental | None = None
+        self._rests: list[dict[str, object]] = []  # of the trials since somebody asked
 
-    def keep(self, program: Any, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
-        """Spares the work of doing again what the run has done."""
-        self._program, self._found = program, found
+    def keep(self, program: Any, found: Mapping[str, Sequence[Finding]] = MappingProxyType({}), work: Incremental | None = None) -> None:
+        """Spares the work of doing again what the run has done; ``work`` knows what of the trials is kept."""
+        self._program, self._found, self._work = program, found, work
         if program is not None:  # else it is made once a text is tried
             program.outline()
 
     def found(self, path: str) -> list[Finding]:
         """What the run itself found from one file, by its own rules."""
         return list(winners(self._found.get(path, ())))
+
+    def known(self, path: str) -> dict[str, Fix | None]:
+        """The fixes that earlier runs have tried for what was found in a file, by the names of what they mend."""
+        return self._work.fixes(path) if self._work is not None else {}
+
+    def rests(self) -> list[dict[str, object]]:
+        """What the trials rest on that were made since this was asked last."""
+        rests, self._rests = self._rests, []
+        return rests
+
+    def tried(self, path: str, fixes: dict[str, Fix | None], rests: list[dict[str, object]]) -> None:
+        """Keep what became of the trials for a file."""
+        if self._work is not None:
+            self._work.tried(path, fixes, rests)
 
     def findings(self, path: str, text: str, codes: frozenset[str]) -> list[Finding] | None:
         """What these rules find in one file with another text; None if it does not parse, or the linter fails on it."""
@@ -42,7 +61,10 @@ class Relint:
         if report.problems:
             return None
         analysis = Analysis(program, options)
+        program.consulted.begin()
         parts = [analysis.check(name) for name in program.files.of(path)]
+        if self._work is not None and (rests := self._work.trial(program, path)) not in self._rests:
+            self._rests.append(rests)
         if any(part.problems for part in parts):
             return None
         return list(winners(finding for part in parts for finding in part.findings))

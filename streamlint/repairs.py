@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from streamlint.relint import Relint
 
 
+Proposed = tuple[list[Fix | None] | None, str, list[dict[str, object]]]  # fixes, a fault of ours, and what the trials rest on
 FEWEST = 2  # files: even one trial reads a file anew, so that a second process soon pays
 
 
-def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
-    """Give each finding of a report the fix that holds, and return what can try several together, by file."""
+def trials(
+    report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1, anew: bool = True
+) -> dict[str, object]:
+    """Give each finding of a report the fix that holds, and return what can try several together, by file.
+
+    What earlier runs have tried is tried again only where ``anew`` asks for it: what is written into files comes from no cache.
+    """
+    from streamlint.cache.runs import name_of
     from streamlint.fix import fixer_of
     from streamlint.workers import shared
 
@@ -32,25 +39,35 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
             mine.setdefault(finding.span.file, []).append(number)
     made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
 
-    def propose(file: str) -> tuple[list[Fix | None], str]:
+    named = {number: name_of(report.findings[number]) for numbers in mine.values() for number in numbers}
+    known = {file: {} if anew else relints[file].known(file) for file in mine}
+    fresh = [file for file, numbers in mine.items() if not known[file].keys() >= {named[number] for number in numbers}]
+
+    def propose(file: str) -> Proposed:
+        relints[file].rests()
         try:
-            return [made[file].propose(report.findings[number]) for number in mine[file]], ""
+            fixes = [made[file].propose(report.findings[number]) for number in mine[file]]
         except Exception as error:  # a fault of ours costs the fixes of a file, never the run
             at = traceback.extract_tb(error.__traceback__)[-1]
-            return [None] * len(mine[file]), f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+            return None, f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}", []
+        return fixes, "", relints[file].rests()
 
-    def lose(file: str, why: str) -> tuple[list[Fix | None], str]:
-        return [None] * len(mine[file]), ""
+    def lose(file: str, why: str) -> Proposed:
+        return None, "", []
 
     with seldom_collected():
         if not is_frozen():
             freeze()  # what is collected from now on is what the trials leave behind
-        proposed = list(shared(propose, list(made), jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
-    for (file, numbers), (fixes, fault) in zip(mine.items(), proposed, strict=True):
+        proposed = list(shared(propose, fresh, jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
+    for file, (fixes, fault, rests) in zip(fresh, proposed, strict=True):
         if fault:
             report.problems.append(Problem(file, f"its fixes are left out: internal error: {fault}"))
-        for number, fix in zip(numbers, fixes, strict=True):
-            report.findings[number] = replace(report.findings[number], fix=fix)
+        known[file] = {named[number]: fix for number, fix in zip(mine[file], fixes or (), strict=False)}
+        if fixes is not None:
+            relints[file].tried(file, known[file], rests)
+    for file, numbers in mine.items():
+        for number in numbers:
+            report.findings[number] = replace(report.findings[number], fix=known[file].get(named[number]))
     return dict(made)
 
 

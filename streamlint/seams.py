@@ -13,13 +13,12 @@ from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
 from streamlint.record import field, record
 
-INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|\bfrom\s*|^include\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
+# Each branch begins with a letter of its own, so that a search runs past all others.
+INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
 IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
-# Memory of the host that is kept or given away: what other files may copy from.
-_KEPT = re.compile(
-    r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*"
-    r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)"
-)
+# Memory of the host, and what stands before it in its line where it is kept or given away: what other files may copy from.
+_MADE = re.compile(r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)")
+_KEPT = re.compile(r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*\Z")
 NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
 OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
@@ -31,6 +30,9 @@ _NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
+# Without one of these in a text, the patterns above are not looked for: plain words are found fifty times as fast.
+_MAY_BE_NATIVE = ("DLL", "LoadLibrary", "load_library", "dlopen", "FFI", "cpp_extension", "torch.ops.")
+_MAY_CAPTURE = ("cuda.graph(", "CUDAGraph", "make_graphed_callables")
 _NUMBER_OF = re.compile(r"\bfloat\(\s*[A-Za-z_]\w*(?:\.\w+\(\))*\s*\)")
 _COLLATED = re.compile(r"\bcollate_fn\s*=\s*(\w+)")
 _MOST_HEADERS = 400  # for one run
@@ -58,6 +60,8 @@ class Seams:
     passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
     _includes: dict[str, list[str]] = field(default_factory=dict)  # by path
     _binding: dict[str, _Binding] = field(default_factory=dict)  # by path of a header
+    _batched: dict[str, list[str]] = field(default_factory=dict)  # by path
+    _modules: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)  # by path
     _by_module: dict[str, list[Found]] | None = None  # what was passed over of Python, by the last names of its modules
 
     def skip(self, file: Found) -> None:
@@ -93,9 +97,10 @@ class Seams:
         python = [s for s in self.joining.get(options, []) if s.language == "python"]
         callers: list[Source] = []
         if any(source.language != "python" for source in sources):
-            callers = [s for s in python if NATIVE.search(s.text)]
+            callers = [s for s in python if _says(s.text, _MAY_BE_NATIVE, NATIVE)]
             yield from callers
-        yield from _imported([s for s in python if s not in callers], sources)
+        called = {source.path for source in callers}
+        yield from self._imported([s for s in python if s.path not in called], sources)
         if all(source.language == "python" for source in sources):
             return
         joining = [source for source in self.joining.get(options, []) if source.language != "python"]
@@ -123,7 +128,8 @@ class Seams:
 
     def _captured(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that a file which captures graphs imports, also through one another: what runs in a capture is in them."""
-        waiting = [source for source in sources if source.language == "python" and _CAPTURES.search(source.text)] if self.python else []
+        python = [source for source in sources if source.language == "python"] if self.python else []
+        waiting = [source for source in python if _says(source.text, _MAY_CAPTURE, _CAPTURES)]
         taken = 0
         for source in waiting:  # grows by what it imports
             for read in self._imports(source, lambda read: "torch" in read.text):
@@ -141,8 +147,8 @@ class Seams:
 
     def _loaded(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that a file with a loader imports, and that have what makes its batches."""
-        makes = _makes_batches(sources) if self.python else None
-        for source in filter(lambda source: _COLLATED.search(source.text), sources if makes is not None else ()):
+        makes = self._makes_batches(sources) if self.python else None
+        for source in filter(self._collated, sources if makes is not None else ()):
             yield from self._imports(source, lambda read: makes is not None and makes.search(read.text) is not None)
 
     def _imports(self, source: Source, wanted: Callable[[Source], bool]) -> Iterator[Source]:
@@ -151,12 +157,46 @@ class Seams:
             self._by_module = defaultdict(list)
             for file in self.python:
                 self._by_module[_module_of(file.path)[-1]].append(file)
-        for tail in dict.fromkeys(_modules_in(source.text)):
+        for tail in self._modules_in(source):
             named = [f for f in self._by_module.get(tail[-1], ()) if _module_of(f.path)[-len(tail) :] == tail]
             nearest = max(named, key=lambda f: shared_folders(f.path, source.path), default=None)
             if nearest is not None and nearest.path not in self.taken and (read := self._read(nearest)) is not None and wanted(read):
                 self.taken.add(nearest.path)
                 yield read
+
+    def _imported(self, candidates: list[Source], sources: list[Source]) -> Iterator[Source]:
+        """The Python files among the candidates that sources import."""
+        by_module: dict[str, list[Source]] = defaultdict(list)
+        makes = self._makes_batches(sources) if candidates else None
+        for source in candidates:
+            if not _keeps(source.text) and (makes is None or not makes.search(source.text)):
+                continue
+            by_module[_module_of(source.path)[-1]].append(source)
+        if not by_module:
+            return
+        for importing in sources:
+            for tail in self._modules_in(importing) if importing.language == "python" else ():
+                for source in list(by_module.get(tail[-1], ())):
+                    if _module_of(source.path)[-len(tail) :] == tail:
+                        by_module[tail[-1]].remove(source)
+                        yield source
+
+    def _makes_batches(self, sources: list[Source]) -> re.Pattern[str] | None:
+        """What finds the functions and classes that loaders are given to make their batches; None where there are none."""
+        names = {name for source in sources if source.language == "python" for name in self._collated(source)}
+        return re.compile(rf"^(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b", re.MULTILINE) if names else None
+
+    def _collated(self, source: Source) -> list[str]:
+        """The names that loaders in a source are given to make their batches by."""
+        if source.path not in self._batched:
+            self._batched[source.path] = _COLLATED.findall(source.text) if "collate_fn" in source.text else []
+        return self._batched[source.path]
+
+    def _modules_in(self, source: Source) -> list[tuple[str, ...]]:
+        """What the import statements of a source may mean, each once."""
+        if source.path not in self._modules:
+            self._modules[source.path] = list(dict.fromkeys(_modules_in(source.text)))
+        return self._modules[source.path]
 
     def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
         """The headers that hold only includes and that C++ sources include, also through one another."""
@@ -175,10 +215,12 @@ class Seams:
         names = {name for match in opened for name in match if name and name != "TORCH_EXTENSION_NAME"}
         if not names or not self.python:
             return
+        words = [name.encode() for name in sorted(names)]
         imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n#]*\b(?:{'|'.join(sorted(names))})\b", re.MULTILINE)
         for file in self.python:
             try:
-                text, _ = decode(read_bytes(file.path), file.language)
+                data = read_bytes(file.path)
+                text = decode(data, file.language)[0] if any(word in data for word in words) else ""
             except Unreadable:
                 continue
             if imports.search(text):
@@ -225,6 +267,16 @@ def _binding_of(text: str) -> _Binding:
     return _Binding(frozenset(_CLASS.findall(text)), _DISPATCH.search(text) is not None, frozenset(numbers))
 
 
+def _says(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:
+    """Whether a pattern is found, in a text that holds one of the words that a match would hold."""
+    return any(word in text for word in words) and pattern.search(text) is not None
+
+
+def _keeps(text: str) -> bool:
+    """Whether a text keeps or gives away memory that it makes on the host."""
+    return any(_KEPT.search(text, text.rfind("\n", 0, made.start()) + 1, made.start()) for made in _MADE.finditer(text))
+
+
 def _last(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
@@ -233,30 +285,6 @@ def _names(include: str, path: str) -> bool:
     """Whether an include may mean the file at a path."""
     tail = include.replace("\\", "/").lstrip("./")
     return f"/{path}".replace("\\", "/").endswith(f"/{tail}")
-
-
-def _imported(candidates: list[Source], sources: list[Source]) -> Iterator[Source]:
-    """The Python files among the candidates that sources import."""
-    by_module: dict[str, list[Source]] = defaultdict(list)
-    makes = _makes_batches(sources) if candidates else None
-    for source in candidates:
-        if not _KEPT.search(source.text) and (makes is None or not makes.search(source.text)):
-            continue
-        by_module[_module_of(source.path)[-1]].append(source)
-    if not by_module:
-        return
-    for importing in sources:
-        for tail in _modules_in(importing.text) if importing.language == "python" else ():
-            for source in list(by_module.get(tail[-1], ())):
-                if _module_of(source.path)[-len(tail) :] == tail:
-                    by_module[tail[-1]].remove(source)
-                    yield source
-
-
-def _makes_batches(sources: list[Source]) -> re.Pattern[str] | None:
-    """What finds the functions and classes that loaders are given to make their batches; None where there are none."""
-    names = {name for source in sources if source.language == "python" for name in _COLLATED.findall(source.text)}
-    return re.compile(rf"^(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b", re.MULTILINE) if names else None
 
 
 def _module_of(path: str) -> tuple[str, ...]:

@@ -165,11 +165,6 @@ class Runs:
             self._write({**self._old, "fixes": {key: records.of_fix(fix) for key, fix in fixes.items()}})
 
     @staticmethod
-    def name_of(finding: Finding) -> str:
-        """What a fix is kept by."""
-        return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
-
-    @staticmethod
     def stat_of(path: str) -> Stat | None:
         """The facts by which a file is known again."""
         return _stat(path)
@@ -178,6 +173,11 @@ class Runs:
         files = {path: [screen.content, screen.flags, screen.stat] for path, screen in self.screens.items()}
         self._old = {**record, "listed": self._listed, "files": files}
         self.store.write("runs", self.key, self._old)
+
+
+def name_of(finding: Finding) -> str:
+    """What a fix is kept by."""
+    return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
 
 
 def content_of(data: bytes) -> str:

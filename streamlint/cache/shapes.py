@@ -74,7 +74,15 @@ _PLACE = (*SPAN, str, bool)
 PART = ([FINDING], [PROBLEM], ([_PLACE], [_PLACE], {str: int}, int, int, int))
 REPORT = {"files": int, "relevant": int, "coverage": _is_coverage, "findings": [FINDING], "problems": [PROBLEM]}
 RUN = {"report": REPORT, "built": [(str, str, _is_anything)], "listed": str, "files": _are_screens}
-UNIT = {"outline": {str: [str]}, "problems": [PROBLEM], "native": str, "rests": dict, "parts": optional([PART])}
+UNIT = {
+    "outline": {str: [str]},
+    "problems": [PROBLEM],
+    "native": str,
+    "rests": dict,
+    "parts": optional([PART]),
+    "fixes": {str: FIX},
+    "tried": [dict],
+}
 INTERFACE = {"any": bool, "modules": [str], "unnamed": optional([str]), "symbols": bool, "names": [str]}
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, accepts, dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
 from streamlint.record import field, record
 
@@ -38,13 +39,13 @@ class Unrecorded:
 
 
 @question
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def unrecorded_events(file: File) -> list[Unrecorded]:
     """The events made in a file that are waited for, and that nothing records, hands on or renames."""
     return [*_waited_for(file, may_record=False), *(_in_objects(file) if file.is_cuda else ())]
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def ordering_events(file: File) -> frozenset[Span]:
     """Where events are made that the code at hand records and waits for, and neither hands on, renames nor asks for a time.
 

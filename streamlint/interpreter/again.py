@@ -7,7 +7,6 @@ the next), on streams that do not leave the class.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Set
 
 from streamlint import operations as ops
@@ -17,6 +16,7 @@ from streamlint.interpreter.classes import lineage
 from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.holding import settle, use
 from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Event, Instance, Series, Stream, Value
@@ -146,7 +146,7 @@ def _others(run: Run, receiver: Instance, entered: set[str]) -> Iterator[p.Funct
         met |= set(owner.methods)
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def _methods_called(file: File) -> frozenset[str]:
     """The names of the methods that a file's code calls, of whatever objects; a base's own method is its caller's."""
     callees = (node.function for node in walk_module(file.module) if isinstance(node, p.Call))

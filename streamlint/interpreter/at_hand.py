@@ -7,6 +7,7 @@ import functools
 from streamlint import program as p
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
+from streamlint.interpreter.notes import remembered
 
 
 def body_of(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function, File, p.Class | None] | None:
@@ -32,7 +33,7 @@ def class_of_place(place: p.Expression, file: File) -> tuple[p.Class, File] | No
     return _objects(file).get(lvalue(place) or "")
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def _objects(file: File) -> dict[str, tuple[p.Class, File]]:
     """The places to which a file assigns objects of one class at hand, and nothing else."""
     found: dict[str, tuple[p.Class, File]] = {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-
 from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import pointers
 from streamlint.interpreter.copies import alike
 from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, bytes_of, class_of, is_data, is_tensor, is_whole, resolved, type_row
 from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -74,7 +73,7 @@ def container(run: Run, kind: Type, row: TypeRow | None, name: str, span: Span |
     return _host_memory(run, kind, row, name, span, values, element)
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def registered_members(file: File) -> frozenset[str]:
     """The members whose memory some code at hand page-locks: of an object from out of view it is not known whether it is, by now."""
     return frozenset(

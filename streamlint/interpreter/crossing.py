@@ -59,7 +59,7 @@ def linked(run: Run, name: str) -> Bound | None:
     """The C++ that a dotted name stands for in the Python file in progress."""
     if run.file.is_cuda or "." not in name or not run.program.interface.may_find(name, run.file):
         return None
-    found = run.program.exported(run.file).find(name, run.file)
+    found = run.program.meant(name, run.file)
     return Bound(name, found) if found else None
 
 
@@ -70,7 +70,7 @@ def is_foreign(run: Run, value: Instance) -> bool:
 
 def member_of(run: Run, value: Instance, name: str) -> Value:
     """An attribute of a C++ object as Python sees it."""
-    exported = run.program.exported(run.file).class_of(value.definition, value.file)
+    exported = run.program.known_class(value.definition, value.file, run.file)
     if name in value.attrs and exported is None:
         return to_python(run, value.attrs[name])
     found = exported.members.get(name, ()) if exported is not None else ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.notes import remembered
 
 _DEEPEST = 2
 _LEAVING = (p.Return, p.Break, p.Continue)
@@ -17,7 +17,7 @@ def leaves(body: list[p.Statement], file: File) -> bool:
     return any(_leaves(statement, file) for statement in body)
 
 
-@functools.lru_cache(maxsize=16384)
+@remembered(16384)
 def arms_leave(node: p.If, file: File) -> tuple[bool, bool]:
     """The same of the two arms of an ``if``."""
     return leaves(node.then, file), leaves(node.otherwise, file)
@@ -39,7 +39,7 @@ def _leaves(statement: p.Statement, file: File) -> bool:
     return isinstance(statement, p.Return | p.Raise | p.Break | p.Continue) or ends_the_program(statement, file)
 
 
-@functools.lru_cache(maxsize=32768)
+@remembered(32768)
 def ends_the_program(statement: p.Statement, file: File, depth: int = _DEEPEST) -> bool:
     """Whether a statement throws, or calls what does not come back: ``exit``, or a function at hand that ends so."""
     if isinstance(statement, p.Raise):
@@ -90,7 +90,7 @@ def last_way_on(node: p.If, function: p.Function | None, file: File) -> bool | N
     return any(isinstance(inner, _LEAVING) for inner in node.then)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _last_ways_on(function: p.Function, file: File) -> frozenset[p.If]:
     bodies = [function.body, *(body for statement in own_statements(function.body) for body in _bodies(statement))]
     return frozenset(node for body in bodies if body and (node := _last_way_on(body, file)) is not None)

@@ -14,6 +14,7 @@ from streamlint import program as p
 from streamlint.interpreter.bindings import Binding, bindings_of, registered
 from streamlint.interpreter.index import File, Program, is_declaration
 from streamlint.interpreter.interface import EXTENSION, Interface
+from streamlint.interpreter.questions import Led, about_exports
 from streamlint.reading import shared_folders
 from streamlint.record import field, record, replace
 
@@ -114,16 +115,14 @@ class Exports:
 
     # --- what a name means -------------------------------------------------------------------------------------------------------------
 
-    def find(self, name: str, asking: File) -> Sequence[Export] | ExportedClass | None:
-        """What a dotted name of a Python file stands for, as far as one file alone binds it."""
-        if not self.any or asking.is_cuda:
-            return None
-        key = (name, asking.path)
+    def find(self, name: str, asking: str, known: bool) -> Sequence[Export] | ExportedClass | None:
+        """What a dotted name of the Python file ``asking`` stands for, as far as one file alone binds it; ``known``: it is a library's."""
+        key = (name, asking)
         if key not in self._found:
-            self._found[key] = self._find(name, asking)
+            self._found[key] = self._find(name, asking, known) if self.any else None
         return self._found[key]
 
-    def _find(self, name: str, asking: File) -> Sequence[Export] | ExportedClass | None:
+    def _find(self, name: str, asking: str, known: bool) -> Sequence[Export] | ExportedClass | None:
         parts = [part for part in name.split(".") if part]
         if len(parts) > 3 and parts[:2] == ["torch", "ops"]:
             return _one(self._operators(parts[2], parts[3]), asking)
@@ -133,7 +132,7 @@ class Exports:
         for head in reversed(heads):
             if head in self.modules and head != "":
                 return self._in_module(self.modules[head], last, asking)
-        if not heads or asking.models.is_known(parts[0]):
+        if not heads or known:
             return None
         if heads[-1] == "lib" and last in self.symbols:  # cffi's compiled modules
             return _one(self.symbols[last], asking)
@@ -145,13 +144,13 @@ class Exports:
         for_cuda = [e for e in found if e.binding is not None and "CUDA" in _key_of(e.binding)]
         return for_cuda or found
 
-    def _in_module(self, names: Names, last: str, asking: File) -> Sequence[Export] | ExportedClass | None:
+    def _in_module(self, names: Names, last: str, asking: str) -> Sequence[Export] | ExportedClass | None:
         found = names.get(last) or self.loose.get(last)
         if found:
             return _one(found, asking)
         return _nearest(self.classes.get(last, ()), asking)
 
-    def _in_extension(self, name: str, asking: File) -> Sequence[Export] | ExportedClass | None:
+    def _in_extension(self, name: str, asking: str) -> Sequence[Export] | ExportedClass | None:
         held, _, last = name.removeprefix(EXTENSION).rpartition(".")
         part, _, where = held.partition(":")
         if part in ("symbols", "held"):
@@ -171,14 +170,10 @@ class Exports:
         classes = [c for c in self.classes.get(last, ()) if not sources or os.path.basename(c.file.path) in sources]
         return _nearest(classes, asking)
 
-    def class_of(self, definition: p.Class, file: File) -> ExportedClass | None:
-        """What Python knows of the objects of a C++ class."""
-        fitting = [
-            exported
-            for (_, name), exported in self.by_type.items()
-            if name == definition.qualname or name.rpartition("::")[2] == definition.name
-        ]
-        return next((e for e in fitting if e.file is file), None) or _nearest(fitting, file)
+    def class_of(self, qualname: str, last: str, key: str) -> ExportedClass | None:
+        """What Python knows of the objects of a C++ class, by its names and by the key of the file that defines it."""
+        fitting = [e for (_, name), e in self.by_type.items() if name == qualname or name.rpartition("::")[2] == last]
+        return next((e for e in fitting if e.file.key == key), None) or _nearest(fitting, key.partition("#")[0])
 
     # --- by names alone ----------------------------------------------------------------------------------------------
 
@@ -191,18 +186,42 @@ class Exports:
         unnamed = sorted({*self.modules[""], *self.loose, *self.classes}) if "" in self.modules else None
         return Interface(self.any, sorted(name for name in self.modules if name), unnamed, bool(self.symbols), sorted(names))
 
-    def functions_named(self, name: str) -> Iterator[p.Function]:
-        """The functions, or what binds them, that Python may call by a name."""
+    def named(self, name: str) -> list[Export]:
+        """What Python may call by a name."""
         tables: Iterable[Names] = (*self.modules.values(), self.loose, self.symbols, *self.inline.values())
-        for names in tables:
-            yield from (f for export in names.get(name, ()) for f in _shown(export))
-        for exported in self.classes.get(name, ()):
-            yield from (f for export in exported.members.get("__init__", ()) for f in _shown(export))
-        for exported in self.by_type.values():
-            yield from (f for export in exported.members.get(name, ()) for f in _shown(export))
-        for key, exports in self.operators.items():
-            if key.rpartition("::")[2] == name:
-                yield from (f for export in exports for f in _shown(export))
+        found = [export for names in tables for export in names.get(name, ())]
+        found += [export for exported in self.classes.get(name, ()) for export in exported.members.get("__init__", ())]
+        found += [export for exported in self.by_type.values() for export in exported.members.get(name, ())]
+        return found + [export for key, exports in self.operators.items() if key.rpartition("::")[2] == name for export in exports]
+
+    def functions_named(self, name: str) -> list[p.Function]:
+        """The functions, or what binds them, that Python may call by a name."""
+        return [function for export in self.named(name) for function in _shown(export)]
+
+
+# --- what Python rests on: which files the answers lead to ------------------------------------------------------------------------------
+
+
+@about_exports
+def named(exports: Exports, name: str) -> list[Led]:
+    """What Python may call by a name."""
+    return [(export.file.key, export.kind) for export in exports.named(name)]
+
+
+@about_exports
+def meant(exports: Exports, name: str, asking: str, known: str) -> list[Led]:
+    """What a name means in a Python file."""
+    found = exports.find(name, asking, bool(known))
+    if isinstance(found, ExportedClass):
+        return [(found.file.key, found.kind.name)]
+    return [(export.file.key, export.kind) for export in found or ()]
+
+
+@about_exports
+def known_class(exports: Exports, qualname: str, last: str, key: str) -> list[Led]:
+    """What Python knows of a C++ class."""
+    found = exports.class_of(qualname, last, key)
+    return [(found.file.key, found.kind.name)] if found is not None else []
 
 
 def _shown(export: Export) -> Iterator[p.Function]:
@@ -214,7 +233,7 @@ def _shown(export: Export) -> Iterator[p.Function]:
         yield from export.file.relevance.callees(export.binding.thunk)
 
 
-def _one(found: Sequence[Export], asking: File) -> Sequence[Export] | None:
+def _one(found: Sequence[Export], asking: str) -> Sequence[Export] | None:
     """The exports of one file: all of them are overloads; of several files the one nearest to who asks."""
     home = _nearest(list({export.file.path: export for export in found}.values()), asking)
     return [export for export in found if export.file is home.file] if home is not None else None
@@ -223,10 +242,10 @@ def _one(found: Sequence[Export], asking: File) -> Sequence[Export] | None:
 _Placed = TypeVar("_Placed", Export, ExportedClass)
 
 
-def _nearest(found: Sequence[_Placed], asking: File) -> _Placed | None:
+def _nearest(found: Sequence[_Placed], asking: str) -> _Placed | None:
     """The one in the file that is nearest to who asks; None where two are equally near."""
-    ranked = sorted(found, key=lambda each: -shared_folders(each.file.path, asking.path))
-    if len(ranked) > 1 and shared_folders(ranked[0].file.path, asking.path) == shared_folders(ranked[1].file.path, asking.path):
+    ranked = sorted(found, key=lambda each: -shared_folders(each.file.path, asking))
+    if len(ranked) > 1 and shared_folders(ranked[0].file.path, asking) == shared_folders(ranked[1].file.path, asking):
         return None
     return ranked[0] if ranked else None
 

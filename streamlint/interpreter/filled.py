@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Instance
@@ -37,7 +37,7 @@ def fills_of(file: File, name: str) -> list[Fill]:
     return [fill for other in files for fill in _fills(other).get(name, ())]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _fills(file: File) -> dict[str, list[Fill]]:
     """By the last part of its name: what each place that is written or allocated into is given. Other sources are no kind of memory."""
     found: dict[str, list[Fill]] = {}

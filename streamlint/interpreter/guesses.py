@@ -5,14 +5,13 @@ A parameter without a type that is asked to move to ``"cuda"`` is a tensor or a 
 
 from __future__ import annotations
 
-import functools
-
 from streamlint import operations as ops
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.handed import captured, presumed
 from streamlint.interpreter.index import File
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Value
@@ -154,7 +153,7 @@ def _imports(run: Run, package: str) -> bool:
     return _names(run.file, package)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _names(file: File, package: str) -> bool:
     wanted = {package, *_ON_TORCH} if package == "torch" else {package}
     return any(d.partition(".")[0] in wanted for d in file.module.imports.values())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 
 # Calls that are given a stream and neither keep it nor make it wait.
 _USES = frozenset({"stream", "StreamContext", "set_stream", "record_stream", "record", "wait_stream", "synchronize", "with_stream"})
@@ -15,7 +15,7 @@ _USES = frozenset({"stream", "StreamContext", "set_stream", "record_stream", "re
 _METHODS = frozenset({"synchronize", "query", "record_event", "record", "use", "cuda_stream", "ptr", "done"})
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def is_private(file: File, made: Span) -> bool:
     """Whether the stream made at a place is held by attributes alone that are only worked on and waited for, in all files at hand."""
     names = {name for statement in walk_module(file.module) if isinstance(statement, p.Assign) for name in _held(statement, made)}

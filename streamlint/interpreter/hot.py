@@ -6,7 +6,6 @@ optimizer itself (accumulation); the loop over epochs around them is not.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -14,6 +13,7 @@ from streamlint import program as p
 from streamlint.interpreter.at_hand import body_of, class_at_hand, enclosing, is_module
 from streamlint.interpreter.guards import called_name, is_search, lvalue
 from streamlint.interpreter.index import File, dotted_name, walk_module
+from streamlint.interpreter.notes import remembered
 
 # PyTorch, and Lightning's, where a step is not automatic.
 BACKWARD = frozenset({"backward", "manual_backward"})
@@ -39,7 +39,7 @@ def is_over_cases(node: p.Loop) -> bool:
     return isinstance(node.iterable, p.Collection)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def is_one_round(node: p.Loop, file: File) -> bool:
     """``for _ in range(pieces)`` where that is a parameter, and 1 unless somebody out of view says otherwise: the round is around it."""
     call = node.iterable
@@ -71,7 +71,7 @@ def _is_one(value: p.Expression | None) -> bool:
     return isinstance(value, p.Const) and value.value == 1 and value.value is not True
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def is_trial(holder: p.Function | p.Loop, file: File) -> bool:
     """Whether a body makes the leaves whose gradients it reads, of no data, and steps nothing: it tries a function out."""
     if "requires_grad" not in file.module.text:
@@ -106,7 +106,7 @@ def _is_factory(call: p.Call, file: File) -> bool:
     return dotted_name(file, call.function) in _FACTORIES
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_hot(node: p.Loop, file: File) -> bool:
     holder, owner = enclosing(file, node)
     if (trains(node.body, file, owner) and not is_trial(node, file)) or _accumulates(node, file) or _goes_both_ways(node, file, owner):
@@ -219,7 +219,7 @@ def steps_optimizer(call: p.Call, file: File) -> bool:
     return any(place in known for place in given if place)
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def _optimizers(file: File) -> frozenset[str]:
     """The places whose ``zero_grad`` is called and whose ``step`` too, and those that an optimizer of PyTorch's is assigned to."""
     zeroed: set[str] = set()
@@ -283,7 +283,7 @@ def _steps_its_groups(owner: p.Class, file: File) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def stepwise_functions(file: File) -> frozenset[str]:
     """The qualified names of the functions that hold a hot loop, and of the methods of modules."""
     if file.is_cuda or not file.names_torch:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.interpreter.makers import classes_given
+from streamlint.interpreter.notes import Kept, kept
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.interpreter.relevance import Relevance
 
 _NAME = re.compile(r"[^\W\d]\w*")
+Named = tuple[dict[str, frozenset[str]], frozenset[str]]  # by classes, and by what is always run
 
 
 @record(eq=False, slots=True)
@@ -26,31 +28,30 @@ class Names:
     """What one file's functions name. In C++ a declaration elsewhere may bring an object, so nothing is left out there."""
 
     relevance: Relevance
-    _classes: dict[str, frozenset[str]] | None = None  # of the files that it reaches: what their heads and fields name
-    _own: tuple[dict[str, frozenset[str]], frozenset[str]] | None = None  # the same of this file alone, and what its own statements name
-    _always: frozenset[str] = frozenset()
-    _of: dict[int, frozenset[str]] = field(default_factory=dict)
+    # Of the files that it reaches: what their heads and fields name, and what their own statements do. The same of this file alone.
+    _classes: dict[str, Kept[Named]] = field(default_factory=dict)
+    _own: dict[str, Kept[Named]] = field(default_factory=dict)
+    _of: dict[int, Kept[frozenset[str]]] = field(default_factory=dict)
     _sets: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)  # many functions say the same
 
     def of(self, function: p.Function) -> frozenset[str]:
         """The names of classes that a function says, and of those that it leads to."""
-        if id(function) not in self._of:
-            imports = self.relevance.file.module.imports
-            said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.said.of_object(function)}"))
-            said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
-            found = self._with_classes(self._of_classes(said))
-            self._of[id(function)] = self._sets.setdefault(found, found)
-        return self._of[id(function)]
+        return kept(self._of, id(function), self._find_of, function)
+
+    def _find_of(self, function: p.Function) -> frozenset[str]:
+        imports = self.relevance.file.module.imports
+        said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.said.of_object(function)}"))
+        said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
+        found = self._with_classes(self._of_classes(said))
+        return self._sets.setdefault(found, found)
 
     def _of_classes(self, said: Iterable[str]) -> frozenset[str]:
         """Those that may be names of classes. Nothing else is asked for, and all names would be a third of what a long run holds."""
         return frozenset(map(sys.intern, self.relevance.file.program.class_names.intersection(said)))
 
     def _with_classes(self, said: frozenset[str]) -> frozenset[str]:
-        if self._classes is None:
-            self._classes = self._all_classes()
-        known = self._classes
-        said |= self._always
+        known, always = kept(self._classes, "", self._all_classes)
+        said |= always
         waiting = list(said & known.keys())
         while waiting:
             fresh = known[waiting.pop()] - said
@@ -58,22 +59,23 @@ class Names:
             waiting += fresh & known.keys()
         return said
 
-    def own(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    def own(self) -> Named:
         """What the heads and fields of the file's classes name, and what the file's own statements do."""
-        if self._own is None:
-            file, text = self.relevance.file, self.relevance.text
-            classes: dict[str, frozenset[str]] = {}
-            for definition in dict.fromkeys(file.module.classes.values()):
-                parts: list[p.Node] = [*definition.bases, *definition.body]
-                for held in definition.fields:
-                    parts += [part for part in (held.annotation, held.value) if part is not None]
-                said = self._of_classes([*_NAME.findall("\n".join(map(text, parts))), *classes_given(definition, file)])
-                _join(classes, definition.name.rpartition(".")[2], said)
-            plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
-            self._own = classes, self._of_classes(name for statement in plain for name in _NAME.findall(text(statement)))
-        return self._own
+        return kept(self._own, "", self._find_own)
 
-    def _all_classes(self) -> dict[str, frozenset[str]]:
+    def _find_own(self) -> Named:
+        file, text = self.relevance.file, self.relevance.text
+        classes: dict[str, frozenset[str]] = {}
+        for definition in dict.fromkeys(file.module.classes.values()):
+            parts: list[p.Node] = [*definition.bases, *definition.body]
+            for held in definition.fields:
+                parts += [part for part in (held.annotation, held.value) if part is not None]
+            said = self._of_classes([*_NAME.findall("\n".join(map(text, parts))), *classes_given(definition, file)])
+            _join(classes, definition.name.rpartition(".")[2], said)
+        plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
+        return classes, self._of_classes(name for statement in plain for name in _NAME.findall(text(statement)))
+
+    def _all_classes(self) -> Named:
         classes: dict[str, frozenset[str]] = {}
         always: set[str] = set()
         for file in self.relevance.reach():
@@ -81,8 +83,7 @@ class Names:
             always |= named
             for name, said in own.items():
                 _join(classes, name, said)
-        self._always = frozenset(always & classes.keys())
-        return classes
+        return classes, frozenset(always & classes.keys())
 
 
 def _join(classes: dict[str, frozenset[str]], name: str, said: frozenset[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from streamlint.interpreter.file import is_declaration as is_declaration
 from streamlint.interpreter.file import names_in as names_in
 from streamlint.interpreter.file import walk_module as walk_module
 from streamlint.interpreter.questions import Answers, question
-from streamlint.interpreter.words import Words, mentioning
+from streamlint.interpreter.words import MOST_TIED, Imports, Words, imports_among, lasts_of, mentioning, module_path, tied
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -39,7 +39,7 @@ from streamlint.program import (
 from streamlint.record import field, record, replace
 
 if TYPE_CHECKING:
-    from streamlint.interpreter.exports import Exports
+    from streamlint.interpreter.exports import Export, ExportedClass, Exports
     from streamlint.interpreter.interface import Interface
     from streamlint.interpreter.linking import Linker
     from streamlint.interpreter.values import FunctionValue
@@ -64,7 +64,7 @@ class Program:
     files: Files = field(default_factory=Files)
     consulted: Consulted = field(default_factory=Consulted)
     texts: dict[str, str] = field(default_factory=dict)  # of the files that are not C++
-    outlines: dict[str, frozenset[str]] = field(default_factory=dict)  # of files that wait: the last parts of what they import
+    outlines: dict[str, frozenset[str]] = field(default_factory=dict)  # of files that wait: what they import, by dotted names
     turn: int = 0  # of the file that is looked at
     _cpp: list[File] | None = None
     _basenames: dict[str, list[File]] = field(default_factory=dict)
@@ -80,6 +80,7 @@ class Program:
     _exports: Exports | None = None
     known_interface: Interface | None = None
     _importers: dict[str, set[str]] | None = None  # by what they import
+    _imports: tuple[int, Imports] | None = None  # for so many texts
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
     _mentioned: dict[tuple[Words, int], list[str]] = field(default_factory=dict)
     _class_names: tuple[int, frozenset[str]] | None = None
@@ -96,12 +97,25 @@ class Program:
             self._class_names = len(self.texts), frozenset(names)
         return self._class_names[1]
 
-    def exported(self, asking: File) -> Exports:
-        """What the C++ at hand makes known to Python, asked on behalf of a file."""
-        self.consulted.native(asking)
-        return self._all_exports()
+    def bound(self, name: str, asking: File) -> list[Function]:
+        """The C++ functions that a Python file may call by a name, or what binds them."""
+        self.answers.lead("exports.named", (name,), asking)
+        return self.all_exports().functions_named(name)
 
-    def _all_exports(self) -> Exports:
+    def meant(self, name: str, asking: File) -> Sequence[Export] | ExportedClass | None:
+        """The C++ that a dotted name of a Python file stands for."""
+        known = asking.models.is_known(name.lstrip(".").partition(".")[0])
+        self.answers.lead("exports.meant", (name, asking.path, "known" if known else ""), asking)
+        return self.all_exports().find(name, asking.path, known)
+
+    def known_class(self, definition: Class, file: File, asking: File) -> ExportedClass | None:
+        """What a Python file knows of the objects of a C++ class, which another file defines."""
+        words = (definition.qualname, definition.name, file.key)
+        self.answers.lead("exports.known_class", words, asking)
+        return self.all_exports().class_of(*words)
+
+    def all_exports(self) -> Exports:
+        """What the C++ at hand makes known to Python, for who notes what he asks of it."""
         if self._exports is None:
             from streamlint.interpreter.exports import Exports
 
@@ -112,7 +126,7 @@ class Program:
     def interface(self) -> Interface:
         """The same by names alone. Findings rest on no more of the C++ until one of the names is asked for."""
         if self.known_interface is None:
-            self.known_interface = self._all_exports().interface()
+            self.known_interface = self.all_exports().interface()
         return self.known_interface
 
     def adopt(self, function: Function, file: File) -> None:
@@ -144,8 +158,8 @@ class Program:
         if self._importers is None:
             self._importers = {}
             for key in [*self.outlines, *(key for key in dict.keys(self.files) if key not in self.outlines)]:
-                for last in self.outlines[key] if key in self.outlines else imported_names(self.files[key].module):
-                    self._importers.setdefault(last, set()).add(key)
+                for dotted in self.outlines[key] if key in self.outlines else imported_names(self.files[key].module):
+                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(key)
         asked = (name, id(home))
         elsewhere = not self._importers.get(name, set()) <= {home.key}
         self.consulted.call(name, home, elsewhere)
@@ -207,7 +221,7 @@ class Program:
                 self._class_names = None
             self.texts[file.path] = module.text
         if not expected:  # what waited is known by its text and by what it imports
-            self._importers = None
+            self._importers = self._imports = None
             self._called.clear()
             self._mentioned.clear()
         if file.is_cuda or file.is_cython or not expected:
@@ -235,9 +249,8 @@ class Program:
             self.files.together = tuple(dict.fromkeys(file.path for file in files if file.is_cuda or file.is_cython))
 
     def _named(self, path: str) -> PurePosixPath:
-        parts = PurePosixPath(path.replace("\\", "/"))
-        self._lasts.update((parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,))
-        return parts
+        self._lasts.update(lasts_of(path))
+        return PurePosixPath(path.replace("\\", "/"))
 
     def python_module(self, dotted: str, source: File) -> File | None:
         """The file at hand that a Python import names, seen from ``source``: relative to it, or from any folder above it."""
@@ -249,25 +262,24 @@ class Program:
         return found
 
     def _find_module(self, dotted: str, source: File) -> File | None:
-        folder = PurePosixPath(source.path.replace("\\", "/")).parent
-        level = len(dotted) - len(dotted.lstrip("."))
-        tail = dotted.lstrip(".").replace(".", "/")
-        if tail and tail.rpartition("/")[2] not in self._lasts:
-            return None
-        bases = [folder]
-        if level:
-            base = folder
-            for _ in range(level - 1):
-                base = base.parent
-            bases = [base]
-        else:
-            bases += list(folder.parents)
-        for base in bases:
-            stem = str(base / tail) if tail else str(base)
-            for path in (f"{stem}.py", f"{stem}.pyx", f"{stem}.pxd", f"{stem}/__init__.py"):
-                if found := self.files.get(path):
-                    return found
-        return None
+        path = self._path_of_module(dotted, source.path)
+        return self.files.get(path) if path is not None else None
+
+    def _path_of_module(self, dotted: str, asking: str) -> str | None:
+        return module_path(dotted, asking, self.files.holds, self._lasts)
+
+    def tied(self, file: File, others: Iterable[File]) -> list[File]:
+        """Those of some Python files that imports tie to one, in either direction; asked on behalf of that one."""
+        if self._imports is None or self._imports[0] != len(self.texts):
+            among = list(self.texts)[:MOST_TIED]
+            self._imports = len(self.texts), imports_among(among, self._imported_by, self._path_of_module)
+        found = tied(file.path, self._imports[1])
+        known = {other.path: other for other in others}
+        self.consulted.tie(file.path, tuple(known), tuple(path for path in known if path in found))
+        return [other for path, other in known.items() if path in found]
+
+    def _imported_by(self, path: str) -> frozenset[str]:
+        return self.outlines[path] if path in self.outlines else imported_names(self.files[path].module)
 
     def declarations(self, file: File) -> list[File]:
         """Cython: the files whose names another one has without an import: its own ``.pxd``, and what it includes."""
@@ -331,8 +343,8 @@ def header_named(file: File, include: str) -> str:
 
 
 def imported_names(module: Module) -> frozenset[str]:
-    """The last parts of what a module imports."""
-    return frozenset(dotted.rpartition(".")[2] for dotted in module.imports.values())
+    """What a module imports, by dotted names."""
+    return frozenset(module.imports.values())
 
 
 def _is_hip(file: File) -> bool:

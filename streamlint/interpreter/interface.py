@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from streamlint.interpreter.notes import Kept, kept
 from streamlint.record import field, names_of, record
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Interface:
     _modules: frozenset[str] = field(init=False)
     _unnamed: frozenset[str] = field(init=False)
     _names: frozenset[str] = field(init=False)
-    _seen_from: dict[str, bool] = field(init=False, default_factory=dict)
+    _seen_from: dict[str, Kept[bool]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._modules, self._names = frozenset(self.modules), frozenset(self.names)
@@ -61,9 +62,7 @@ class Interface:
         """Whether a Python file may call anything of this."""
         if not self.any or file.is_cuda:
             return False
-        if file.path not in self._seen_from:
-            self._seen_from[file.path] = self._is_seen(file)
-        return self._seen_from[file.path]
+        return kept(self._seen_from, file.path, self._is_seen, file)
 
     def _is_seen(self, file: File) -> bool:
         text = file.module.text

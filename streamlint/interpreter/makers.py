@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 from streamlint import program as p
 from streamlint.interpreter.at_hand import class_at_hand, class_of_place
 from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 
 
 def class_given(maker: p.Function, owner: p.Class, file: File, param: p.Param) -> tuple[p.Class, File] | None:
@@ -45,7 +44,7 @@ def _is_open(call: p.Call, position: int) -> bool:
     return any(arg.keyword or isinstance(arg.value, p.Starred) for arg in call.args[: position + 1])
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _constructions(file: File) -> dict[int, list[p.Call]]:
     """The calls that make objects of classes of this file, by class."""
     found: dict[int, list[p.Call]] = {}

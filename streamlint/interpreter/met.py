@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.interpreter.at_hand import function_at_hand
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.standing import Stand, Test, conditions, evaluates, is_of_nothing, lets_pass, unnegated
 from streamlint.record import replace
 
@@ -17,7 +18,7 @@ _KINDS = frozenset({"isinstance", "hasattr", "callable"})
 _OF_KIND = frozenset({"type", "device", "dtype", "ndim", "is_cuda", "is_sparse", "is_quantized", "requires_grad", "layout"})
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def met_each_step(stand: Stand, loop: p.Loop) -> bool:
     """Whether only what is the same in each step stands between a body and the node: settings, kinds, and that there is data."""
     return all(_passes(stand, condition, loop) for condition in conditions(stand))

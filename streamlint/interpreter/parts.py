@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.at_hand import class_at_hand, enclosing
 from streamlint.interpreter.guards import called_name, lvalue, places_assigned
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.notes import remembered
 
 _DEEPEST = 4
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def goes_through_gradients(node: p.Loop, file: File) -> bool:
     """``for p in parameters: p.grad.norm()``: gradients are there in a training step only. Who looks for NaN needs what he finds."""
     if file.is_cuda or node.kind != "for" or "torch" not in file.module.text:
@@ -28,7 +28,7 @@ def _looks_for_nan(node: p.Loop) -> bool:
     return any(called_name(call.function) in ("isnan", "isinf", "isfinite") for call in calls)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def reads_parts(node: p.Loop, file: File) -> bool:
     """``for i in range(n): counts[i].item()`` in a module's method: each layer waits for each part."""
     if file.is_cuda or node.kind != "for" or node.target is None or "torch" not in file.module.text:

@@ -6,13 +6,13 @@ source, so the macro does nothing there; in a C++ source it works if it is defin
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream
 from streamlint.findings import Span
 from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
 from streamlint.record import record
 
@@ -44,7 +44,7 @@ class IdleMacro:
     header: str = ""
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def has_per_thread_streams(file: File, default_stream: str) -> bool:
     """Whether the default stream of a C++ file is its thread's own: by its build, or by the macro in its text."""
     if not file.is_cuda or default_stream == "legacy":

@@ -13,6 +13,7 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.index import File, Program
+from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
 from streamlint.interpreter.run import Place
 from streamlint.record import field, record
 
@@ -35,17 +36,15 @@ class _Entry:
 class Preludes:
     """The answers for the functions of a program, each found once."""
 
-    _entries: dict[int, list[_Entry]] = field(default_factory=dict)
-    _changes: dict[int, frozenset[str]] = field(default_factory=dict)
-    _touched: dict[tuple[tuple[tuple[int, Span | None], ...], Span], frozenset[str]] = field(default_factory=dict)
+    _entries: dict[int, Kept[list[_Entry]]] = field(default_factory=dict)
+    _changes: dict[int, Kept[frozenset[str]]] = field(default_factory=dict)
+    _touched: dict[tuple[tuple[tuple[int, Span | None], ...], Span], Kept[frozenset[str]]] = field(default_factory=dict)
     _bases: dict[int, list[str]] = field(default_factory=dict)
 
     def touched(self, way: tuple[Place, ...], span: Span) -> frozenset[str]:
         """What may differ after a decision at ``span``, made in the last of the bodies on the way."""
         key = (tuple((id(place.function), place.call) for place in way), span)
-        if key not in self._touched:
-            self._touched[key] = self._follow(way, span)
-        return self._touched[key]
+        return kept(self._touched, key, self._follow, way, span)
 
     def _follow(self, way: tuple[Place, ...], span: Span) -> frozenset[str]:
         found: set[str] = set()
@@ -90,12 +89,13 @@ class Preludes:
     # --- what statements use and change ------------------------------------------------------------------------------------------------
 
     def _of(self, function: p.Function, file: File) -> list[_Entry]:
-        if id(function) not in self._entries:
-            receiver = function.params[0].name if function.class_name and function.params and not file.is_cuda else "this"
-            found: list[_Entry] = []
-            self._entries[id(function)] = found  # a body that calls itself: what its other statements change
-            found.extend(self._listed(function.body, set(), receiver, file, function))
-        return self._entries[id(function)]
+        found: list[_Entry] = []  # for a body that calls itself: what its other statements change
+        return kept_in_rounds(self._entries, id(function), found, self._find_entries, found, function, file)
+
+    def _find_entries(self, found: list[_Entry], function: p.Function, file: File) -> list[_Entry]:
+        receiver = function.params[0].name if function.class_name and function.params and not file.is_cuda else "this"
+        found.extend(self._listed(function.body, set(), receiver, file, function))
+        return found
 
     def _listed(self, body: Iterable[object], under: set[str], receiver: str, file: File, holder: p.Function) -> Iterator[_Entry]:
         for statement in body:
@@ -154,11 +154,11 @@ class Preludes:
 
     def _changed_in(self, function: p.Function, file: File) -> frozenset[str]:
         """What a body may change that outlives it."""
-        if id(function) not in self._changes:
-            self._changes[id(function)] = frozenset()
-            names = {name for entry in self._of(function, file) for name in entry.changes}
-            self._changes[id(function)] = frozenset(name for name in names if file.is_cuda or not name.isidentifier())
-        return self._changes[id(function)]
+        return kept_in_rounds(self._changes, id(function), frozenset[str](), self._find_changes, function, file)
+
+    def _find_changes(self, function: p.Function, file: File) -> frozenset[str]:
+        names = {name for entry in self._of(function, file) for name in entry.changes}
+        return frozenset(name for name in names if file.is_cuda or not name.isidentifier())
 
 
 def _statements(body: Iterable[object]) -> Iterator[p.Position]:

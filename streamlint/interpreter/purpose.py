@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.notes import remembered
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import File
@@ -21,7 +21,7 @@ def is_for_tests(file: File, within: p.Function) -> bool:
     return within in _of_tests(file)
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _of_tests(file: File) -> list[p.Function]:
     if _A_TEST.search(file.module.text) is None:
         return []

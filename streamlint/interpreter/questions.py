@@ -15,11 +15,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from streamlint.interpreter.exports import Exports
     from streamlint.interpreter.index import File, Program
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Question = tuple[str, str, tuple[str, ...]]  # its name, the key of the file that it is asked of, further words
+
+Led = tuple[str, str]  # the key of a file that an answer leads to, and what it is there
 
 _KNOWN: dict[str, Callable[..., Any]] = {}
 
@@ -38,6 +41,12 @@ def question(work: Callable[Concatenate[File, P], T]) -> Callable[Concatenate[Fi
     return ask  # type: ignore[return-value]
 
 
+def about_exports(work: Callable[Concatenate[Exports, P], list[Led]]) -> Callable[Concatenate[Exports, P], list[Led]]:
+    """A question of Python about what all C++ makes known to it; it is told by the C++ at hand and by its words."""
+    _KNOWN[f"{work.__module__.rpartition('.')[2]}.{work.__name__}"] = work
+    return work
+
+
 class Answers:
     """What was answered in a program."""
 
@@ -51,13 +60,29 @@ class Answers:
         if asked not in self._known:
             with self._program.consulted.apart():
                 answer = _KNOWN[name](file, *words)
-            self._known[asked] = answer, hashlib.sha256(repr(answer).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            self._known[asked] = answer, _hash(answer)
         answer, said = self._known[asked]
         self._program.consulted.question(asked, said, file.path)
         return answer
 
+    def lead(self, name: str, words: tuple[str, ...], asking: File) -> None:
+        """Note a question about all exports for the Python file that asks it, with the files that the answer leads to."""
+        found, said = self._led(name, words)
+        self._program.consulted.lead((name, "", words), said, asking.path, {key.partition("#")[0] for key, _ in found})
+
+    def _led(self, name: str, words: tuple[str, ...]) -> tuple[list[Led], str]:
+        asked = (name, "", words)
+        if asked not in self._known:
+            with self._program.consulted.apart():
+                found = _KNOWN[name](self._program.all_exports(), *words)
+            self._known[asked] = found, _hash(found)
+        return self._known[asked]
+
     def said(self, name: str, key: str, words: tuple[str, ...]) -> str | None:
         """A hash of the answer, as it is noted; None where the file is not there any more."""
+        if not key:
+            importlib.import_module(f"{__package__}.exports")
+            return self._led(name, words)[1] if name in _KNOWN else None
         file = self._program.file_of(key)
         if file is None or not file.is_cuda:
             return None
@@ -69,3 +94,7 @@ class Answers:
     def clear(self) -> None:
         """Forget all: there is another file."""
         self._known.clear()
+
+
+def _hash(answer: object) -> str:
+    return hashlib.sha256(repr(answer).encode("utf-8", "surrogatepass")).hexdigest()[:16]

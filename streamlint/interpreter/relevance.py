@@ -16,6 +16,7 @@ from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
+from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
 from streamlint.interpreter.said import Said
 from streamlint.record import field, record
 
@@ -35,15 +36,15 @@ class Relevance:
 
     file: File
     _text: dict[int, str] = field(default_factory=dict)
-    _callees: dict[int, list[p.Function]] = field(default_factory=dict)
-    _matters: dict[int, bool] = field(default_factory=dict)
-    _bodies: dict[int, bool] = field(default_factory=dict)
-    _decides: dict[int, bool] = field(default_factory=dict)
-    _methods: dict[str, list[p.Function]] | None = None
-    _files: list[File] | None = None
+    _callees: dict[int, Kept[list[p.Function]]] = field(default_factory=dict)
+    _matters: dict[int, Kept[bool]] = field(default_factory=dict)
+    _bodies: dict[int, Kept[bool]] = field(default_factory=dict)
+    _decides: dict[int, Kept[bool]] = field(default_factory=dict)
+    _methods: dict[str, Kept[dict[str, list[p.Function]]]] = field(default_factory=dict)
+    _files: dict[str, Kept[list[File]]] = field(default_factory=dict)
     _library_names: tuple[re.Pattern[str] | None] | None = None
-    _at_hand: dict[str, bool] = field(default_factory=dict)  # packages of libraries whose source is linted here
-    _holds: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)
+    _at_hand: dict[str, Kept[bool]] = field(default_factory=dict)  # packages of libraries whose source is linted here
+    _holds: dict[tuple[int, frozenset[str]], Kept[bool]] = field(default_factory=dict)
     names: Names = field(init=False)
     said: Said = field(init=False)
 
@@ -59,11 +60,10 @@ class Relevance:
 
     def callees(self, function: p.Function) -> list[p.Function]:
         """The functions of the file, and of those that it imports or includes, that a body may call: by name."""
-        key = id(function)
-        if key not in self._callees:
-            self._callees[key] = []
-            self._callees[key] = [f for f in (*self._called_in(function), *self._makers_given(function)) if f is not function]
-        return self._callees[key]
+        return kept_in_rounds(self._callees, id(function), [], self._find_callees, function)
+
+    def _find_callees(self, function: p.Function) -> list[p.Function]:
+        return [f for f in (*self._called_in(function), *self._makers_given(function)) if f is not function]
 
     def _makers_given(self, function: p.Function) -> Iterator[p.Function]:
         """The constructors of what a constructor is given wherever the file calls it."""
@@ -81,31 +81,32 @@ class Relevance:
 
     def named(self, name: str) -> Sequence[p.Function]:
         """The functions of the file, and of those that it names, that may be called by a name."""
-        if self._methods is None:
-            self._methods = {}
-            for file in self.reach():
-                for function, definition in p.functions_of(file.module):
-                    for called in _names_of(function, definition):
-                        self._methods.setdefault(called, []).append(function)
         bound = self._bound(name)
-        found = self._methods.get(name, ())
+        found = kept(self._methods, "", self._find_methods).get(name, ())
         return [*found, *bound] if bound else found
+
+    def _find_methods(self) -> dict[str, list[p.Function]]:
+        found: dict[str, list[p.Function]] = {}
+        for file in self.reach():
+            for function, definition in p.functions_of(file.module):
+                for called in _names_of(function, definition):
+                    found.setdefault(called, []).append(function)
+        return found
 
     def _bound(self, name: str) -> Sequence[p.Function]:
         """The C++ that a Python file may call by a name."""
         program = self.file.program
-        return [*program.exported(self.file).functions_named(name)] if program.interface.may_call(name, self.file) else ()
+        return program.bound(name, self.file) if program.interface.may_call(name, self.file) else ()
 
     def reach(self) -> list[File]:
         """This file and the files at hand that it names in imports or includes."""
-        if self._files is None:
-            self._files = [self.file]
-            if self.file.is_cuda:
-                self._files += self.file.neighbours()
-            else:
-                self._files += self._imported()
-                self._files += [f for held in list(self._files) for f in _behind(held)]
-        return self._files
+        return kept_in_rounds(self._files, "", [self.file], self._find_files)
+
+    def _find_files(self) -> list[File]:
+        if self.file.is_cuda:
+            return [self.file, *self.file.neighbours()]
+        files = [self.file, *self._imported()]
+        return [*files, *(f for held in files for f in _behind(held))]
 
     def _imported(self) -> list[File]:
         found: list[File] = []
@@ -118,15 +119,12 @@ class Relevance:
 
     def matters(self, function: p.Function, depth: int = 4) -> bool:
         """Whether a body, or one that it calls, holds any of the words."""
-        key = id(function)
-        if key in self._matters:
-            return self._matters[key]
-        self._matters[key] = False
+        return kept_in_rounds(self._matters, id(function), False, self._find_matters, function, depth)
+
+    def _find_matters(self, function: p.Function, depth: int) -> bool:
         holder = self.holder(function)
         own = holder._has_word(holder.text(function))
-        result = own or (depth > 0 and any(holder.matters(callee, depth - 1) for callee in holder.callees(function)))
-        self._matters[key] = result
-        return result
+        return own or (depth > 0 and any(holder.matters(callee, depth - 1) for callee in holder.callees(function)))
 
     def text_of(self, function: p.Function) -> str:
         """The text of a function, wherever in the program it stands."""
@@ -138,16 +136,14 @@ class Relevance:
 
     def body_matters(self, body: Sequence[p.Statement]) -> bool:
         """Whether statements hold any of the words, or call what does."""
-        if not body:
-            return False
-        key = id(body)
-        if key not in self._bodies:
-            self._bodies[key] = (
-                self._decisive(self._between(body[0].at[:2], max(s.at[2:] for s in body)))
-                or self._expands_to_work(body)
-                or any(self.decides(f) for f in self._called_in(*body))
-            )
-        return self._bodies[key]
+        return bool(body) and kept(self._bodies, id(body), self._find_body_matters, body)
+
+    def _find_body_matters(self, body: Sequence[p.Statement]) -> bool:
+        return (
+            self._decisive(self._between(body[0].at[:2], max(s.at[2:] for s in body)))
+            or self._expands_to_work(body)
+            or any(self.decides(f) for f in self._called_in(*body))
+        )
 
     def _expands_to_work(self, body: Sequence[p.Node]) -> bool:
         """C++: a macro's body stands elsewhere, and the text here only names it."""
@@ -160,15 +156,13 @@ class Relevance:
         return any(self._holds_one(node, signs) for node in nodes)
 
     def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
-        key = (id(node), signs)
-        if key not in self._holds:
-            text = self.text(node) if self.file.is_cuda else without_text(self.text(node))
-            self._holds[key] = (
-                self._has_sign(text, self.said.telling(signs))
-                or self._expands_to_work((node,))
-                or self._reaches(self._called_in(node), signs)
-            )
-        return self._holds[key]
+        return kept(self._holds, (id(node), signs), self._find_holds, node, signs)
+
+    def _find_holds(self, node: p.Node, signs: frozenset[str]) -> bool:
+        text = self.text(node) if self.file.is_cuda else without_text(self.text(node))
+        return (
+            self._has_sign(text, self.said.telling(signs)) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
+        )
 
     def _has_sign(self, text: str, signs: frozenset[str]) -> bool:
         return any(sign in text for sign in signs) or any(word in text for word in self.file.models.own_words)
@@ -201,11 +195,11 @@ class Relevance:
 
     def expression_matters(self, node: p.Expression) -> bool:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
-        key = id(node)
-        if key not in self._bodies:
-            text = _without(self.text(node), self._idle_names(node))
-            self._bodies[key] = self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
-        return self._bodies[key]
+        return kept(self._bodies, id(node), self._find_expression_matters, node)
+
+    def _find_expression_matters(self, node: p.Expression) -> bool:
+        text = _without(self.text(node), self._idle_names(node))
+        return self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
 
     def _between(self, begin: tuple[int, int], end: tuple[int, int]) -> str:
         """The source from one place to another, as far as it is code."""
@@ -232,14 +226,13 @@ class Relevance:
 
     def decides(self, function: p.Function, depth: int = 3) -> bool:
         """Whether a body, or one that it calls, orders, copies or allocates."""
-        key = id(function)
-        if key not in self._decides:
-            self._decides[key] = False
-            holder = self.holder(function)
-            self._decides[key] = self._decisive(holder.text(function) + holder.said.macros_in(function)) or (
-                depth > 0 and any(holder.decides(callee, depth - 1) for callee in holder.callees(function))
-            )
-        return self._decides[key]
+        return kept_in_rounds(self._decides, id(function), False, self._find_decides, function, depth)
+
+    def _find_decides(self, function: p.Function, depth: int) -> bool:
+        holder = self.holder(function)
+        return self._decisive(holder.text(function) + holder.said.macros_in(function)) or (
+            depth > 0 and any(holder.decides(callee, depth - 1) for callee in holder.callees(function))
+        )
 
     def _decisive(self, text: str) -> bool:
         own = self.file.models.own_words
@@ -291,11 +284,12 @@ class Relevance:
         package = dotted.partition(".")[0]
         if not package or package not in self.file.models.packages:
             return ""
-        if package not in self._at_hand:
-            named = [d for d in dict.fromkeys(self.file.module.imports.values()) if d.partition(".")[0] == package]
-            candidates = (package, *(c for d in named for c in (d, d.rpartition(".")[0]) if c))
-            self._at_hand[package] = any(self.file.program.python_module(c, self.file) is not None for c in candidates)
-        return "" if self._at_hand[package] else dotted
+        return "" if kept(self._at_hand, package, self._find_at_hand, package) else dotted
+
+    def _find_at_hand(self, package: str) -> bool:
+        named = [d for d in dict.fromkeys(self.file.module.imports.values()) if d.partition(".")[0] == package]
+        candidates = (package, *(c for d in named for c in (d, d.rpartition(".")[0]) if c))
+        return any(self.file.program.python_module(c, self.file) is not None for c in candidates)
 
     def _meant(self, names: set[str]) -> set[str]:
         """Names, and what those that were imported under another name are called at home."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ from streamlint.interpreter.at_hand import class_at_hand, enclosing, functions
 from streamlint.interpreter.gradients import is_decorated_off
 from streamlint.interpreter.hot import BACKWARD, is_hot, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.models import StepRow
 
 _DEEPEST = 5
@@ -41,13 +41,13 @@ _INFERS = re.compile(
 )
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _only_infers(function: p.Function, owner: p.Class | None, file: File) -> bool:
     """Whether a forward takes no part in training: it keeps no gradients, or is called so."""
     return is_decorated_off(function, file) or infers(function.qualname) or (owner is not None and infers(owner.name))
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def framework_row(function: p.Function, owner: p.Class | None, file: File) -> StepRow | None:
     """What the framework says of this method: it calls it in each step. A LightningModule's, a Trainer's."""
     rows = [row for row in file.models.steps if function.name in row.methods]
@@ -72,7 +72,7 @@ def _bases(owner: p.Class, file: File, depth: int) -> Iterator[tuple[str, bool]]
                 yield from _bases(*held, depth - 1)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_step_of_base(function: p.Function, owner: p.Class | None, file: File) -> bool:
     """Whether a base class at hand calls this method, which it leaves to those who derive from it, in each round that trains."""
     if owner is None or function.name.startswith("__") or owner.methods.get(function.name, [None])[0] is not function:
@@ -89,7 +89,7 @@ def _ancestors(owner: p.Class, file: File, depth: int) -> Iterator[tuple[p.Class
                 yield from _ancestors(*held, depth - 1)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _calls_each_round(owner: p.Class, file: File, name: str) -> bool:
     for overloads in owner.methods.values():
         for method in overloads:
@@ -141,7 +141,7 @@ def _calls_own(body: list[p.Statement], name: str) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_whole_step(function: p.Function, owner: p.Class | None, file: File) -> bool:
     """Whether a body that is given its data goes backward and steps an optimizer, in no loop: nobody trains for one step."""
     if file.is_cuda or "torch" not in file.module.text or function.name in ("__init__", "main"):
@@ -157,7 +157,7 @@ def _written(base: p.Expression) -> str:
     return base.id if isinstance(base, p.Name) else base.name if isinstance(base, p.Attr) else ""
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def feeds_back(node: p.Loop, file: File) -> bool:
     """Whether what a called value gives (``model(x)``) goes back into it in the next round."""
     if file.is_cuda or "torch" not in file.module.text:

@@ -21,6 +21,7 @@ from streamlint.interpreter.no_stream import (
     without_standard,
     without_text,
 )
+from streamlint.interpreter.notes import Kept, kept
 from streamlint.interpreter.outside import Outside
 from streamlint.record import field, record
 
@@ -37,12 +38,12 @@ class Said:
     """The literals of one file's functions, each found once."""
 
     relevance: Relevance
-    _texts: dict[int, str] = field(default_factory=dict)
-    _own: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
-    _without: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
-    _kept: dict[int, tuple[frozenset[str], str]] = field(default_factory=dict)
+    _texts: dict[int, Kept[str]] = field(default_factory=dict)
+    _own: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
+    _without: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
+    _kept: dict[int, Kept[tuple[frozenset[str], str]]] = field(default_factory=dict)
     _in_file: dict[Literals, list[str]] = field(default_factory=dict)
-    _outside: dict[Literals, Outside] = field(default_factory=dict)
+    _outside: dict[Literals, Kept[Outside]] = field(default_factory=dict)
     _led_to: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _objects: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
 
@@ -53,18 +54,16 @@ class Said:
 
     def by(self, function: p.Function, words: Literals) -> Literals:
         """The literals that stand in a function's own text."""
-        key = (id(function), words)
-        if key not in self._own:
-            text, elsewhere = self._text(function), without_standard(self.macros_in(function)) + self._threads_of(function)
-            found = [word for word in self._anywhere(words) if word in text]
-            self._own[key] = frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
-        return self._own[key]
+        return kept(self._own, (id(function), words), self._find_own, function, words)
+
+    def _find_own(self, function: p.Function, words: Literals) -> Literals:
+        text, elsewhere = self._text(function), without_standard(self.macros_in(function)) + self._threads_of(function)
+        found = [word for word in self._anywhere(words) if word in text]
+        return frozenset(found + [word for word in words if word in elsewhere] if elsewhere else found)
 
     def outside(self, function: p.Function, words: Literals) -> Literals:
         """The literals of the module's own statements that a function is led to by the names that it says."""
-        if words not in self._outside:
-            self._outside[words] = Outside(self.relevance.file, self.telling(words), self.relevance.text)
-        outside = self._outside[words]
+        outside = kept(self._outside, words, self._find_outside, words)
         if not outside.leads:
             return outside.always
         key = (id(function), words)
@@ -72,6 +71,9 @@ class Said:
             decorators = "\n".join(map(self.relevance.text, function.decorators))
             self._led_to[key] = outside.of(f"{decorators}\n{self.relevance.text(function)}\n{self.of_object(function)}")
         return self._led_to[key]
+
+    def _find_outside(self, words: Literals) -> Outside:
+        return Outside(self.relevance.file, self.telling(words), self.relevance.text)
 
     def keeps(self, function: p.Function) -> bool:
         """Whether a function is a constructor of Python that keeps streams by names that speak of them."""
@@ -85,10 +87,10 @@ class Said:
             around = said._keeping(other)[1] if other.name == "__init__" else said._text(other)
             if any(f".{name}" in around for name in names):
                 return self.by(constructor, words)
-        key = (id(constructor), words)
-        if key not in self._without:
-            self._without[key] = frozenset(word for word in self._anywhere(words) if word in text)
-        return self._without[key]
+        return kept(self._without, (id(constructor), words), self._found_in, text, words)
+
+    def _found_in(self, text: str, words: Literals) -> Literals:
+        return frozenset(word for word in self._anywhere(words) if word in text)
 
     def of_object(self, function: p.Function) -> str:
         """What a method finds in its object: its class's bases and fields, and what other methods assign."""
@@ -111,19 +113,16 @@ class Said:
 
     def _keeping(self, constructor: p.Function) -> tuple[frozenset[str], str]:
         """The attributes by whose names a constructor keeps streams, and its text without that."""
-        key = id(constructor)
-        if key not in self._kept:
-            whole = self._text(constructor)
-            is_cuda = self.relevance.file.is_cuda
-            self._kept[key] = (frozenset(), whole) if is_cuda else kept_streams(constructor, whole, self.relevance.text)
-        return self._kept[key]
+        return kept(self._kept, id(constructor), self._find_keeping, constructor)
+
+    def _find_keeping(self, constructor: p.Function) -> tuple[frozenset[str], str]:
+        whole = self._text(constructor)
+        is_cuda = self.relevance.file.is_cuda
+        return (frozenset(), whole) if is_cuda else kept_streams(constructor, whole, self.relevance.text)
 
     def _text(self, function: p.Function) -> str:
         """A function's text, without words that bring nothing into play."""
-        key = id(function)
-        if key not in self._texts:
-            self._texts[key] = self._cleared(function)
-        return self._texts[key]
+        return kept(self._texts, id(function), self._cleared, function)
 
     def _cleared(self, function: p.Function) -> str:
         relevance = self.relevance

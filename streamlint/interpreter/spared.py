@@ -5,12 +5,12 @@ Stricter than ``uses``, for a forward works with sizes: only what cannot be a si
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue, places_assigned
 from streamlint.interpreter.index import dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.standing import Stand, divides, only_value, unnegated, values_given
 from streamlint.interpreter.uses import mentions, steers
 
@@ -31,7 +31,7 @@ _KEEP_KIND = frozenset(
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.float16", "torch.float64", "torch.half", "torch.double", "torch.bfloat16"})
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def is_spared(stands: tuple[Stand, ...]) -> bool:
     """Whether a forward could do without the number that the last of ``stands`` fetches on the host."""
     last = stands[-1]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 
 _PINS = ("pin_memory", "_pinned", "pinned_", "hostAlloc", "HostAlloc", "HostRegister")
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def stand_ins(file: File) -> frozenset[str]:
     """The qualified names of those classes of a file that hold no pinned memory, where the other one does."""
     found: set[str] = set()

@@ -15,6 +15,7 @@ from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.guards import lvalue, places_assigned
 from streamlint.interpreter.hot import own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.record import record, replace
 
 # Names may silence a finding, never cause one: words of what is not done in each round, or not for real.
@@ -141,7 +142,7 @@ def _around(way: tuple[object, ...], node: object) -> Iterator[Test]:
         yield from (Test(test, ()) for clause in node.clauses for test in clause.tests)
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def each_round(stand: Stand, loop: p.Loop) -> bool:
     """Whether only constants, questions of kind, or the accumulation test stand between a body and the node."""
     return all(condition.test is not None and lets_pass(stand, condition, loop) for condition in conditions(stand))

@@ -5,12 +5,12 @@ This is asked of the text: any other place that holds the name ends the question
 
 from __future__ import annotations
 
-import functools
 import re
 
 from streamlint import program as p
 from streamlint.interpreter.extension import is_torch_extension
 from streamlint.interpreter.index import File, is_declaration
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
 
 _BINDS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "RegisterOperators")
@@ -18,7 +18,7 @@ _SHORTEST = 6  # a piece of a name that a macro may be given to make it of
 
 
 @question
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def is_uncalled(file: File, qualname: str) -> bool:
     """Whether nothing at hand calls a function of ``file``, and nobody else can."""
     found = next((pair for pair in p.functions_of(file.module) if pair[0].qualname == qualname), None)
@@ -55,7 +55,7 @@ def _is_named_in_others(file: File, name: str) -> bool:
     return any(other is not file and _times(name, other.module.text) for other in file.program.saying(file, name))
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _has_company(file: File) -> bool:
     """Whether a file binds, includes a file at hand, or is named by another one: of one by itself, who calls it is out of view."""
     if file.neighbours() or any(word in file.module.text for word in _BINDS):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from collections.abc import Callable, Sequence
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.index import File, dotted_name
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.standing import Stand, changing, divides, only_value, unnegated, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
@@ -27,7 +27,7 @@ _SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach
 _DEEPEST = 6
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def is_avoidable(stands: tuple[Stand, ...], trains: bool = True, or_stops: bool = False) -> bool:
     """Whether nothing in the round needs the value that the last of ``stands`` fetches. The first of them holds the loop.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import PurePosixPath
 
+MOST_TIED = 200  # files of a run whose imports are followed
+Imports = dict[str, set[str]]  # by the path of a file: the paths of those that it imports
 Words = tuple[tuple[str, ...], tuple[str, ...]]  # one of these, and all of these
 
 
@@ -11,6 +14,58 @@ def mentioning(texts: Mapping[str, str], words: Words) -> list[str]:
     """The paths of the texts that hold one of the first words (any text, if there are none) and all of the second."""
     one, every = words
     return [path for path, text in texts.items() if (not one or any(word in text for word in one)) and all(word in text for word in every)]
+
+
+def module_path(dotted: str, asking: str, there: Callable[[str], bool], lasts: Collection[str]) -> str | None:
+    """The path of the Python or Cython file that an import names, seen from ``asking``: relative to it, or from any folder above it.
+
+    ``lasts`` are the last parts of the names that files can be imported by.
+    """
+    folder = PurePosixPath(asking.replace("\\", "/")).parent
+    level = len(dotted) - len(dotted.lstrip("."))
+    tail = dotted.lstrip(".").replace(".", "/")
+    if tail and tail.rpartition("/")[2] not in lasts:
+        return None
+    bases = [folder]
+    if level:
+        base = folder
+        for _ in range(level - 1):
+            base = base.parent
+        bases = [base]
+    else:
+        bases += list(folder.parents)
+    for base in bases:
+        stem = str(base / tail) if tail else str(base)
+        for path in (f"{stem}.py", f"{stem}.pyx", f"{stem}.pxd", f"{stem}/__init__.py"):
+            if there(path):
+                return path
+    return None
+
+
+def lasts_of(path: str) -> Iterable[str]:
+    """The last parts of the names that a file can be imported by."""
+    parts = PurePosixPath(path.replace("\\", "/"))
+    return (parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,)
+
+
+def imports_among(paths: Iterable[str], dotted: Callable[[str], Iterable[str]], resolve: Callable[[str, str], str | None]) -> Imports:
+    """Which files some files import; ``dotted`` are the names that one says, ``resolve`` what such a name means there."""
+    return {
+        path: {target for name in dotted(path) for each in (name, name.rpartition(".")[0]) if each and (target := resolve(each, path))}
+        for path in paths
+    }
+
+
+def tied(start: str, imports: Imports) -> set[str]:
+    """The files that imports tie to one, in either direction and through one another."""
+    found, waiting = {start}, [start]
+    while waiting:
+        current = waiting.pop()
+        own = imports.get(current, ())
+        fresh = {other for other, theirs in imports.items() if other not in found and (other in own or current in theirs)}
+        found |= fresh
+        waiting.extend(fresh)
+    return found
 
 
 def last_word(dotted: str, asking: str) -> str:

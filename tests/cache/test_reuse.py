@@ -10,8 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cache.conftest import report
+from cache.conftest import OVERRIDES, report
 from cache.projects import EDITS, PROJECT, write
+
+from streamlint import linter
+from streamlint.cache import open_store
+from streamlint.config import Resolver
+from streamlint.relint import Relint
 
 Check = Callable[..., tuple[int, str]]
 
@@ -91,6 +96,112 @@ def test_an_edit_of_cpp_costs_what_includes_and_links_to_it(cache: Path, checked
     assert cost("one", "32", "64") == ["caller.cu", "one.cu", "one.h"]
 
 
+@pytest.mark.parametrize("first", ["app/a_first.py", "app/z_last.py"])
+def test_what_others_ask_of_a_shared_file_costs_nobody_else(cache: Path, checked: list[str], first: str) -> None:
+    shared = """
+        import torch
+        from app import between
+
+
+        def near(x):
+            return x.cuda()
+
+
+        def through(x):
+            return between.on(x.cuda())
+        """
+    between = "import torch\nfrom app import far\n\n\ndef on(x):\n    return far.away(x.cuda())\n"
+    user = """
+        import torch
+        from app.shared import {name}
+
+
+        def run(batches):
+            stream = torch.cuda.Stream()
+            for batch in batches:
+                {name}(batch)
+        """
+    far = "import torch\n\n\ndef away(x):\n    return x.to('cpu', non_blocking=True)\n"
+    second = {"app/a_first.py": "app/z_last.py", "app/z_last.py": "app/a_first.py"}[first]
+    write(dict.fromkeys(PROJECT))
+    write({"app/shared.py": textwrap.dedent(shared), "app/between.py": between, "app/far.py": far, "app/__init__.py": ""})
+    write({name: textwrap.dedent(user).format(name=said) for name, said in ((first, "near"), (second, "through"))})
+    report(cache)
+    checked.clear()
+    write({"app/far.py": far.replace("True", "False")})
+    warm, looked_at = report(cache), set(checked)
+    assert warm == report(None)
+    assert {"app/far.py", second} <= looked_at
+    assert first not in looked_at, "it has to do with the shared file, and not with what others ask of that"
+
+
+def test_an_edit_of_cpp_costs_only_the_python_that_comes_to_it(cache: Path, checked: list[str]) -> None:
+    source = """
+        #include <torch/extension.h>
+
+        void {name}(torch::Tensor x) {{
+          float* buffer;
+          cudaMalloc(&buffer, 64);
+          cudaFree(buffer);
+        }}
+
+        PYBIND11_MODULE(_{name}, m) {{ m.def("{name}_all", &{name}); }}
+        """
+    caller = """
+        import torch
+        import _{name}
+
+
+        def run(x):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                _{name}.{name}_all(x.cuda())
+        """
+    write(dict.fromkeys(PROJECT))
+    for name in ("fold", "spread"):
+        write({f"{name}.cpp": textwrap.dedent(source).format(name=name), f"use_{name}.py": textwrap.dedent(caller).format(name=name)})
+    report(cache)
+
+    def cost(name: str, old: str, new: str) -> list[str]:
+        write({f"{name}.cpp": textwrap.dedent(source).format(name=name).replace(old, new)})
+        checked.clear()
+        warm, looked_at = report(cache), sorted(checked)
+        assert warm == report(None)
+        assert report(cache) == warm
+        return looked_at
+
+    assert cost("fold", "64", "128") == ["fold.cpp", "use_fold.py"]
+    assert cost("spread", "64", "128") == ["spread.cpp", "use_spread.py"]
+    # What Python can call has changed, and any of it may call that.
+    assert cost("fold", "fold_all", "fold_some") == ["fold.cpp", "use_fold.py", "use_spread.py"]
+
+
+def test_a_file_more_costs_no_one_who_cannot_import_it(cache: Path, checked: list[str]) -> None:
+    batches = """
+        import torch
+        from torch.utils.data import DataLoader
+
+
+        def run(data):
+            for batch in DataLoader(data, num_workers=2):
+                batch.to("cuda", non_blocking=True)
+        """
+    starts = "import torch.multiprocessing as mp\n\nif __name__ == '__main__':\n    mp.set_start_method('spawn')\n    mp.cuda = 1\n"
+    write(dict.fromkeys(PROJECT))
+    write({"app/batches.py": textwrap.dedent(batches), "app/begin.py": starts.replace("import t", "import app.other\nimport t")})
+    report(cache)
+    checked.clear()
+    write({"app/more.py": "import torch\n\nSTREAM = torch.cuda.Stream()\n"})
+    warm, looked_at = report(cache), list(checked)
+    assert warm == report(None)
+    assert looked_at == ["app/more.py"]
+    checked.clear()
+    write({"app/begin.py": starts.replace("import t", "import app.batches\nimport t")})
+    warm, looked_at = report(cache), list(checked)
+    assert warm == report(None)
+    assert "app/batches.py" in looked_at, "now imports tie them together"
+
+
 def test_a_comment_costs_nothing(cache: Path, checked: list[str]) -> None:
     report(cache)
     write(
@@ -163,6 +274,38 @@ def test_fixes_are_kept_and_still_applied(check: Check) -> None:
     assert check("app/streams.py") == first
     assert check("app/streams.py", "--fix", "-q") == (0, "[]\n")
     assert "synchronize" in Path("app/streams.py").read_text(encoding="utf-8")
+
+
+def test_fixes_are_tried_again_only_where_what_they_rest_on_changed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    plain = Relint.findings
+
+    def findings(self: Relint, path: str, text: str, codes: frozenset[str]) -> object:
+        tried.append(path)
+        return plain(self, path, text, codes)
+
+    monkeypatch.setattr(Relint, "findings", findings)
+
+    def fixes(store: Path | None = cache, trials: bool = False) -> list[tuple[str, object]]:
+        resolver = Resolver(None, [("test", OVERRIDES)], default_excludes=False)
+        tried.clear()
+        found = linter.run(["app"], resolver, fixes=True, trials=trials, store=open_store(store) if store else None)
+        return [(f.span.file, f.fix) for f in found.findings]
+
+    first = fixes()
+    assert "app/streams.py" in tried
+    write({"app/aside.py": "import torch\n\nSTREAM = torch.cuda.Stream()\n"})
+    again = fixes()
+    assert tried == []
+    assert [fix for fix in again if fix[0] != "app/aside.py"] == first
+    assert again == fixes(None)
+    # What is written into files comes from no cache.
+    assert fixes(trials=True) == again
+    assert "app/streams.py" in tried
+    write({"app/streams.py": PROJECT["app/streams.py"].replace("1 << 20", "1 << 19")})
+    changed = fixes()
+    assert "app/streams.py" in tried
+    assert changed == fixes(None)
 
 
 @pytest.mark.parametrize(
