@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
 
+import pytest
+from documents import DOCUMENTS, read
+
+from streamlint import interpreter
+from streamlint.checks.base import registry
+from streamlint.engine import analyse
+from streamlint.interpreter.consulted import Consulted
 from streamlint.interpreter.notes import Kept, aside, begin, kept, kept_in_rounds, note, noted, remembered
+from streamlint.options import Options, Source
+from streamlint.reading import language_of
 
 
 def asked() -> list[str]:
@@ -104,3 +117,36 @@ def test_nobody_is_told_what_is_asked_aside() -> None:
     with aside():
         note(("hidden",))
     assert asked() == []
+
+
+def test_no_cache_of_pythons_own_stands_between_a_question_and_who_rests_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `functools` keeps would be handed on without its questions: such a function has to be `remembered`."""
+    modules = [importlib.import_module(name) for _, name, _ in pkgutil.walk_packages(interpreter.__path__, f"{interpreter.__name__}.")]
+    held = [value for module in modules for value in vars(module).values() if isinstance(value, functools._lru_cache_wrapper)]
+    codes = {value.__wrapped__.__code__: value.__wrapped__.__qualname__ for value in held}
+    assert len(codes) > 20
+    caught: set[str] = set()
+    asked = 0
+
+    def watched(plain: Callable[..., object]) -> Callable[..., object]:
+        def ask(*args: object) -> object:
+            nonlocal asked
+            asked += 1
+            frame = inspect.currentframe()
+            while frame is not None and frame.f_code.co_name != "_check":
+                caught.update({codes[frame.f_code]} if frame.f_code in codes else ())
+                frame = frame.f_back
+            return plain(*args)
+
+        return ask
+
+    for name in ("module", "call", "lead", "native", "mention", "text", "tie"):
+        monkeypatch.setattr(Consulted, name, watched(getattr(Consulted, name)))
+    several = [section for document in DOCUMENTS for section in read(document) if len(section.files) > 1]
+    for section in several:
+        analyse(
+            [Source(file.name, file.text, language_of(file.name) or "python") for file in section.files],
+            Options(codes=frozenset(registry())),
+        )
+    assert asked > 1000
+    assert not caught
