@@ -116,7 +116,7 @@ class _Walk:
         inside: list[tuple[str, Settings, Ignores]] = []
         try:
             with os.scandir(folder) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
+                entries = list(listed)
         except OSError as error:
             self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
             return inside
@@ -130,11 +130,12 @@ class _Walk:
         may_exclude = settings.exclude is not None or bool(settings.extend_exclude)
         may_ignore = settings.respect_gitignore and bool(ignored)
         for entry in entries:
+            name = entry.name
+            language = language_of(name) if "." in name else None
             is_folder = _is_folder(entry)
-            language = None if is_folder else language_of(entry.name)
             if not is_folder and (language is None or (entry.is_symlink() and os.path.isdir(entry.path))):
                 continue  # links to folders are not followed: they may lead round
-            path = above + entry.name
+            path = above + name
             if (is_folder or may_exclude) and _excluded(path, is_folder, settings):
                 continue
             if may_ignore and _ignored_by_git(path, is_folder, ignored):
@@ -142,7 +143,7 @@ class _Walk:
             if is_folder:
                 inside.append((path, settings, ignored))
             elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
-                self._add(path, shown_above + entry.name, language, settings, given=False)
+                self._add(path, shown_above + name, language, settings, given=False)
         return inside
 
     def _file(self, path: str, settings: Settings) -> None:

@@ -16,31 +16,45 @@ if TYPE_CHECKING:
     from streamlint.layout import Layout
 
 
-def fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[str]:
+class Statements:
+    """The statements that findings stand at, without comments and indentation, by file and row; files are looked through once."""
+
+    def __init__(self, texts: Mapping[str, str], known: Mapping[tuple[str, int], str] | None = None) -> None:
+        self.known = dict(known or {})
+        self._texts = texts
+        self._layouts: dict[str, Layout] = {}
+
+    def at(self, file: str, row: int) -> str:
+        """The statement at a place."""
+        if (file, row) not in self.known:
+            if file not in self._layouts:
+                from streamlint.layout import layout
+
+                self._layouts[file] = layout(self._texts.get(file, ""), language_of(file) or "python")
+            self.known[file, row] = self._layouts[file].statement_text(row)
+        return self.known[file, row]
+
+
+def fingerprints(findings: Sequence[Finding], statements: Statements) -> list[str]:
     """A fingerprint for each finding, in their order.
 
     It is made of code, path, qualified name, the statement's text without comments and indentation, and an ordinal among equals.
     """
-    from streamlint.layout import layout
-
-    layouts: dict[str, Layout] = {}
     seen: collections.Counter[tuple[str, ...]] = collections.Counter()
     result = []
     for finding in findings:
         file = finding.span.file
-        if file not in layouts:
-            layouts[file] = layout(texts.get(file, ""), language_of(file) or "python")
-        key = (finding.code, stable_path(file), finding.qualname, layouts[file].statement_text(finding.span.row))
+        key = (finding.code, stable_path(file), finding.qualname, statements.at(file, finding.span.row))
         result.append(_digest(key, seen[key]))
         seen[key] += 1
     return result
 
 
-def with_fingerprints(findings: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
+def with_fingerprints(findings: Sequence[Finding], statements: Statements) -> list[Finding]:
     """The findings, each with its fingerprint; one that has it keeps it."""
     if all(finding.fingerprint for finding in findings):
         return list(findings)
-    marks = fingerprints(findings, texts)
+    marks = fingerprints(findings, statements)
     return [f if f.fingerprint else replace(f, fingerprint=mark) for f, mark in zip(findings, marks, strict=True)]
 
 

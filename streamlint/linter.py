@@ -14,6 +14,7 @@ from streamlint.config import Resolver, Settings
 from streamlint.errors import StreamlintError
 from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Problem, Report
+from streamlint.fingerprint import Statements
 from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
@@ -144,6 +145,7 @@ class _Run:
     share: Share | None = None
     report: Report = field(default_factory=Report)
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
+    _statements: Statements | None = None
     _files: dict[str, Found] = field(default_factory=dict)
     _found: frozenset[str] = frozenset()
     _met: int = 0  # problems of looking for files
@@ -263,7 +265,7 @@ class _Run:
     def recall(self) -> None:
         """Take what the last run over the same files found; what comments and baselines say of it is asked anew."""
         assert self.runs is not None
-        self.runs.recall(self.report)
+        self._statements = Statements(self.report.texts, self.runs.recall(self.report))
         for file in self.runs.found:
             flags = self.runs.screens[file.path].flags
             if not self._is_left_out(file, flags):
@@ -293,12 +295,13 @@ class _Run:
             self.report.problems = told_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
-                self.runs.keep(self.report, self.report.problems[self._met :])
+                self._statements = Statements(self.report.texts)
+                self.runs.keep(self.report, self.report.problems[self._met :], self._statements)
 
     def finish(self) -> Report:
         """Suppressions, the selection of rules, baselines and fixes."""
         with self.timed("suppress"):
-            settle(self.report, self._files, self._commented)
+            settle(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
         if self.fixes:
             with self.timed("fixes"):
                 self._mend()

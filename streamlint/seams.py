@@ -12,6 +12,7 @@ from streamlint.files import Found
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
 from streamlint.record import field, record
+from streamlint.triggers import any_of
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
@@ -215,12 +216,12 @@ class Seams:
         names = {name for match in opened for name in match if name and name != "TORCH_EXTENSION_NAME"}
         if not names or not self.python:
             return
-        words = [name.encode() for name in sorted(names)]
+        mentions = any_of(frozenset(names))
         imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n#]*\b(?:{'|'.join(sorted(names))})\b", re.MULTILINE)
         for file in self.python:
             try:
                 data = read_bytes(file.path)
-                text = decode(data, file.language)[0] if any(word in data for word in words) else ""
+                text = decode(data, file.language)[0] if mentions(data) else ""
             except Unreadable:
                 continue
             if imports.search(text):

@@ -10,19 +10,19 @@ from pathlib import Path
 from streamlint.catalog import UNUSED
 from streamlint.files import Found, matches, shown
 from streamlint.findings import Finding, Report, Step
-from streamlint.fingerprint import with_fingerprints
+from streamlint.fingerprint import Statements, with_fingerprints
 from streamlint.record import replace
 from streamlint.selection import expand
 
 
-def settle(report: Report, files: Mapping[str, Found], commented: Collection[str]) -> None:
+def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
     """Leave those findings in a report that are told of these files; ``commented`` are those with comments of ours.
 
     A file that was read only because another imports it is not reported on.
     """
     found = _without_copies([finding for finding in report.findings if finding.span.file in files], report.texts)
-    kept = _kept(report, with_fingerprints(found, report.texts), files, commented)
-    report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), report.texts)
+    kept = _kept(report, with_fingerprints(found, statements), files, commented)
+    report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), statements)
     report.linted = list(files)
     _hold_against_baselines(report, files)
 

@@ -22,7 +22,7 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
 
 def relevant(language: str, user_models: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Relevant:
     """The test whether a file's bytes mention CUDA, for a language and the user's own models."""
-    return _matcher(builtin(language) | frozenset(word for _, table in user_models for word in _user_words(table)))
+    return any_of(builtin(language) | frozenset(word for _, table in user_models for word in _user_words(table)))
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def builtin(language: str) -> frozenset[str]:
 @functools.cache
 def seam(language: str) -> Relevant:
     """The test whether a file may call another's functions from Python: it counts only beside a file that mentions CUDA."""
-    return _matcher(_seams(language))
+    return any_of(_seams(language))
 
 
 @functools.cache
@@ -71,7 +71,8 @@ def _user_words(table: Mapping[str, Any]) -> list[str]:
 
 
 @functools.cache
-def _matcher(words: frozenset[str]) -> Relevant:
+def any_of(words: frozenset[str]) -> Relevant:
+    """The test whether a file's bytes hold one of some words."""
     if not words:
         return lambda data: False
     # What holds another word of these says nothing new.

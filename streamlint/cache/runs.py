@@ -24,6 +24,8 @@ from streamlint.record import field, record
 if TYPE_CHECKING:
     from typing import Any
 
+    from streamlint.fingerprint import Statements
+
 _TICK = 2_000_000_000
 Stat = list[int]  # of the last change, of the last change of the inode, the size, the inode
 
@@ -129,8 +131,8 @@ class Runs:
             return False
         return self.learn(path, data, known.flags, before).content == known.content
 
-    def recall(self, report: Report) -> None:
-        """Put into a report what the last run found, before comments and baselines."""
+    def recall(self, report: Report) -> dict[tuple[str, int], str]:
+        """Put into a report what the last run found, before comments and baselines; returns the statements that it stands at."""
         old = self._old["report"]
         report.files, report.relevant, report.coverage = old["files"], old["relevant"], old["coverage"]
         if "opaque" in report.coverage:
@@ -140,12 +142,13 @@ class Runs:
         report.built = self._old["built"]
         if self._looked or any(screen.stat is not None and self._known[path].stat is None for path, screen in self.screens.items()):
             self._write(self._old)
+        return {(file, row): text for file, row, text in self._old["statements"]}
 
     def fixes(self) -> dict[str, Fix | None]:
         """The fixes that were tried by the last run, by what they mend."""
         return {key: records.to_fix(item) for key, item in self._old.get("fixes", {}).items()}
 
-    def keep(self, report: Report, problems: Sequence[Problem]) -> None:
+    def keep(self, report: Report, problems: Sequence[Problem], statements: Statements) -> None:
         """Write what this run found, before comments and baselines; ``problems`` are those of reading and analysing."""
         lost = any(problem.message.startswith(("left out", "internal error")) for problem in problems)
         if lost or not self.whole or not records.holds(report.findings):
@@ -157,7 +160,10 @@ class Runs:
             "findings": [records.of_finding(finding) for finding in report.findings],
             "problems": [records.of_problem(problem) for problem in problems],
         }
-        self._write({"report": found, "built": report.built})
+        for finding in report.findings:
+            statements.at(finding.span.file, finding.span.row)
+        stand_at = [[file, row, text] for (file, row), text in statements.known.items()]
+        self._write({"report": found, "built": report.built, "statements": stand_at})
 
     def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:
         """Add the fixes that were tried."""

@@ -73,7 +73,7 @@ FINDING = (
 _PLACE = (*SPAN, str, bool)
 PART = ([FINDING], [PROBLEM], ([_PLACE], [_PLACE], {str: int}, int, int, int))
 REPORT = {"files": int, "relevant": int, "coverage": _is_coverage, "findings": [FINDING], "problems": [PROBLEM]}
-RUN = {"report": REPORT, "built": [(str, str, _is_anything)], "listed": str, "files": _are_screens}
+RUN = {"report": REPORT, "built": [(str, str, _is_anything)], "listed": str, "files": _are_screens, "statements": [(str, int, str)]}
 UNIT = {
     "outline": {str: [str]},
     "problems": [PROBLEM],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
-from streamlint.fingerprint import with_fingerprints
+from streamlint.fingerprint import Statements, with_fingerprints
 from streamlint.report import View
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
     With ``baselined`` the findings that a baseline hides are among them, and each row of a run with a baseline says so.
     """
     report = view.report
-    rows = [_finding(finding, view) for finding in with_fingerprints(report.findings, report.texts)]
+    rows = [_finding(finding, view) for finding in with_fingerprints(report.findings, Statements(report.texts))]
     if baselined and report.baseline:
         why = f"in the baseline {report.baseline}"
         rows = [row | {"baselined": ""} for row in rows]
-        rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, report.texts)]
+        rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, Statements(report.texts))]
     rows += [_problem(problem) for problem in report.problems]
     return sorted(rows, key=lambda row: (row["filename"], row["location"]["row"], row["location"]["column"], row["code"]))
 
@@ -67,7 +67,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
     finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)
-    (finding,) = with_fingerprints([finding], {})
+    (finding,) = with_fingerprints([finding], Statements({}))
     return {**_finding(finding, View(Report())), "severity": "warning"}
 
 

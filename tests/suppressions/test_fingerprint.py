@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from streamlint.findings import Category, Finding, Span, Step
-from streamlint.fingerprint import fingerprints
+from streamlint.fingerprint import Statements, fingerprints
 
 
 def marks(text, path="a.py", qualname="f", code="SL001", trail=()):
     rows = [number for number, line in enumerate(text.splitlines(), 1) if "MISUSE" in line]
     found = [Finding(code, "x", Category.STALL, "m", Span(path, row, 1, row, 2), trail=trail, qualname=qualname) for row in rows]
-    return fingerprints(found, {path: text})
+    return fingerprints(found, Statements({path: text}))
 
 
 BASE = "def f():\n    g(MISUSE,\n      2)\n"
