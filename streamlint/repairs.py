@@ -33,14 +33,14 @@ def trials(
     from streamlint.fix import fixer_of
     from streamlint.workers import shared
 
+    named = {number: name_of(finding) for number, finding in enumerate(report.findings) if finding.span.file in relints}
+    known = {file: {} if anew else relints[file].known(file) for file in {report.findings[number].span.file for number in named}}
     mine: dict[str, list[int]] = {}
-    for number, finding in enumerate(report.findings):
-        if finding.span.file in relints and fixer_of(finding.code) is not None:
+    for number, name in named.items():
+        finding = report.findings[number]
+        if name in known[finding.span.file] or fixer_of(finding.code) is not None:
             mine.setdefault(finding.span.file, []).append(number)
     made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
-
-    named = {number: name_of(report.findings[number]) for numbers in mine.values() for number in numbers}
-    known = {file: {} if anew else relints[file].known(file) for file in mine}
     fresh = [file for file, numbers in mine.items() if not known[file].keys() >= {named[number] for number in numbers}]
 
     def propose(file: str) -> Proposed:
