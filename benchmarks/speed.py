@@ -1,6 +1,7 @@
 """Measures what a run costs, beside peers, on the pinned packages, and draws the page.
 
-    python benchmarks/speed.py measure --corpus DIR [--minutes 12] [--runs 5] [--packages NAME…]   # into benchmarks/speed.json
+    python benchmarks/speed.py measure --corpus DIR [--minutes 12] [--runs 5]                      # into benchmarks/speed.json
+    python benchmarks/speed.py measure --corpus DIR --beside NAME --packages NAME…                 # another tree beside it, under a name
     python benchmarks/speed.py peer NAME COMMAND… --corpus DIR [--part 16] [--budget 600]          # joins one peer to it
     python benchmarks/speed.py page                                                               # docs/speed.md and its picture
 
@@ -295,7 +296,7 @@ def take_peer(name: str, words: Sequence[str], corpus: Path, names: Sequence[str
         beside = next((row for row in cheap_rows(folder) if row.name == "ruff"), None)
         table = [Row(name, [*words, "."]), cold(cache), *([beside] if beside else [])]
         measure(table, folder, cache, 1, budget)
-    return {**stamp(load), "part": part, "files": len(files[::part]), "command": told(words),
+    return {**stamp(load), "part": part, "files": len(files[::part]), "packages": list(names), "command": told(words),
             "rows": [row.summary() for row in table]}  # fmt: skip
 
 
@@ -347,6 +348,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--budget", type=float, default=600.0, help="seconds that one command may take")
     parser.add_argument("--part", type=int, default=16, help="of a peer: the part of the tree that it is run on")
+    parser.add_argument("--beside", metavar="NAME", help="keep what is measured under this name, beside the big tree")
     parser.add_argument("--to", type=Path, default=EVIDENCE)
     given, more = parser.parse_known_args()
     if given.what == "page":
@@ -360,7 +362,8 @@ def main() -> int:
         taken = take_peer(name, words, given.corpus, given.packages, given.part, given.budget)
         record.setdefault("peers", {})[name] = taken
     else:
-        record.update(take_all(given.corpus, given.packages, given.minutes, given.runs, given.budget))
+        taken = take_all(given.corpus, given.packages, given.minutes, given.runs, given.budget)
+        record.update({"trees": {**record.get("trees", {}), given.beside: taken}} if given.beside else taken)
     given.to.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0
 

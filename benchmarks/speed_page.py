@@ -27,14 +27,8 @@ def write(record: Mapping[str, Any]) -> None:
 
 def figures(record: Mapping[str, Any]) -> str:
     """Tables of the record, in Markdown."""
-    tree = record["tree"]
     lines = [
-        f"{where(record)} {tree['python']:,} Python files among {tree['files']:,} sources, {tree['bytes'] / 1e6:,.0f} MB:",
-        f"{', '.join(tree['packages'])}. Medians of the runs that are told; `peak` is the largest process.",
-        "",
-        "| command | runs | wall | of plain ruff | of ruff E,F | processor | peak |",
-        "|---|---|---|---|---|---|---|",
-        *_rows(record["rows"], ("ruff", "ruff E4,E7,E9,F")),
+        *_tree(record),
         "",
         f"![{ALT}]({PICTURE})",
         "",
@@ -42,9 +36,21 @@ def figures(record: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|---|",
         *(_curve(row) for row in record["curves"]),
     ]
+    for name, tree in sorted(record.get("trees", {}).items()):
+        lines += ["", f"**{name}**.", *_tree(tree)]
     for name, peer in sorted(record.get("peers", {}).items()):
-        lines += ["", *_peer(name, peer)]
+        lines += ["", *_peer(name, peer, record["tree"]["packages"])]
     return "\n".join(lines) + "\n"
+
+
+def _tree(record: Mapping[str, Any]) -> Iterator[str]:
+    tree = record["tree"]
+    yield f"{where(record)} {tree['python']:,} Python files among {tree['files']:,} sources, {tree['bytes'] / 1e6:,.0f} MB:"
+    yield f"{', '.join(tree['packages'])}. Medians of the runs that are told; `peak` is the largest process."
+    yield ""
+    yield "| command | runs | wall | of plain ruff | of ruff E,F | processor | peak |"
+    yield "|---|---|---|---|---|---|---|"
+    yield from _rows(record["rows"], ("ruff", "ruff E4,E7,E9,F"))
 
 
 def where(record: Mapping[str, Any]) -> str:
@@ -77,8 +83,9 @@ def _curve(row: Mapping[str, Any]) -> str:
     return f"{head} {_seconds(row['wall'])} | {_seconds(row['cpu'])} | {row['peak_mib']:.0f} MiB |"
 
 
-def _peer(name: str, peer: Mapping[str, Any]) -> Iterator[str]:
-    yield f"**{name}**, each command once on every {peer['part']}th source of the tree ({peer['files']:,} files). {where(peer)}"
+def _peer(name: str, peer: Mapping[str, Any], whole: Sequence[str]) -> Iterator[str]:
+    tree = "the big tree" if peer["packages"] == whole else ", ".join(peer["packages"])
+    yield f"**{name}**, each command once on every {peer['part']}th source of {tree} ({peer['files']:,} files). {where(peer)}"
     yield f"`{peer['command']}`"
     yield ""
     yield "| command | runs | wall | of ruff | processor | peak |"

@@ -6,6 +6,7 @@ read is hashed again next time: a second change in the same tick of the clock wo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from streamlint.fingerprint import Statements
 
 _TICK = 2_000_000_000
+_MOST_FRESH = 64  # files that are read once more at the end of a run
 Stat = list[int]  # of the last change, of the last change of the inode, the size, the inode
 
 
@@ -160,10 +162,22 @@ class Runs:
             "findings": [records.of_finding(finding) for finding in report.findings],
             "problems": [records.of_problem(problem) for problem in problems],
         }
+        self._look_again()
         for finding in report.findings:
             statements.at(finding.span.file, finding.span.row)
         stand_at = [[file, row, text] for (file, row), text in statements.known.items()]
         self._write({"report": found, "built": report.built, "statements": stand_at})
+
+    def _look_again(self) -> None:
+        """Files that had just been written when they were read: by now their times may prove something, if they are as they were."""
+        fresh = [path for path, screen in self.screens.items() if screen.stat is None]
+        for path in fresh if len(fresh) <= _MOST_FRESH else ():
+            before = _stat(path)
+            if before is None or max(before[:2]) > time.time_ns() - _TICK:
+                continue
+            with contextlib.suppress(Unreadable):
+                if content_of(read_bytes(path)) == self.screens[path].content and _stat(path) == before:
+                    self.screens[path] = self.screens[path]._replace(stat=before)
 
     def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:
         """Add the fixes that were tried."""

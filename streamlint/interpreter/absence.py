@@ -51,7 +51,15 @@ def ordering_events(file: File) -> frozenset[Span]:
 
     In C++ those of a body and of classes that no header shows.
     """
-    return frozenset(event.created for event in _waited_for(file, may_record=True) if not file.is_cuda or event.local or event.internal)
+    return frozenset(_ordering(file))
+
+
+@question
+@remembered(512)
+def _ordering(file: File) -> list[Span]:
+    """The same, in order: what a question is answered has to be told alike in each run."""
+    found = {event.created for event in _waited_for(file, may_record=True) if not file.is_cuda or event.local or event.internal}
+    return sorted(found, key=lambda span: span.at)
 
 
 def _waited_for(file: File, may_record: bool) -> list[Unrecorded]:

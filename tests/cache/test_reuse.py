@@ -6,6 +6,7 @@ import json
 import os
 import random
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from cache.conftest import OVERRIDES, report
 from cache.projects import EDITS, PROJECT, write
 
 from streamlint import linter
-from streamlint.cache import open_store
+from streamlint.cache import open_store, runs
+from streamlint.cache.store import Store
 from streamlint.config import Resolver
 from streamlint.relint import Relint
 
@@ -247,6 +249,34 @@ def test_a_change_in_the_same_tick_of_the_clock(cache: Path) -> None:
     warm = report(cache)
     assert warm != before
     assert warm == report(None)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_was_just_written_is_looked_at_once_more_at_the_end(cache: Path, monkeypatch: pytest.MonkeyPatch, changed: bool) -> None:
+    path, later = Path("app/loading.py"), 3_000_000_000
+    calls: list[int] = []
+
+    class Clock:
+        @staticmethod
+        def time_ns() -> int:
+            calls.append(1)
+            return time.time_ns() + later * (len(calls) > 1)
+
+    path.write_text(path.read_text(encoding="utf-8").replace("PINNED = False", "PINNED = 1 == 1"), encoding="utf-8")
+    if changed:  # between the first look at it and the last one
+        plain = linter._Run._merge
+        text = path.read_text(encoding="utf-8").replace("1 == 1", "True ")
+        monkeypatch.setattr(linter._Run, "_merge", lambda *given: (path.write_text(text, encoding="utf-8"), plain(*given)))
+    monkeypatch.setattr(runs, "time", Clock)
+    report(cache)
+    assert len(calls) > 1
+    monkeypatch.undo()
+    written: list[str] = []
+    write = Store.write_bytes
+    monkeypatch.setattr(Store, "write_bytes", lambda self, kind, *rest: (written.append(kind), write(self, kind, *rest)))
+    monkeypatch.chdir(cache.parent / "project")
+    assert report(cache) == report(None)
+    assert ("runs" in written) is changed
 
 
 def test_a_tree_with_new_dates_is_known_by_its_content(cache: Path, checked: list[str]) -> None:
