@@ -166,7 +166,17 @@ class Runs:
         for finding in report.findings:
             statements.at(finding.span.file, finding.span.row)
         stand_at = [[file, row, text] for (file, row), text in statements.known.items()]
-        self._write({"report": found, "built": report.built, "statements": stand_at})
+        record = {"report": found, "built": report.built, "statements": stand_at}
+        if (looked := self._looked_at(report.built)) is not None:
+            record["looked"] = looked
+        self._write(record)
+
+    def _looked_at(self, built: Sequence[Sequence[Any]]) -> dict[str, Any] | None:
+        """What the answers of build files rest on, if they are here as they were for who asked; None where that proves nothing."""
+        from streamlint import build
+
+        alike = all(build.plain_answer(build.answer(word, path)) == said for path, word, said in built)
+        return build.looked_at(self._started - _TICK) if alike else None
 
     def _look_again(self) -> None:
         """Files that had just been written when they were read: by now their times may prove something, if they are as they were."""

@@ -2,8 +2,10 @@
 
 A unit is a source with the C++ that its strings hold. What it rests on was noted while it was checked (`interpreter.consulted`): the text
 of the files that answers led to, the words of imports that a new file could answer otherwise, the files that mention words, who imports a
-name, what build files say. All C++ and Cython of a run is one block: names, macros, launches and links go from each file to each, so one
-hash of all of them stands in each unit of the block, and of Python that calls into it. Other Python rests on its interface alone.
+name, what build files say. All C++ and Cython of a run is one block, of which one hash stands in each unit that has to do with it: as long
+as that is the same, nothing else is asked. Where it is not, C++, and Python that comes to C++, hold if the files of the block that they
+came to are made of the same and what they asked of all others is answered alike; Cython does not. Other Python rests on the block's
+names alone.
 """
 
 from __future__ import annotations
