@@ -122,7 +122,7 @@ def remembered(most: int) -> Callable[[F], F]:
                 _open[-1].parts.add(notes)
             return answer
 
-        ask.cache_clear = find.cache_clear  # type: ignore[attr-defined]
+        ask.cache_clear, ask.cache_parameters = find.cache_clear, find.cache_parameters  # type: ignore[attr-defined]
         return ask  # type: ignore[return-value]
 
     return decorate
