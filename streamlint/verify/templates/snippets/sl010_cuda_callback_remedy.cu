@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 __global__ void step(float* state) { state[0] += 1.0f; }
@@ -11,6 +12,7 @@ void hold(void* go) {
 }
 
 void work(float* state, cudaStream_t own, std::atomic<bool>* go) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it comes later than the copy
   step<<<1, 1, 0, own>>>(state);
   go->store(true);
 }
