@@ -25,7 +25,7 @@ from streamlint.record import field, record
 if TYPE_CHECKING:
     from streamlint.analysis import Part
     from streamlint.interpreter.index import Program
-    from streamlint.interpreter.words import Imports
+    from streamlint.interpreter.words import Imports, Words
 
 BUILT_OF_NATIVES = ("per_thread_default_stream", "build_root", "language_of_source", "sources_built_with")
 
@@ -76,10 +76,9 @@ class View:
     def imported_elsewhere(self, name: str, key: str) -> bool:
         """Whether another module than this imports a name."""
         if self._importers is None:
-            self._importers = {}
-            for module, names in self.outlines.items():
-                for dotted in names:
-                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(module)
+            from streamlint.interpreter.words import importers
+
+            self._importers = importers(self.outlines.items())
         return not self._importers.get(name, set()) <= {key}
 
     def mentioning(self, one: Sequence[str], every: Sequence[str]) -> list[str]:
@@ -187,7 +186,7 @@ def rests_on(program: Program, path: str, natives: Iterable[str], view: View, pa
     more = {"interface": view.interface, **_alone(program, behind, view, seen.asked)} if alone else {}
     behind = behind if alone or not inside else block
     words = seen.texts.union(*(noted.texts.get(member, ()) for member in behind))
-    texts = [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
+    texts = _texts(words, view)
     files = seen.paths.union((path,), *((*noted.edges.get(member, ()), *noted.leaves.get(member, ())) for member in behind)) - {NATIVE}
     files |= {found for _, _, found_in in texts for found in found_in}
     return {
@@ -225,7 +224,7 @@ def _rests_of_native(program: Program, path: str, block: frozenset[str], view: V
         reach = noted.reach((path, *block)) - {NATIVE}
     leaves = {leaf for member in reach for leaf in noted.leaves.get(member, ())}
     words = {words for member in reach for words in noted.texts.get(member, ())}
-    texts = [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
+    texts = _texts(words, view)
     asked = {path, *noted.touched, *(found for _, _, found_in in texts for found in found_in)} | block
     return {
         **more,
@@ -238,6 +237,11 @@ def _rests_of_native(program: Program, path: str, block: frozenset[str], view: V
         "ties": sorted([member, list(some), list(answers)] for member in reach for some, answers in noted.ties.get(member, ())),
         "built": _built(asked, block, frozenset(reach if alone else ())),
     }
+
+
+def _texts(words: Iterable[Words], view: View) -> list[list[Any]]:
+    """Words that texts were asked for, and the paths of those that hold them."""
+    return [[list(one), list(every), view.mentioning(one, every)] for one, every in sorted(words)]
 
 
 def _alone(program: Program, members: Iterable[str], view: View, asked: Iterable[tuple[Any, ...]]) -> dict[str, Any]:

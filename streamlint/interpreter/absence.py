@@ -55,7 +55,6 @@ def ordering_events(file: File) -> frozenset[Span]:
 
 
 @question
-@remembered(512)
 def _ordering(file: File) -> list[Span]:
     """The same, in order: what a question is answered has to be told alike in each run."""
     found = {event.created for event in _waited_for(file, may_record=True) if not file.is_cuda or event.local or event.internal}

@@ -16,7 +16,7 @@ from streamlint.interpreter.file import is_declaration as is_declaration
 from streamlint.interpreter.file import names_in as names_in
 from streamlint.interpreter.file import walk_module as walk_module
 from streamlint.interpreter.questions import Answers, question
-from streamlint.interpreter.words import MOST_TIED, Imports, Words, imports_among, lasts_of, mentioning, module_path, tied
+from streamlint.interpreter.words import MOST_TIED, Imports, Words, importers, imports_among, lasts_of, mentioning, module_path, tied
 from streamlint.models import Models
 from streamlint.program import (
     Assign,
@@ -156,10 +156,7 @@ class Program:
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
         if self._importers is None:
-            self._importers = {}
-            for key in [*self.outlines, *(key for key in dict.keys(self.files) if key not in self.outlines)]:
-                for dotted in self.outlines[key] if key in self.outlines else imported_names(self.files[key].module):
-                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(key)
+            self._importers = importers((key, self._imported_by(key)) for key in dict.fromkeys((*self.outlines, *dict.keys(self.files))))
         asked = (name, id(home))
         elsewhere = not self._importers.get(name, set()) <= {home.key}
         self.consulted.call(name, home, elsewhere)
@@ -232,13 +229,13 @@ class Program:
         self._owners.update((id(function), file) for function, _ in functions_of(module))
         if key is not None:
             return file
-        parts = self._named(module.path)
-        self._basenames.setdefault(parts.name, []).append(file)
+        self._lasts.update(lasts_of(module.path))
+        self._basenames.setdefault(PurePosixPath(module.path.replace("\\", "/")).name, []).append(file)
         return file
 
     def wait(self, path: str, load: Callable[[], None]) -> None:
         """Put a file off until it is asked for: ``load`` adds it."""
-        self._named(path)
+        self._lasts.update(lasts_of(path))
         self.files.wait(path, load)
 
     def outline(self) -> None:
@@ -247,10 +244,6 @@ class Program:
             files = self.files.held()
             self.outlines = {file.key: imported_names(file.module) for file in files}
             self.files.together = tuple(dict.fromkeys(file.path for file in files if file.is_cuda or file.is_cython))
-
-    def _named(self, path: str) -> PurePosixPath:
-        self._lasts.update(lasts_of(path))
-        return PurePosixPath(path.replace("\\", "/"))
 
     def python_module(self, dotted: str, source: File) -> File | None:
         """The file at hand that a Python import names, seen from ``source``: relative to it, or from any folder above it."""
@@ -278,8 +271,8 @@ class Program:
         self.consulted.tie(file.path, tuple(known), tuple(path for path in known if path in found))
         return [other for path, other in known.items() if path in found]
 
-    def _imported_by(self, path: str) -> frozenset[str]:
-        return self.outlines[path] if path in self.outlines else imported_names(self.files[path].module)
+    def _imported_by(self, key: str) -> frozenset[str]:
+        return self.outlines[key] if key in self.outlines else imported_names(self.files[key].module)
 
     def declarations(self, file: File) -> list[File]:
         """Cython: the files whose names another one has without an import: its own ``.pxd``, and what it includes."""

@@ -100,9 +100,7 @@ def _done(notes: Notes, work: Callable[..., T], args: tuple[Any, ...]) -> Kept[T
     finally:
         _open.pop()
     notes.parts.discard(notes)
-    if notes.asked:
-        return answer, notes
-    if len(notes.parts) > 1:
+    if notes.asked or len(notes.parts) > 1:
         return answer, notes
     return answer, next(iter(notes.parts), None)  # most ask nothing, or what one other asked
 

@@ -56,6 +56,15 @@ def imports_among(paths: Iterable[str], dotted: Callable[[str], Iterable[str]], 
     }
 
 
+def importers(imports: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
+    """Who imports something, by the last part of its name; from the keys of modules with the dotted names that they say."""
+    found: dict[str, set[str]] = {}
+    for key, names in imports:
+        for dotted in names:
+            found.setdefault(dotted.rpartition(".")[2], set()).add(key)
+    return found
+
+
 def tied(start: str, imports: Imports) -> set[str]:
     """The files that imports tie to one, in either direction and through one another."""
     found, waiting = {start}, [start]
