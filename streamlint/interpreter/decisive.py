@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-# Words without which a body neither makes nor moves device memory, nor orders anything.
+from streamlint.interpreter.no_stream import without_text
+
+# Words without which a body neither makes nor moves device memory, nor orders anything. Those that a longer word may hold are patterns.
 WORDS = (
     "cuda",
     "Cuda",
@@ -13,7 +15,6 @@ WORDS = (
     "vent(",
     "Event",
     "record(",
-    "pin",
     "non_block",
     "blocking",
     "device",
@@ -60,7 +61,7 @@ WORDS = (
     "get_context",
     "Condition",
 )
-
+_PARTS = re.compile(r"(?<![a-z])pin(?!g)|unpin|mempin")  # and not mapping, typing, skipping
 
 # Words of what orders, copies or allocates: only branches with such are worth a path of their own.
 DECISIVE = (
@@ -115,3 +116,30 @@ _NOT_MEANT = re.compile(r"\.get\(\s*(?:[fr]?[\"']|[A-Z][A-Z0-9_]+\s*[,)])|(?<=[s
 def meant(text: str) -> str:
     """A text without what only looks like a word of ``DECISIVE``."""
     return _NOT_MEANT.sub("(", text)
+
+
+# What a message says: a string with blanks in it, but for what is put in.
+_MESSAGE = re.compile(r"""(?<!["'])(\b[fF])?(?:"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')(?:[^'\\\n]|\\.)*')""")
+_PUT_IN = re.compile(r"\{([^{}\n]*)\}")
+
+
+def without_messages(text: str) -> str:
+    """Python without the texts that are for people to read."""
+    return _MESSAGE.sub(_without_message, text)
+
+
+def _without_message(match: re.Match[str]) -> str:
+    held = match[0]
+    if " " not in held:
+        return held
+    return " ".join(_PUT_IN.findall(held)) if match[1] else "''"
+
+
+def cleared(text: str) -> str:
+    """Python without what only looks like a word of ``WORDS``."""
+    return meant(without_text(without_messages(text)))
+
+
+def has_word(text: str) -> bool:
+    """Whether a text holds a word by which a body can matter."""
+    return any(word in text for word in WORDS) or _PARTS.search(text) is not None

@@ -11,12 +11,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 
 from streamlint import program as p
-from streamlint.interpreter.decisive import DECISIVE, WORDS, meant
+from streamlint.interpreter.decisive import DECISIVE, cleared, has_word, meant
 from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
 from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
+from streamlint.interpreter.python_names import PythonNames
 from streamlint.interpreter.said import Said
 from streamlint.record import field, record
 
@@ -47,9 +48,10 @@ class Relevance:
     _holds: dict[tuple[int, frozenset[str]], Kept[bool]] = field(default_factory=dict)
     names: Names = field(init=False)
     said: Said = field(init=False)
+    python: PythonNames = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names, self.said = Names(self), Said(self)
+        self.names, self.said, self.python = Names(self), Said(self), PythonNames(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -82,8 +84,12 @@ class Relevance:
     def named(self, name: str) -> Sequence[p.Function]:
         """The functions of the file, and of those that it names, that may be called by a name."""
         bound = self._bound(name)
-        found = kept(self._methods, "", self._find_methods).get(name, ())
+        found = self._methods_named(name)
         return [*found, *bound] if bound else found
+
+    def _methods_named(self, name: str) -> Sequence[p.Function]:
+        """The same without the C++ that Python calls."""
+        return kept(self._methods, "", self._find_methods).get(name, ())
 
     def _find_methods(self) -> dict[str, list[p.Function]]:
         found: dict[str, list[p.Function]] = {}
@@ -214,7 +220,7 @@ class Relevance:
         called = {id(n.function) for n in p.walk(node) if isinstance(n, p.Call)}
         found: set[str] = set()
         for inner in p.walk(node):
-            dotted = self._of_library(inner) if isinstance(inner, p.Attr | p.Name) else ""
+            dotted = self.of_library(inner) if isinstance(inner, p.Attr | p.Name) else ""
             if not dotted:
                 continue
             row, kind = self.file.models.call(dotted), self.file.models.type_named(dotted)
@@ -241,7 +247,9 @@ class Relevance:
 
     def _has_word(self, text: str) -> bool:
         own = self.file.models.own_words
-        if any(word in text for word in (*WORDS, *own)) or (self.file.is_cuda and "cu" in text):
+        if not self.file.is_cuda and not self.file.is_cython:
+            text = cleared(text)
+        if has_word(text) or any(word in text for word in own) or (self.file.is_cuda and "cu" in text):
             return True
         names = self.library_names()
         return names is not None and names.search(text) is not None
@@ -258,25 +266,29 @@ class Relevance:
         """What may be called in there: by name, which a library's own name (``nn.Linear``) means only where C++ at hand is bound to it."""
         names: set[str] = set()
         foreign: set[str] = set()
+        open_names: set[str] = set()  # that may be those of C++
         inside: set[int] = set()
         for node in (inner for outer in nodes for inner in p.walk(outer)):
             if isinstance(node, p.Declare) and node.type is not None:
                 names.add(node.type.name.rpartition("::")[2])  # C++: its constructor runs, and it may be called
             if not isinstance(node, p.Attr | p.Name) or id(node) in inside:
                 continue
-            spelled = self._of_library(node)
+            spelled = self.of_library(node)
             if spelled:
                 foreign.update(spelled.split("."))
                 inside.update(id(part) for part in p.walk(node))
             else:
-                names.add(node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2])
+                names.add(name := node.name if isinstance(node, p.Attr) else node.id.rpartition("::")[2])
+                if name not in open_names and not self.python.means(node):
+                    open_names.add(name)
         own = self._meant(names)
+        bound = own if self.file.is_cuda else self._meant(open_names)
         for name in sorted(own):
-            yield from map(self._defined, self.named(name))
+            yield from map(self._defined, self.named(name) if name in bound else self._methods_named(name))
         for name in sorted(foreign - own):
             yield from self._bound(name)
 
-    def _of_library(self, node: p.Attr | p.Name) -> str:
+    def of_library(self, node: p.Attr | p.Name) -> str:
         """The dotted name that a name spells, where it is that of a library out of view which holds memory; else nothing."""
         if self.file.is_cuda:
             return ""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 Literals = frozenset[str]
 # What stands for calls of CUDA's libraries in C++. Python names back ends so; it calls them through C++ at hand, which says so itself.
 _OF_CPP = frozenset({"nccl", "cutlass", "cudnn", "cublas", "cufft", "curand", "cusparse", "cusolver", "thrust::", "cub::"})
+# A launch in Python: what is subscripted there is a kernel of numba, whose decorator makes it one (`bodies.is_kernel`).
+_LAUNCH = "]("
+_NUMBA = ("import numba", "from numba", ", numba")
 
 
 @record(eq=False, slots=True)
@@ -42,7 +45,7 @@ class Said:
     _own: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
     _without: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
     _kept: dict[int, Kept[tuple[frozenset[str], str]]] = field(default_factory=dict)
-    _in_file: dict[Literals, list[str]] = field(default_factory=dict)
+    _in_file: dict[Literals, Kept[list[str]]] = field(default_factory=dict)
     _outside: dict[Literals, Kept[Outside]] = field(default_factory=dict)
     _led_to: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _objects: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
@@ -50,7 +53,10 @@ class Said:
     def telling(self, words: Literals) -> Literals:
         """Those of the literals that say something in the file's language."""
         file = self.relevance.file
-        return words if file.is_cuda or file.is_cython else _telling_python(words)
+        if file.is_cuda or file.is_cython:
+            return words
+        telling = _telling_python(words)
+        return telling if _LAUNCH not in telling or file.program.saying(file, *_NUMBA) else telling - {_LAUNCH}
 
     def by(self, function: p.Function, words: Literals) -> Literals:
         """The literals that stand in a function's own text."""
@@ -139,10 +145,11 @@ class Said:
 
     def _anywhere(self, words: Literals) -> list[str]:
         """Those of the literals that stand anywhere in the file's code."""
-        if words not in self._in_file:
-            text = "\n".join(self.relevance.file.words)
-            self._in_file[words] = [word for word in self.telling(words) if word in text]
-        return self._in_file[words]
+        return kept(self._in_file, words, self._find_anywhere, words)
+
+    def _find_anywhere(self, words: Literals) -> list[str]:
+        text = "\n".join(self.relevance.file.words)
+        return [word for word in self.telling(words) if word in text]
 
     def _threads_of(self, function: p.Function) -> str:
         """C++: the types of members that are threads, which a constructor starts without naming them."""
