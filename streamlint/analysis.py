@@ -27,6 +27,7 @@ from streamlint.program import Call, Statement, walk
 from streamlint.record import field, record
 
 _MUCH = 100_000  # objects
+_SELDOM = 32  # files
 
 
 @record(slots=True)
@@ -86,11 +87,11 @@ class Analysis:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
             except Exception as error:
                 _tell_fault(part, file, root, error)
-            _sweep()
+            _sweep(0)
         if part.coverage.roots:
             snapshots_of(self.program).clear()
             self.program.next_turn()
-            _sweep()
+            _sweep(2 if self.program.turn % _SELDOM == 0 else 1)
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part
@@ -195,10 +196,11 @@ class Analysis:
         return (finding for finding in findings if finding.shown or self.possible)
 
 
-def _sweep() -> None:
-    """What paths leave behind refers to itself. It is collected once there is much of it: to look at all that lives takes as long."""
+def _sweep(oldest: int) -> None:
+    """What paths leave behind refers to itself. It is collected once there is much of it, and only what is young is looked at:
+    what outlives a root (0) or a file (1) belongs to the program, as a rule."""
     if gc.get_count()[0] > _MUCH:
-        gc.collect()
+        gc.collect(oldest)
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

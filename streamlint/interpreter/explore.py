@@ -18,6 +18,7 @@ from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
+from streamlint.interpreter.snapshots import Kept, Sight, Unnoticed
 from streamlint.interpreter.stakes import Stakes, everything
 from streamlint.operations import Conflict, Copy, Create, Drop, Entry, HostWait, Memory, Operation, Record, Synchronize
 from streamlint.program import Position, Statement
@@ -71,14 +72,19 @@ class Explorer:
         count = 0
         most = MOST_RUNS_CPP if self.root.file.is_cuda else MOST_RUNS
         while waiting and count < most and self.steps < MOST_STEPS:
-            forced = waiting.pop(self._next(waiting)).forced
+            way = waiting.pop(self._next(waiting))
+            forced = way.forced
             key = tuple(sorted(forced.items()))
             if key in seen or (count >= MOST_RUNS and self._guesses(forced) > 1):
                 continue
             seen.add(key)
-            run = self.run(forced, 2)
-            self.arms |= run.arms
             count += 1
+            try:
+                run = self.run(forced, 2, sight=self._sight(way))
+            except Unnoticed as found:
+                waiting += self._behind(way, found.kept)
+                continue
+            self.arms |= run.arms
             yield run
             speaks = self.stakes.look(run)
             shows = shown(run), run.ring
@@ -110,6 +116,33 @@ class Explorer:
         if waiting and (count >= MOST_RUNS or self.steps >= MOST_STEPS):
             self.coverage.over_budget += 1
 
+    def _sight(self, way: _Way) -> Sight | None:
+        """What the body saw before a decision was turned: behind that it does no other work unless it finds something else in its object.
+
+        That is told of decisions about the object alone, while no path shows what a check begins with.
+        """
+        before = self._before(way)
+        if before is None or before.made_from is None or self.stakes.shown:
+            return None
+        asked = before.questions | before.asked_before
+        return Sight(before.made_from, frozenset(before.read)) if way.forced.keys().isdisjoint(asked) else None
+
+    def _before(self, way: _Way) -> Run | None:
+        """The path whose decision was turned, if there is one and it was run."""
+        forced = ((atom, arm) for atom, arm in way.forced.items() if way.turned is None or atom != way.turned.atom)
+        return self.runs.get((tuple(sorted(forced)), 2, False)) if way.turned is not None else None
+
+    def _behind(self, way: _Way, kept: Kept) -> Iterator[_Way]:
+        """A path that was not run to its end: its steps, and the choices that go on where its decision was turned."""
+        before, forced = self._before(way), way.forced
+        assert before is not None
+        assert before.made_from is not None
+        self.steps += before.steps - before.made_from.steps
+        self.links.update((decision.atom, decision.link) for decision in kept.linked)
+        for decision in kept.linked:
+            if decision.atom not in forced and decision.link in forced and self._is_worth(before, decision):
+                yield _Way({**forced, decision.atom: not decision.arm}, decision)
+
     def _next(self, waiting: Sequence[_Way]) -> int:
         """Of paths with two guesses, one that comes to an arm which no path has run is first."""
         if self._guesses(waiting[0].forced) > 1:
@@ -128,15 +161,22 @@ class Explorer:
         touched = preludes_of(self.program).touched(decision.way, decision.span)
         return can_notice(touched, run.read, self.root.file.is_cuda)
 
-    def run(self, forced: dict[str, bool], rounds: int, again: bool = False) -> Run:
-        """The run with these decisions; each is run once. ``again``: the root is called more than once."""
+    def run(self, forced: dict[str, bool], rounds: int, again: bool = False, sight: Sight | None = None) -> Run:
+        """The run with these decisions; each is run once. ``again``: the root is called more than once.
+
+        Raises ``Unnoticed`` where the body would see no more than ``sight``.
+        """
         key = (tuple(sorted(forced.items())), rounds, again)
         if key not in self.runs:
             run = Run(self.program, forced, rounds, self.coverage, self.settings)
             run.calls = 1 if not again else CALLS if self.settings.lifetimes else 2
+            run.sight = sight
             run.machine.per_thread = has_per_thread_streams(self.root.file, self.settings.default_stream)
             try:
                 run_root(run, self.root)
+            except Unnoticed:
+                self.steps += run.steps
+                raise
             except OutOfBudget:
                 self.coverage.over_budget += 1
                 self.cut_short = self.cut_short or not forced

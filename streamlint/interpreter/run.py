@@ -33,6 +33,7 @@ from streamlint.record import field, names_of, record
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
     from streamlint.interpreter.peeks import Peek
+    from streamlint.interpreter.snapshots import Kept, Sight
     from streamlint.operations import HostWait
 
 _AROUND = names_of(Context)
@@ -268,6 +269,9 @@ class Run:
         # What the root's own body asked for: attributes of objects, and conditions.
         self.read: set[str] = set()
         self.questions: set[str] = set()
+        self.asked_before: frozenset[str] = frozenset()  # conditions of what makes the root's parameters
+        self.made_from: Kept | None = None  # what is kept of the run that has made its object
+        self.sight: Sight | None = None  # what its body found on the likely path, where it is not to be run if it finds the same
         self.statics: dict[int, tuple[Environment, str]] = {}  # C++: where a static variable was in use last, by declaration
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
@@ -447,6 +451,7 @@ class Run:
         self.in_prelude = False
         self.handed.clear()  # by a constructor: they are run with it, where it is the root
         self.read.clear()
+        self.asked_before = frozenset(self.questions)
         self.questions.clear()
 
     # --- decisions -------------------------------------------------------------------------------------------------------------------

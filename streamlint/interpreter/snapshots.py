@@ -20,20 +20,23 @@ from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.findings import Span, Step
 from streamlint.interpreter import file as files
 from streamlint.interpreter import index
-from streamlint.interpreter.run import Place, Run
+from streamlint.interpreter.run import Decision, Place, Run
+from streamlint.interpreter.sight import alike
 from streamlint.interpreter.values import ClassValue, Value, numbering, resume_numbering
 from streamlint.models import vocabulary
-from streamlint.record import field, record
+from streamlint.record import field, record, replace
 
 FEWEST_STEPS = 150  # a constructor that is over sooner is run again
-_MOST_KEPT = 16  # of a class: its constructor on different ways
+_MOST_KEPT = 64  # of a class: its constructor on different ways
 _DEEP = 20_000  # objects that hold one another
 # Of the run that is going on, not of what it has done.
-_OWN = frozenset({"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context"})
+_OWN = frozenset(
+    {"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context", "made_from", "sight"}
+)
 
 
 @record(slots=True)
-class _Kept:
+class Kept:
     """A run up to the object, with the decisions that it met, and those of them that were forced."""
 
     met: frozenset[str]
@@ -41,13 +44,30 @@ class _Kept:
     data: bytes
     shared: list[Any]
     steps: int
+    linked: tuple[Decision, ...]  # those that go on where another one was turned
+    value: Value | None = None  # the object as it was made: to be looked at, and never run with
+
+
+@record(frozen=True, slots=True)
+class Sight:
+    """What a body finds in its object: the object as it was on the likely path, and the names of the attributes that were read there."""
+
+    kept: Kept
+    read: frozenset[str]
+
+
+class Unnoticed(Exception):
+    """Another object was made, in which the body finds what it has found before."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
 
 
 @record(slots=True)
 class Snapshots:
     """The objects that are kept for the methods of one file."""
 
-    _kept: dict[tuple[int, int, int], list[_Kept]] = field(default_factory=dict)
+    _kept: dict[tuple[int, int, int], list[Kept]] = field(default_factory=dict)
     _hopeless: set[tuple[int, int, int]] = field(default_factory=set)
 
     def clear(self) -> None:
@@ -55,20 +75,30 @@ class Snapshots:
         self._kept.clear()
         self._hopeless.clear()
 
-    def made(self, run: Run, of: ClassValue, make: Callable[[], Value]) -> Value:
-        """The object of a class that ``make`` makes in a run that has done nothing else yet."""
+    def made(self, run: Run, of: ClassValue, make: Callable[[], Value], sight: Sight | None = None) -> Value:
+        """The object of a class that ``make`` makes in a run that has done nothing else yet.
+
+        Raises ``Unnoticed`` where it was made another way and looks as it did, for who names what he looks at.
+        """
         key = (id(of.definition), id(of.file), run.rounds)
-        kept = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None)
-        if kept is not None:
-            return _restored(run, kept)
-        value = make()
-        if run.steps >= FEWEST_STEPS and key not in self._hopeless and len(self._kept.get(key, ())) < _MOST_KEPT:
-            kept = _keep(run, value)
-            if kept is None:
-                self._hopeless.add(key)
-            else:
-                self._kept.setdefault(key, []).append(kept)
-        return value
+        kept, value = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None), None
+        if kept is None:
+            value = make()
+            if run.steps >= FEWEST_STEPS and key not in self._hopeless and len(self._kept.get(key, ())) < _MOST_KEPT:
+                kept = _keep(run, value)
+                if kept is None:
+                    self._hopeless.add(key)
+                else:
+                    self._kept.setdefault(key, []).append(kept)
+        if (
+            sight is not None
+            and kept is not None
+            and run.forced.keys() <= kept.met
+            and alike(_seen(run, sight.kept), _seen(run, kept), sight.read)
+        ):
+            raise Unnoticed(kept)
+        run.made_from = kept
+        return value if value is not None else _restored(run, kept)
 
 
 @functools.lru_cache(maxsize=1)
@@ -81,7 +111,7 @@ def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
     return {atom: arm for atom, arm in forced.items() if atom in met}
 
 
-def _keep(run: Run, value: Value) -> _Kept | None:
+def _keep(run: Run, value: Value) -> Kept | None:
     """The run as it is now; None where it cannot be copied."""
     if run.reached is not None or not run.machine.captures.idle:
         return None
@@ -97,11 +127,19 @@ def _keep(run: Run, value: Value) -> _Kept | None:
     finally:
         sys.setrecursionlimit(limit)
     met = frozenset(run.decisions)
-    return _Kept(met, _met(run.forced, met), data, writer.shared, run.steps)
+    linked = tuple(replace(decision) for decision in run.decisions.values() if decision.link)
+    return Kept(met, _met(run.forced, met), data, writer.shared, run.steps, linked)
 
 
-def _restored(run: Run, kept: _Kept) -> Value:
+def _seen(run: Run, kept: Kept) -> Value:
+    if kept.value is None:
+        _, kept.value, _ = _read(run, kept.data, kept.shared)
+    return kept.value
+
+
+def _restored(run: Run, kept: Kept | None) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
+    assert kept is not None
     state, value, numbers = _read(run, kept.data, kept.shared)
     vars(run).update(state)
     run.copied_steps = kept.steps
