@@ -27,7 +27,7 @@ from streamlint.program import Call, Statement, walk
 from streamlint.record import field, record
 
 _MUCH = 100_000  # objects
-_OFTEN = 16  # times, before all that lives is looked at
+_SELDOM = 32  # files
 
 
 @record(slots=True)
@@ -54,7 +54,6 @@ class Analysis:
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
-        self._swept = 0  # how often what is young was looked at
         self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
 
     def check(self, name: str) -> Part:
@@ -88,24 +87,14 @@ class Analysis:
                 part.findings.extend(self._check_root(root, facts, part.coverage))
             except Exception as error:
                 _tell_fault(part, file, root, error)
-            self._sweep()
+            _sweep(0)
         if part.coverage.roots:
             snapshots_of(self.program).clear()
             self.program.next_turn()
-            self._sweep(at_end=True)
+            _sweep(2 if self.program.turn % _SELDOM == 0 else 1)
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part
-
-    def _sweep(self, at_end: bool = False) -> None:
-        """What paths leave behind refers to itself. It is collected once there is much of it, and as a rule only among what is young:
-        what outlives a root, or at its end a file, belongs to the program."""
-        if gc.get_count()[0] > _MUCH:
-            self._swept += 1
-            gc.collect(0)
-        if at_end and self._swept:
-            gc.collect(2 if self._swept >= _OFTEN else 1)
-            self._swept = self._swept % _OFTEN
 
     def roots(self, file: File) -> Iterator[Root]:
         """The roots of a file that some check asks for."""
@@ -205,6 +194,13 @@ class Analysis:
     def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not shown to cost anything is told where it was asked for."""
         return (finding for finding in findings if finding.shown or self.possible)
+
+
+def _sweep(oldest: int) -> None:
+    """What paths leave behind refers to itself. It is collected once there is much of it, and only what is young is looked at:
+    what outlives a root (0) or a file (1) belongs to the program, as a rule."""
+    if gc.get_count()[0] > _MUCH:
+        gc.collect(oldest)
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

@@ -28,6 +28,7 @@ from streamlint.record import field, record, replace
 
 FEWEST_STEPS = 150  # a constructor that is over sooner is run again
 _MOST_KEPT = 64  # of a class: its constructor on different ways
+_MOST_SEEN = 12  # of these, which are kept as objects as well
 _DEEP = 20_000  # objects that hold one another
 # Of the run that is going on, not of what it has done.
 _OWN = frozenset(
@@ -45,6 +46,7 @@ class Kept:
     shared: list[Any]
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
+    among_first: bool  # of its class: most methods ask for it
     value: Value | None = None  # the object as it was made: to be looked at, and never run with
 
 
@@ -84,8 +86,9 @@ class Snapshots:
         kept, value = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None), None
         if kept is None:
             value = make()
-            if run.steps >= FEWEST_STEPS and key not in self._hopeless and len(self._kept.get(key, ())) < _MOST_KEPT:
-                kept = _keep(run, value)
+            before = len(self._kept.get(key, ()))
+            if run.steps >= FEWEST_STEPS and key not in self._hopeless and before < _MOST_KEPT:
+                kept = _keep(run, value, before < _MOST_SEEN)
                 if kept is None:
                     self._hopeless.add(key)
                 else:
@@ -111,7 +114,7 @@ def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
     return {atom: arm for atom, arm in forced.items() if atom in met}
 
 
-def _keep(run: Run, value: Value) -> Kept | None:
+def _keep(run: Run, value: Value, among_first: bool) -> Kept | None:
     """The run as it is now; None where it cannot be copied."""
     if run.reached is not None or not run.machine.captures.idle:
         return None
@@ -128,13 +131,17 @@ def _keep(run: Run, value: Value) -> Kept | None:
         sys.setrecursionlimit(limit)
     met = frozenset(run.decisions)
     linked = tuple(replace(decision) for decision in run.decisions.values() if decision.link)
-    return Kept(met, _met(run.forced, met), data, writer.shared, run.steps, linked)
+    return Kept(met, _met(run.forced, met), data, writer.shared, run.steps, linked, among_first)
 
 
 def _seen(run: Run, kept: Kept) -> Value:
-    if kept.value is None:
-        _, kept.value, _ = _read(run, kept.data, kept.shared)
-    return kept.value
+    if kept.value is not None:
+        return kept.value
+    _, value, _ = _read(run, kept.data, kept.shared)
+    if kept.among_first:
+        kept.value = value
+    assert isinstance(value, Value)
+    return value
 
 
 def _restored(run: Run, kept: Kept | None) -> Value:
