@@ -1,4 +1,4 @@
-"""Whether two objects of a class look the same to a body that reads certain attributes of objects at hand, whatever else is in them."""
+"""Whether a body that reads certain attributes of objects at hand finds the same in two, whatever else is in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Differs(Exception):
     """They hold something else at one place."""
 
 
-def alike(one: Value, other: Value, read: frozenset[str]) -> bool:
+def alike(one: object, other: object, read: frozenset[str]) -> bool:
     """Whether all that can be reached from the one is as it is in the other; of objects at hand only what was read."""
     waiting: list[Pair] = [(one, other)]
     seen: set[tuple[int, int]] = set()

@@ -22,7 +22,7 @@ from streamlint.interpreter import file as files
 from streamlint.interpreter import index
 from streamlint.interpreter.run import Decision, Place, Run
 from streamlint.interpreter.sight import alike
-from streamlint.interpreter.values import ClassValue, Value, numbering, resume_numbering
+from streamlint.interpreter.values import ClassValue, Stream, Value, numbering, resume_numbering
 from streamlint.models import vocabulary
 from streamlint.record import field, record, replace
 
@@ -37,6 +37,15 @@ _OWN = frozenset(
 
 
 @record(slots=True)
+class _Seen:
+    """An object as it was made, the streams that were made current, and what was asked for or given under modules' names."""
+
+    value: Value
+    current: dict[str, Stream]
+    globals: dict[tuple[str, str], Value]
+
+
+@record(slots=True)
 class Kept:
     """A run up to the object, with the decisions that it met, and those of them that were forced."""
 
@@ -47,7 +56,7 @@ class Kept:
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
     among_first: bool  # of its class: most methods ask for it
-    value: Value | None = None  # the object as it was made: to be looked at, and never run with
+    seen: _Seen | None = None  # what a body finds then: to be looked at, and never run with
 
 
 @record(frozen=True, slots=True)
@@ -134,14 +143,21 @@ def _keep(run: Run, value: Value, among_first: bool) -> Kept | None:
     return Kept(met, _met(run.forced, met), data, writer.shared, run.steps, linked, among_first)
 
 
-def _seen(run: Run, kept: Kept) -> Value:
-    if kept.value is not None:
-        return kept.value
-    _, value, _ = _read(run, kept.data, kept.shared)
+def _seen(run: Run, kept: Kept) -> _Seen:
+    if kept.seen is not None:
+        return kept.seen
+    state, value, _ = _read(run, kept.data, kept.shared)
+    current = {library: stream for library, stream in state["current"].items() if stream.kind not in ("ambient", "null")}
+    seen = _Seen(value, current, state["globals"])
     if kept.among_first:
-        kept.value = value
-    assert isinstance(value, Value)
-    return value
+        kept.seen = seen
+    return seen
+
+
+def _look_alike(one: _Seen, other: _Seen, read: frozenset[str]) -> bool:
+    names = one.globals.keys() & other.globals.keys()
+    first, second = ([seen.value, seen.current, *(seen.globals[name] for name in names)] for seen in (one, other))
+    return alike(first, second, read)
 
 
 def _restored(run: Run, kept: Kept | None) -> Value:

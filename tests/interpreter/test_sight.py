@@ -13,7 +13,7 @@ from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.sight import alike
 from streamlint.interpreter.stakes import Stake, Stakes
-from streamlint.interpreter.values import Const, Opaque, Series, Value
+from streamlint.interpreter.values import Const, Opaque, Series, Stream, Value
 
 MADE = """
 import torch
@@ -45,7 +45,7 @@ def paths_of(method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     monkeypatch.setattr(snapshots, "FEWEST_STEPS", 0)
     program = Program()
     file = program.add(lower("a.py", MADE), models.builtin("python"))
-    root = next(root for root in roots_of(file) if root.qualname == f"Model.{method}")
+    root = next(root for root in roots_of(file) if root.qualname == method)
     ended: list[snapshots.Kept] = []
     real = snapshots.Unnoticed.__init__
     monkeypatch.setattr(snapshots.Unnoticed, "__init__", lambda self, kept: (ended.append(kept), real(self, kept))[1])
@@ -55,11 +55,20 @@ def paths_of(method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
 
 
 def test_a_body_that_finds_something_else_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert paths_of("reads_lane", monkeypatch) == (2, 0)
+    assert paths_of("Model.reads_lane", monkeypatch) == (2, 0)
 
 
 def test_a_body_that_finds_the_same_under_the_name_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert paths_of("reads_kept", monkeypatch) == (1, 1)
+    assert paths_of("Model.reads_kept", monkeypatch) == (1, 1)
+
+
+def test_what_is_current_and_what_modules_hold_is_looked_at_too() -> None:
+    seen, held = snapshots._Seen, ("a.py", "size")
+    lane = Stream("lane", "explicit", None, "torch", "torch.cuda.Stream")
+    bare = seen(Const(1), {}, {})
+    assert snapshots._look_alike(bare, seen(Const(1), {}, {held: Const(2)}), frozenset())  # asked for on one of the two ways
+    assert not snapshots._look_alike(bare, seen(Const(1), {"torch": lane}, {}), frozenset())
+    assert not snapshots._look_alike(seen(Const(1), {}, {held: Const(1)}), seen(Const(1), {}, {held: Const(2)}), frozenset())
 
 
 @pytest.mark.parametrize(
