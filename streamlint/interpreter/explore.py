@@ -18,7 +18,7 @@ from streamlint.interpreter.per_thread import has_per_thread_streams
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
-from streamlint.interpreter.snapshots import Kept, Sight, Unnoticed
+from streamlint.interpreter.snapshots import Made, Sight, Unnoticed
 from streamlint.interpreter.stakes import Stakes, everything
 from streamlint.operations import Conflict, Copy, Create, Drop, Entry, HostWait, Memory, Operation, Record, Synchronize
 from streamlint.program import Position, Statement
@@ -132,7 +132,7 @@ class Explorer:
         forced = ((atom, arm) for atom, arm in way.forced.items() if way.turned is None or atom != way.turned.atom)
         return self.runs.get((tuple(sorted(forced)), 2, False)) if way.turned is not None else None
 
-    def _behind(self, way: _Way, kept: Kept) -> Iterator[_Way]:
+    def _behind(self, way: _Way, kept: Made) -> Iterator[_Way]:
         """A path that was not run to its end: its steps, and the choices that go on where its decision was turned."""
         before, forced = self._before(way), way.forced
         assert before is not None

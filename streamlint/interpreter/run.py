@@ -33,7 +33,7 @@ from streamlint.record import field, names_of, record
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
     from streamlint.interpreter.peeks import Peek
-    from streamlint.interpreter.snapshots import Kept, Sight
+    from streamlint.interpreter.snapshots import Made, Sight
     from streamlint.operations import HostWait
 
 _AROUND = names_of(Context)
@@ -270,8 +270,8 @@ class Run:
         self.read: set[str] = set()
         self.questions: set[str] = set()
         self.asked_before: frozenset[str] = frozenset()  # conditions of what makes the root's parameters
-        self.made_from: Kept | None = None  # what is kept of the run that has made its object
-        self.sight: Sight | None = None  # what its body found on the likely path, where it is not to be run if it finds the same
+        self.made_from: Made | None = None  # what is kept of the run that has made its object
+        self.sight: Sight | None = None  # what its body found on the path before, where it is not to be run if it finds the same
         self.statics: dict[int, tuple[Environment, str]] = {}  # C++: where a static variable was in use last, by declaration
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []

@@ -46,7 +46,7 @@ class _Seen:
 
 
 @record(slots=True)
-class Kept:
+class Made:
     """A run up to the object, with the decisions that it met, and those of them that were forced."""
 
     met: frozenset[str]
@@ -61,16 +61,16 @@ class Kept:
 
 @record(frozen=True, slots=True)
 class Sight:
-    """What a body finds in its object: the object as it was on the likely path, and the names of the attributes that were read there."""
+    """What a body finds in its object: the object as it was on the path before, and the names of the attributes read there."""
 
-    kept: Kept
+    kept: Made
     read: frozenset[str]
 
 
 class Unnoticed(Exception):
     """Another object was made, in which the body finds what it has found before."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: Made) -> None:
         self.kept = kept
 
 
@@ -78,7 +78,7 @@ class Unnoticed(Exception):
 class Snapshots:
     """The objects that are kept for the methods of one file."""
 
-    _kept: dict[tuple[int, int, int], list[Kept]] = field(default_factory=dict)
+    _kept: dict[tuple[int, int, int], list[Made]] = field(default_factory=dict)
     _hopeless: set[tuple[int, int, int]] = field(default_factory=set)
 
     def clear(self) -> None:
@@ -123,7 +123,7 @@ def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
     return {atom: arm for atom, arm in forced.items() if atom in met}
 
 
-def _keep(run: Run, value: Value, among_first: bool) -> Kept | None:
+def _keep(run: Run, value: Value, among_first: bool) -> Made | None:
     """The run as it is now; None where it cannot be copied."""
     if run.reached is not None or not run.machine.captures.idle:
         return None
@@ -140,10 +140,10 @@ def _keep(run: Run, value: Value, among_first: bool) -> Kept | None:
         sys.setrecursionlimit(limit)
     met = frozenset(run.decisions)
     linked = tuple(replace(decision) for decision in run.decisions.values() if decision.link)
-    return Kept(met, _met(run.forced, met), data, writer.shared, run.steps, linked, among_first)
+    return Made(met, _met(run.forced, met), data, writer.shared, run.steps, linked, among_first)
 
 
-def _seen(run: Run, kept: Kept) -> _Seen:
+def _seen(run: Run, kept: Made) -> _Seen:
     if kept.seen is not None:
         return kept.seen
     state, value, _ = _read(run, kept.data, kept.shared)
@@ -160,7 +160,7 @@ def _look_alike(one: _Seen, other: _Seen, read: frozenset[str]) -> bool:
     return alike(first, second, read)
 
 
-def _restored(run: Run, kept: Kept | None) -> Value:
+def _restored(run: Run, kept: Made | None) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
     assert kept is not None
     state, value, numbers = _read(run, kept.data, kept.shared)

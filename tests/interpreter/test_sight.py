@@ -46,7 +46,7 @@ def paths_of(method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     program = Program()
     file = program.add(lower("a.py", MADE), models.builtin("python"))
     root = next(root for root in roots_of(file) if root.qualname == method)
-    ended: list[snapshots.Kept] = []
+    ended: list[snapshots.Made] = []
     real = snapshots.Unnoticed.__init__
     monkeypatch.setattr(snapshots.Unnoticed, "__init__", lambda self, kept: (ended.append(kept), real(self, kept))[1])
     nothing = Stake(lambda operation: False, ("tream",))
