@@ -293,7 +293,7 @@ def _receiver(run: Run, root: Root, function: p.Function) -> Value:
     if any(isinstance(d, p.Name) and d.id == "classmethod" for d in function.decorators):
         return made
     with run.within(setup=True):
-        held = snapshots_of(run.program).made(run, made, lambda: foreign_object(run, made, "self"), run.sight)
+        held = snapshots_of(run.program).made(run, made, lambda: foreign_object(run, made, "self"))
     run.questions.clear()  # what is asked from now on is asked of what the body is given, and by it
     return held
 

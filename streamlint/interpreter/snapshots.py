@@ -86,10 +86,10 @@ class Snapshots:
         self._kept.clear()
         self._hopeless.clear()
 
-    def made(self, run: Run, of: ClassValue, make: Callable[[], Value], sight: Sight | None = None) -> Value:
+    def made(self, run: Run, of: ClassValue, make: Callable[[], Value]) -> Value:
         """The object of a class that ``make`` makes in a run that has done nothing else yet.
 
-        Raises ``Unnoticed`` where it was made another way and looks as it did, for who names what he looks at.
+        Raises ``Unnoticed`` where it was made another way and looks as it did, if the run says what its body looks at.
         """
         key = (id(of.definition), id(of.file), run.rounds)
         kept, value = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None), None
@@ -102,12 +102,7 @@ class Snapshots:
                     self._hopeless.add(key)
                 else:
                     self._kept.setdefault(key, []).append(kept)
-        if (
-            sight is not None
-            and kept is not None
-            and run.forced.keys() <= kept.met
-            and alike(_seen(run, sight.kept), _seen(run, kept), sight.read)
-        ):
+        if run.sight is not None and kept is not None and run.forced.keys() <= kept.met and _shows_the_same(run, run.sight, kept):
             raise Unnoticed(kept)
         run.made_from = kept
         return value if value is not None else _restored(run, kept)
@@ -152,6 +147,10 @@ def _seen(run: Run, kept: Made) -> _Seen:
     if kept.among_first:
         kept.seen = seen
     return seen
+
+
+def _shows_the_same(run: Run, sight: Sight, kept: Made) -> bool:
+    return _look_alike(_seen(run, sight.kept), _seen(run, kept), sight.read)
 
 
 def _look_alike(one: _Seen, other: _Seen, read: frozenset[str]) -> bool:

@@ -18,11 +18,13 @@ from streamlint.interpreter.values import Const, Opaque, Series, Stream, Value
 MADE = """
 import torch
 
+device = 0
+
 class Model:
     def __init__(self, other, fast, own):
         self.kept = torch.cuda.Stream()
         if fast:
-            other.kept = torch.cuda.Stream()
+            other.kept = torch.cuda.Stream(device)
         else:
             other.kept = torch.cuda.current_stream()
         if own:
