@@ -13,6 +13,7 @@ from streamlint.findings import Finding, Problem
 from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
+from streamlint.interpreter.in_play import InPlay
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.relevance import Needs, fulfilled, literals
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
@@ -50,6 +51,9 @@ class Analysis:
         self._words = literals(tuple(check.needs for check in self.checks))
         self._held: dict[tuple[Root, frozenset[str]], tuple[Set[str], ...]] = {}  # of the file at hand
         self._trains: dict[Root, bool] = {}
+        self._signs = frozenset(sign for check in self.checks for sign in check.signs)
+        self._played: dict[Root, InPlay] = {}  # the classes on the way of a root
+        self._own: dict[Root, Set[str]] = {}  # the literals that its body may come by
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
@@ -78,6 +82,8 @@ class Analysis:
         self._cut_short = part.problems
         self._held.clear()
         self._trains.clear()
+        self._played.clear()
+        self._own.clear()
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
@@ -110,7 +116,7 @@ class Analysis:
                 or (needs and self._wanted(root, needs))
                 or (training and self._wanted(root, training) and self._is_training(root))
                 or (python and is_called_by_python(root) and self._wanted(root, python))
-            ):
+            ) and (everything or any(check.needs and self._asks(check, root) for check in self.checks)):
                 yield root
 
     def _bound(self, file: File) -> Iterator[Root]:
@@ -165,21 +171,31 @@ class Analysis:
             if type(check).on_operation is Check.on_operation and type(check).on_conflict is Check.on_conflict:
                 continue
             if self._asks(check, root):
-                yield Stake(check.begins_with, check.signs)
+                only_threads = check.in_threads and not self._is_said(check, root)
+                yield Stake(check.begins_with, check.signs, only_threads)
 
     def _asks(self, check: Check, root: Root) -> bool:
         if check.from_python and root.binding is None and not is_called_by_python(root):
             return False
         if check.needs and not self._wanted(root, (check.needs, *_own_needs(root.file))):
             return False
-        return not check.in_training or self._is_training(root)
+        return (check.in_threads or self._is_said(check, root)) and (not check.in_training or self._is_training(root))
+
+    def _is_said(self, check: Check, root: Root) -> bool:
+        """Whether the body of a method may do what a check begins with: what makes its object is over by then, and a root itself."""
+        if not check.signs or check.from_python or not _has_object(root):
+            return True
+        own = root.file.models.own_words
+        if root not in self._own:
+            self._own[root] = _of_body(root, self._signs | set(own), self._played[root])
+        return not self._own[root].isdisjoint((*check.signs, *own))
 
     def _wanted(self, root: Root, needs: Needs) -> bool:
         """Whether what a check needs stands in a root's text or in what it calls."""
         own = root.file.models.own_words
         key = root, self._words | set(own) if own else self._words
         if key not in self._held:
-            self._held[key] = _found(*key)
+            self._held[key] = _found(*key, self._played.setdefault(root, InPlay()))
         return any(fulfilled(found, needs) for found in self._held[key])
 
     def _is_training(self, root: Root) -> bool:
@@ -212,13 +228,24 @@ def _own_needs(file: File) -> Needs:
     return (((file.models.own_words,),),) if file.models.own_words else ()
 
 
-def _found(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
+def _has_object(root: Root) -> bool:
+    """Whether an object is made before a root's body is run; of Python, for there names tell what a body comes by."""
+    file = root.file
+    return root.definition is not None and root.function is not None and root.binding is None and not (file.is_cuda or file.is_cython)
+
+
+def _of_body(root: Root, words: frozenset[str], play: InPlay) -> Set[str]:
+    assert root.function is not None
+    return root.file.relevance.of_body.found(root.function, words, play)
+
+
+def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], ...]:
     """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:
         text = "\n".join(root.file.words)
         return (frozenset(word for word in words if word in text),)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
-    return tuple(root.file.relevance.found(function, words) for function in functions)
+    return tuple(root.file.relevance.found(function, words, play) for function in functions)
 
 
 def _is_too_long(root: Root) -> bool:

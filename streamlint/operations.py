@@ -445,3 +445,8 @@ def on_other_stream(operation: Operation) -> bool:
         return operation.what == "stream"
     stream = getattr(operation, "stream", None)
     return stream is not None and stream.kind not in ("null", "ambient")
+
+
+def goes_on(operation: Operation) -> bool:
+    """Whether a thread or a worker is started, or does this: what it does is not over where its starter is."""
+    return isinstance(operation, Spawn) or operation.context.beside is not None

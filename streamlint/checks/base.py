@@ -54,6 +54,9 @@ class Check:
     # Asks which references are left on a path, and what shows only once a method is called again.
     on_lifetimes: ClassVar[bool] = False
 
+    # It may begin with what a thread or a worker does, which what makes an object has started.
+    in_threads: ClassVar[bool] = False
+
     # The literals of which one stands where code asks for an operation that it begins with (``begins_with``). Empty: any code may.
     signs: ClassVar[tuple[str, ...]] = ()
 

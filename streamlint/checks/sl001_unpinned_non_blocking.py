@@ -100,7 +100,7 @@ class UnpinnedNonBlocking(Check):
         (("True)", "true)"), (BY_PLACE,)),
         ((".set(", "blocking=False"), ("cupy", "cp.")),
     )
-    signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy")
+    signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy", BY_PLACE)
     looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -83,6 +83,8 @@ class CudaCallInHostCallback(Check):
     needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func"),), (("add_callback",), ("tream",)))
     signs = (*needs[0][0], *needs[1][0])
 
+    in_threads = True
+
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Callback) or operation.context.callback is not None
 

@@ -73,7 +73,7 @@ class D2hReadBeforeSync(Check):
         (("True)", "true)"), (BY_PLACE,)),
         (("](",), ("tream",)),
     )
-    signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy")
+    signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy", BY_PLACE)
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Copy) and operation.asked_async

@@ -84,6 +84,8 @@ class PageableD2hStall(Check):
     signs = needs[0][0]
     looks_at = (Copy,)
 
+    in_threads = True
+
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn) or operation.context.beside is not None
 

@@ -71,6 +71,8 @@ class MpCudaTensor(Check):
     signs = (".put", ".send(", "Process(", ".start(", "Pool(", ".submit(", "map(", ".apply", "spawn(", "xecutor(", "fork", "cuda")
     looks_at = (Put, Spawn)
 
+    in_threads = True
+
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Put | Spawn)
 

@@ -78,6 +78,8 @@ class CudaInDataloaderWorker(Check):
     needs = ((("DataLoader",), ("num_workers",)), (("DataLoader(",),))
     signs = ("oader",)
 
+    in_threads = True
+
     def begins_with(self, operation: Operation) -> bool:
         return operation.context.beside is not None or isinstance(operation, Spawn)
 

@@ -72,6 +72,8 @@ class StreamContextNotInherited(Check):
     needs = ((signs, ("tream",)),)
     looks_at = (Spawn,)
 
+    in_threads = True
+
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Spawn)
 

@@ -26,13 +26,8 @@ def choice(run: Run, test: p.Expression, *arms: p.Expression) -> bool:
         matters = run.file.is_cuda or any(_matters(run, arm) for arm in arms)
         made = run.file.is_cuda or any(_is_held(run, arm) for arm in arms)
         for decision in list(run.decisions.values())[before:]:
-            if made:
-                decision.arms = None  # what it chooses is met later
-            elif decision.arms is not None:
-                decision.arms += ((run.file, arms),)
-            if not matters:
-                decision.loose = True
-                decision.worth = decision.orders
+            others = None if made or decision.arms is None else (*decision.arms, (run.file, arms))  # what was made is met later
+            run.weigh(decision, decision.worth if matters else decision.orders, decision.loose or not matters, others)
     return answer
 
 
@@ -97,4 +92,4 @@ def used(run: Run, values: Iterable[Value]) -> None:
     for value in values:
         held = run.chosen.get(id(value))
         if held is not None and held[1] in run.decisions:
-            run.decisions[held[1]].worth, run.decisions[held[1]].arms = True, None
+            run.is_open(held[1])

@@ -15,7 +15,7 @@ from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
 from streamlint.operations import Evidence, Memory
-from streamlint.record import field, record
+from streamlint.record import field, record, replace
 
 _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -60,7 +60,7 @@ def _settle(run: Run, atom: Atom) -> bool:
     key = f"not {atom.key}" if atom.negated else atom.key
     answer = run.decide(key, atom.default, atom.span)
     if atom.orders and atom.key in run.decisions:
-        run.decisions[atom.key].orders = True
+        run.decisions[atom.key] = replace(run.decisions[atom.key], orders=True)
     _tell(run, atom, answer)
     return answer
 

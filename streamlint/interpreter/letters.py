@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-_PART = re.compile(r"""[()\[\]{}:,]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+from streamlint.operations import BY_PLACE
+
+_PART = re.compile(rf"""[()\[\]{{}}:,{BY_PLACE}]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _LONGEST = 2000  # characters that are read from a place on
 
 
@@ -19,7 +21,7 @@ def with_letter(text: str, places: Iterable[int], letter: str) -> str:
 
 
 def separators(text: str, begin: int) -> Iterator[re.Match[str]]:
-    """The commas and colons outside of brackets from a place on, and the bracket that ends what begins there."""
+    """The commas (or what took their place) and colons outside of brackets from a place on, and the bracket that ends what begins there."""
     depth = 0
     for part in _PART.finditer(text, begin, begin + _LONGEST):
         if part[0] in "([{":
@@ -29,5 +31,5 @@ def separators(text: str, begin: int) -> Iterator[re.Match[str]]:
             if depth < 0:
                 yield part
                 return
-        elif not depth and part[0] in ",:":
+        elif not depth and part[0] in (",", ":", BY_PLACE):
             yield part

@@ -23,6 +23,7 @@ class PythonNames:
 
     relevance: Relevance
     _known: dict[str, Kept[bool]] = field(default_factory=dict)  # by names as spelled
+    _modules: dict[str, Kept[bool]] = field(default_factory=dict)
     _given: dict[str, list[p.Expression]] | None = None  # the values of attributes of the file's objects
 
     def means(self, node: p.Attr | p.Name) -> bool:
@@ -39,10 +40,19 @@ class PythonNames:
             return False
         return kept(self._known, f"self.{node.name}", self._is_made, node.name)
 
+    def is_module(self, name: str) -> bool:
+        """Whether a name of the file stands for a module at hand."""
+        dotted = self.relevance.file.module.imports.get(name, "")
+        return bool(dotted) and kept(self._modules, dotted, self._is_at_hand, dotted)
+
+    def _is_at_hand(self, dotted: str) -> bool:
+        file = self.relevance.file
+        return file.program.python_module(dotted, file) is not None
+
     def _imported(self, dotted: str) -> bool:
         """A module, or a function or class that a module defines itself and has from nowhere else."""
         file = self.relevance.file
-        if file.program.python_module(dotted, file) is not None:
+        if self._is_at_hand(dotted):
             return True
         parent, _, name = dotted.rpartition(".")
         home = file.program.python_module(parent, file) if parent else None

@@ -17,6 +17,7 @@ from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
 from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
+from streamlint.interpreter.of_body import UNSAID, OfBody
 from streamlint.interpreter.python_names import PythonNames
 from streamlint.interpreter.said import Said
 from streamlint.record import field, record
@@ -25,8 +26,6 @@ from streamlint.record import field, record
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
 # Effects of what may as well be a data type (``torch.float16``), or a function that only works where its arguments are.
 _PLAIN = frozenset({"compute", "unknown"})
-# Methods that run without their name being written: where an object is made, called, entered, iterated, left.
-_UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
 _MOST_CALLEES = 200
 _DEEPEST = 2
 
@@ -49,9 +48,10 @@ class Relevance:
     names: Names = field(init=False)
     said: Said = field(init=False)
     python: PythonNames = field(init=False)
+    of_body: OfBody = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names, self.said, self.python = Names(self), Said(self), PythonNames(self)
+        self.names, self.said, self.python, self.of_body = Names(self), Said(self), PythonNames(self), OfBody(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -65,7 +65,7 @@ class Relevance:
         return kept_in_rounds(self._callees, id(function), [], self._find_callees, function)
 
     def _find_callees(self, function: p.Function) -> list[p.Function]:
-        return [f for f in (*self._called_in(function), *self._makers_given(function)) if f is not function]
+        return [f for f in (*self.called_in(function), *self._makers_given(function)) if f is not function]
 
     def _makers_given(self, function: p.Function) -> Iterator[p.Function]:
         """The constructors of what a constructor is given wherever the file calls it."""
@@ -148,7 +148,7 @@ class Relevance:
         return (
             self._decisive(self._between(body[0].at[:2], max(s.at[2:] for s in body)))
             or self._expands_to_work(body)
-            or any(self.decides(f) for f in self._called_in(*body))
+            or any(self.decides(f) for f in self.called_in(*body))
         )
 
     def _expands_to_work(self, body: Sequence[p.Node]) -> bool:
@@ -167,7 +167,7 @@ class Relevance:
     def _find_holds(self, node: p.Node, signs: frozenset[str]) -> bool:
         text = self.text(node) if self.file.is_cuda else without_text(self.text(node))
         return (
-            self._has_sign(text, self.said.telling(signs)) or self._expands_to_work((node,)) or self._reaches(self._called_in(node), signs)
+            self._has_sign(text, self.said.telling(signs)) or self._expands_to_work((node,)) or self._reaches(self.called_in(node), signs)
         )
 
     def _has_sign(self, text: str, signs: frozenset[str]) -> bool:
@@ -205,7 +205,7 @@ class Relevance:
 
     def _find_expression_matters(self, node: p.Expression) -> bool:
         text = _without(self.text(node), self._idle_names(node))
-        return self._has_word(text) or any(self.matters(f) for f in self._called_in(node))
+        return self._has_word(text) or any(self.matters(f) for f in self.called_in(node))
 
     def _between(self, begin: tuple[int, int], end: tuple[int, int]) -> str:
         """The source from one place to another, as far as it is code."""
@@ -262,7 +262,7 @@ class Relevance:
             self._library_names = (re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None,)
         return self._library_names[0]
 
-    def _called_in(self, *nodes: p.Node) -> Iterable[p.Function]:
+    def called_in(self, *nodes: p.Node) -> Iterable[p.Function]:
         """What may be called in there: by name, which a library's own name (``nn.Linear``) means only where C++ at hand is bound to it."""
         names: set[str] = set()
         foreign: set[str] = set()
@@ -312,15 +312,15 @@ class Relevance:
         """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
         return fulfilled(self.found(function, literals(needs)), needs)
 
-    def found(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
-        """The literals in a root's text, and in that of what it may call."""
+    def found(self, function: p.Function, words: frozenset[str], play: InPlay | None = None) -> frozenset[str]:
+        """The literals in a root's text, and in that of what it may call. ``play`` learns which classes are named on the way."""
         found = self.said.by(function, words) | self.said.outside(function, words)
         waiting = [(callee, 1) for callee in self.callees(function)]
         if function.class_name:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        play = None if self.file.is_cuda else InPlay()  # C++ calls no Python
+        play = None if self.file.is_cuda else play or InPlay()  # C++ calls no Python
         if play is not None:
             waiting.extend(play.enter(function, self))
         keeping, met = list[p.Function](), [function]
@@ -362,7 +362,7 @@ def _names_of(function: p.Function, definition: p.Class | None) -> Iterator[str]
     """The names that may stand where it is called: its own, and its class's where an object is made or used."""
     if definition is None or function.name != "__init__":
         yield function.name
-    if definition is not None and function.name in _UNSAID:
+    if definition is not None and function.name in UNSAID:
         yield definition.name
     elif definition is None and function.class_name and function.name == "__init__":
         yield function.class_name.rpartition("::")[2]  # C++: a constructor that stands behind its class

@@ -28,7 +28,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.operations import Conflict, Context, Evidence, Guard, LoopFrame, Memory
 from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
-from streamlint.record import field, names_of, record
+from streamlint.record import field, names_of, record, replace
 
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
@@ -90,7 +90,7 @@ class Place:
 Arms = tuple[tuple[File, Sequence[Node]], ...]
 
 
-@record(slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Decision:
     """An atom that was decided without evidence: which arm was taken, and after how many operations."""
 
@@ -450,6 +450,8 @@ class Run:
         """What the root's body needs is made: it begins now."""
         self.in_prelude = False
         self.handed.clear()  # by a constructor: they are run with it, where it is the root
+        self.peeks.clear()
+        self.answered.clear()
         self.read.clear()
         self.asked_before = frozenset(self.questions)
         self.questions.clear()
@@ -473,6 +475,14 @@ class Run:
             self.decisions[key] = Decision(key, arm, index, span, link=self.link, setup=self.context.setup, depth=depth, way=way)
             self.machine.guesses.append(key)
         return self.atoms[key] != negated
+
+    def weigh(self, decision: Decision, worth: bool, loose: bool, arms: Arms | None) -> None:
+        """What is known now of the other arm of a decision."""
+        self.decisions[decision.atom] = replace(decision, worth=worth, loose=loose, arms=arms)
+
+    def is_open(self, atom: str) -> None:
+        """The other arm of a decision may lead to anything."""
+        self.decisions[atom] = replace(self.decisions[atom], worth=True, arms=None)
 
     # --- values ----------------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.by_place import unmarked
 from streamlint.interpreter.index import assigned_attributes
 from streamlint.interpreter.no_stream import (
     CURRENT,
@@ -135,13 +136,24 @@ class Said:
         text = relevance.text(function)
         if relevance.file.is_cuda:
             return without_standard(text)
-        imports = relevance.file.module.imports
-        text = without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
+        text = self._of_python(text)
         if "current_stream(" not in text:
             return text
         if not all(gives_current(relevance.text_of(own)) for name in CURRENT for own in relevance.named(name)):
             return text
         return without_current(text, any(relevance.holder(callee).file.is_cuda for callee in relevance.callees(function)))
+
+    def _of_python(self, text: str) -> str:
+        imports = self.relevance.file.module.imports
+        text = unmarked(text, self.relevance.python.is_module)
+        return without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
+
+    def within(self, node: p.Expression, words: Literals) -> Literals:
+        """Python: the literals that stand in an expression."""
+        return kept(self._without, (id(node), words), self._find_within, node, words)
+
+    def _find_within(self, node: p.Expression, words: Literals) -> Literals:
+        return self._found_in(self._of_python(self.relevance.text(node)), words)
 
     def _anywhere(self, words: Literals) -> list[str]:
         """Those of the literals that stand anywhere in the file's code."""

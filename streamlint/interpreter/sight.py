@@ -1,7 +1,8 @@
-"""Whether a body that reads certain attributes of objects at hand finds the same in two, whatever else is in them."""
+"""How two objects that were made on different ways differ for a body, which reads certain attributes of objects at hand."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ _LISTS = (list, tuple)
 _SETS = (set, frozenset)
 # Which value of a path it is, and how the path came to an operation.
 _APART = frozenset({"serial", "index", "guesses", "trail"})
+_MOST = 20_000  # pairs that are looked at
+Names = frozenset[str]
 Pair = tuple[Any, Any]
 
 
@@ -21,24 +24,44 @@ class _Differs(Exception):
     """They hold something else at one place."""
 
 
-def alike(one: object, other: object, read: frozenset[str]) -> bool:
-    """Whether all that can be reached from the one is as it is in the other; of objects at hand only what was read."""
-    waiting: list[Pair] = [(one, other)]
-    seen: set[tuple[int, int]] = set()
-    try:
-        while waiting:
-            first, second = waiting.pop()
-            if first is second or (id(first), id(second)) in seen:
-                continue
-            seen.add((id(first), id(second)))
-            waiting.extend(_parts(first, second, read))
-    except _Differs:
-        return False
-    return True
+def differences(one: object, other: object) -> tuple[Names, ...]:
+    """Each difference by the attributes of objects at hand that lead to it: who reads all of these may find it, and nobody else.
+
+    A difference that no attribute leads to (or that more pairs would have to be looked at for) is found by all: it has no names.
+    """
+    waiting: deque[tuple[Pair, Names]] = deque([((one, other), frozenset())])
+    seen: dict[tuple[int, int], list[Names]] = {}
+    found: list[Names] = []
+    count = 0
+    while waiting:
+        (first, second), names = waiting.popleft()
+        before = seen.setdefault((id(first), id(second)), [])
+        if first is second or any(held <= names for held in (*before, *found)):
+            continue
+        before.append(names)
+        count += 1
+        if count > _MOST:
+            return (frozenset(),)
+        if isinstance(first, Instance) and isinstance(second, Instance):
+            for name in sorted(first.attrs.keys() | second.attrs.keys()):
+                if name in first.attrs and name in second.attrs:
+                    waiting.append(((first.attrs[name], second.attrs[name]), names | {name}))
+                else:
+                    found.append(names | {name})
+        try:
+            waiting.extend((pair, names) for pair in list(_parts(first, second)))
+        except _Differs:
+            found.append(names)
+    return tuple(set(found))
 
 
-def _parts(first: Any, second: Any, read: frozenset[str]) -> Iterator[Pair]:
-    """What the two hold at the same places."""
+def alike(one: object, other: object, read: Names) -> bool:
+    """Whether a body that reads these attributes of objects at hand finds the same in both."""
+    return not any(names <= read for names in differences(one, other))
+
+
+def _parts(first: Any, second: Any) -> Iterator[Pair]:
+    """What the two hold at the same places, but for the attributes of objects at hand."""
     kind = first.__class__
     if kind is not second.__class__:
         raise _Differs
@@ -57,20 +80,10 @@ def _parts(first: Any, second: Any, read: frozenset[str]) -> Iterator[Pair]:
         apart = _APART if isinstance(first, Value | Operation) else ()
         names = (name for name in names_of(kind) if name not in apart and (name != "attrs" or not isinstance(first, Instance | Opaque)))
         yield from ((getattr(first, name), getattr(second, name)) for name in names)
-        if isinstance(first, Instance):
-            yield from _attributes(first.attrs, second.attrs, read)
-        elif isinstance(first, Opaque):
+        if isinstance(first, Opaque):
             yield from _met(first, second)
     else:
         raise _Differs
-
-
-def _attributes(first: dict[str, Value], second: dict[str, Value], read: frozenset[str]) -> Iterator[Pair]:
-    for name in read:
-        if (name in first) != (name in second):
-            raise _Differs
-        if name in first:
-            yield first[name], second[name]
 
 
 def _met(first: Opaque, second: Opaque) -> Iterator[Pair]:

@@ -21,24 +21,24 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter import file as files
 from streamlint.interpreter import index
 from streamlint.interpreter.run import Decision, Place, Run
-from streamlint.interpreter.sight import alike
+from streamlint.interpreter.sight import differences
 from streamlint.interpreter.values import ClassValue, Stream, Value, numbering, resume_numbering
 from streamlint.models import vocabulary
-from streamlint.record import field, record, replace
+from streamlint.record import field, record
 
 FEWEST_STEPS = 150  # a constructor that is over sooner is run again
 _MOST_KEPT = 64  # of a class: its constructor on different ways
-_MOST_SEEN = 12  # of these, which are kept as objects as well
 _DEEP = 20_000  # objects that hold one another
-# Of the run that is going on, not of what it has done.
+# Of the run that is going on, not of what it has done; or of what is over where the body begins (`Run.begin_body`).
 _OWN = frozenset(
     {"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context", "made_from", "sight"}
+    | {"peeks", "answered"}
 )
 
 
 @record(slots=True)
 class _Seen:
-    """An object as it was made, the streams that were made current, and what was asked for or given under modules' names."""
+    """What a body finds: its object as it was made, the streams made current, what was asked for or given under modules' names."""
 
     value: Value
     current: dict[str, Stream]
@@ -55,16 +55,18 @@ class Made:
     shared: list[Any]
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
-    among_first: bool  # of its class: most methods ask for it
-    seen: _Seen | None = None  # what a body finds then: to be looked at, and never run with
+    goes_on: bool  # a thread was started
 
 
 @record(frozen=True, slots=True)
 class Sight:
-    """What a body finds in its object: the object as it was on the path before, and the names of the attributes read there."""
+    """What a body finds in its object: the object as it was on the path before, and the names of the attributes read there.
+
+    Without names, it can notice nothing but a thread that what makes its object has started.
+    """
 
     kept: Made
-    read: frozenset[str]
+    read: frozenset[str] | None
 
 
 class Unnoticed(Exception):
@@ -80,11 +82,13 @@ class Snapshots:
 
     _kept: dict[tuple[int, int, int], list[Made]] = field(default_factory=dict)
     _hopeless: set[tuple[int, int, int]] = field(default_factory=set)
+    _differences: dict[tuple[int, int], tuple[frozenset[str], ...]] = field(default_factory=dict)  # of two that are kept
 
     def clear(self) -> None:
         """The file is done."""
         self._kept.clear()
         self._hopeless.clear()
+        self._differences.clear()
 
     def made(self, run: Run, of: ClassValue, make: Callable[[], Value]) -> Value:
         """The object of a class that ``make`` makes in a run that has done nothing else yet.
@@ -95,17 +99,25 @@ class Snapshots:
         kept, value = next((one for one in self._kept.get(key, ()) if one.forced == _met(run.forced, one.met)), None), None
         if kept is None:
             value = make()
-            before = len(self._kept.get(key, ()))
-            if run.steps >= FEWEST_STEPS and key not in self._hopeless and before < _MOST_KEPT:
-                kept = _keep(run, value, before < _MOST_SEEN)
+            if run.steps >= FEWEST_STEPS and key not in self._hopeless and len(self._kept.get(key, ())) < _MOST_KEPT:
+                kept = _keep(run, value)
                 if kept is None:
                     self._hopeless.add(key)
                 else:
                     self._kept.setdefault(key, []).append(kept)
-        if run.sight is not None and kept is not None and run.forced.keys() <= kept.met and _shows_the_same(run, run.sight, kept):
+        if run.sight is not None and kept is not None and run.forced.keys() <= kept.met and self._shows_the_same(run, run.sight, kept):
             raise Unnoticed(kept)
         run.made_from = kept
         return value if value is not None else _restored(run, kept)
+
+    def _shows_the_same(self, run: Run, sight: Sight, kept: Made) -> bool:
+        """Whether a body finds in one object what it has found in the other: how they differ is found once, for all methods."""
+        if sight.read is None:
+            return not kept.goes_on
+        key = id(sight.kept), id(kept)
+        if key not in self._differences:
+            self._differences[key] = _differences(_seen(run, sight.kept), _seen(run, kept))
+        return not any(names <= sight.read for names in self._differences[key])
 
 
 @functools.lru_cache(maxsize=1)
@@ -118,7 +130,7 @@ def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
     return {atom: arm for atom, arm in forced.items() if atom in met}
 
 
-def _keep(run: Run, value: Value, among_first: bool) -> Made | None:
+def _keep(run: Run, value: Value) -> Made | None:
     """The run as it is now; None where it cannot be copied."""
     if run.reached is not None or not run.machine.captures.idle:
         return None
@@ -134,29 +146,21 @@ def _keep(run: Run, value: Value, among_first: bool) -> Made | None:
     finally:
         sys.setrecursionlimit(limit)
     met = frozenset(run.decisions)
-    linked = tuple(replace(decision) for decision in run.decisions.values() if decision.link)
-    return Made(met, _met(run.forced, met), data, writer.shared, run.steps, linked, among_first)
+    linked = tuple(decision for decision in run.decisions.values() if decision.link)
+    started = any(map(operations.goes_on, run.machine.operations))
+    return Made(met, _met(run.forced, met), data, writer.shared, run.steps, linked, started)
 
 
 def _seen(run: Run, kept: Made) -> _Seen:
-    if kept.seen is not None:
-        return kept.seen
     state, value, _ = _read(run, kept.data, kept.shared)
     current = {library: stream for library, stream in state["current"].items() if stream.kind not in ("ambient", "null")}
-    seen = _Seen(value, current, state["globals"])
-    if kept.among_first:
-        kept.seen = seen
-    return seen
+    return _Seen(value, current, state["globals"])
 
 
-def _shows_the_same(run: Run, sight: Sight, kept: Made) -> bool:
-    return _look_alike(_seen(run, sight.kept), _seen(run, kept), sight.read)
-
-
-def _look_alike(one: _Seen, other: _Seen, read: frozenset[str]) -> bool:
+def _differences(one: _Seen, other: _Seen) -> tuple[frozenset[str], ...]:
     names = one.globals.keys() & other.globals.keys()
     first, second = ([seen.value, seen.current, *(seen.globals[name] for name in names)] for seen in (one, other))
-    return alike(first, second, read)
+    return differences(first, second)
 
 
 def _restored(run: Run, kept: Made | None) -> Value:
@@ -198,7 +202,7 @@ def _types_of(*modules: Any) -> set[type]:
 _SHARED = frozenset(
     {
         *_types_of(program, models, vocabulary, index, files),
-        *(Span, Step, Place, operations.Guard, operations.LoopFrame),
+        *(Span, Step, Place, Decision, operations.Guard, operations.LoopFrame),
         *(Memory, Direction, operations.Evidence),
     }
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.interpreter.run import Decision, Run
-from streamlint.operations import Operation, Spawn
+from streamlint.operations import Operation, goes_on
 from streamlint.record import field, record
 
 
@@ -19,6 +19,7 @@ class Stake:
 
     begins_with: Callable[[Operation], bool]
     signs: tuple[str, ...]
+    only_threads: bool = False  # the body says no sign: a thread would have to do it that what makes its object has started
 
 
 @record(slots=True)
@@ -41,6 +42,11 @@ class Stakes:
             )
         return self.shown
 
+    @property
+    def only_threads(self) -> bool:
+        """Whether nothing can be shown on a path whose object starts no thread."""
+        return self._open is not None and all(stake.only_threads for stake in self._open)
+
     def may_show(self, decision: Decision) -> bool:
         """Whether the other arm of a decision may hold what some check begins with."""
         return not decision.arms or any(file.relevance.holds(body, self._signs) for file, body in decision.arms)
@@ -49,7 +55,7 @@ class Stakes:
 def _of_body(run: Run) -> Iterator[Operation]:
     """The operations of a root's body. What makes its object is a root itself, and over by then; but for threads, which go on."""
     for number, operation in enumerate(run.machine.operations):
-        if number >= run.begun or isinstance(operation, Spawn) or operation.context.beside is not None:
+        if number >= run.begun or goes_on(operation):
             yield operation
 
 

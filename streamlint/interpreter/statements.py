@@ -124,7 +124,7 @@ def _if(run: Run, node: p.If) -> None:
         if undecided:
             run.raised_in.update(list(run.decisions)[before:])
             for atom in decided:
-                run.decisions[atom].worth, run.decisions[atom].arms = True, None  # nothing that stands behind was seen
+                run.is_open(atom)  # nothing that stands behind was seen
         raise
 
 
@@ -162,12 +162,9 @@ def _weigh(run: Run, node: p.If, taken: bool, decisions: list[Decision]) -> None
     # What a function answers that a condition asks, and that chooses between such arms.
     answers = run.asked and any(isinstance(s, p.Return) for s in (*node.then, *node.otherwise))
     for decision in decisions:
-        decision.worth = decision.orders or ((decision.worth or decision.loose) and (worth or answers))
-        decision.loose = not decision.worth
-        if came_to_an_end:
-            decision.arms = None  # what stands behind was not seen
-        elif decision.arms is not None:
-            decision.arms += ((run.file, other),)
+        found = decision.orders or ((decision.worth or decision.loose) and (worth or answers))
+        arms = None if came_to_an_end or decision.arms is None else (*decision.arms, (run.file, other))  # what stands behind was not seen
+        run.weigh(decision, found, not found, arms)
 
 
 def _run_arm(run: Run, body: list[p.Statement]) -> None:
@@ -236,12 +233,9 @@ def _weigh_cases(run: Run, decisions: list[Decision], body: list[p.Statement], o
         return
     matters = any(run.file.relevance.body_matters(arm) for arm in (body, *others)) or (run.asked and any(map(gives_back, (body, *others))))
     for decision in decisions:
-        decision.worth = decision.orders or ((decision.worth or decision.loose) and matters)
-        decision.loose = not decision.worth
-        if gives_back(body):
-            decision.arms = None
-        elif decision.arms is not None:
-            decision.arms += tuple((run.file, other) for other in others)
+        worth = decision.orders or ((decision.worth or decision.loose) and matters)
+        arms = None if gives_back(body) or decision.arms is None else (*decision.arms, *((run.file, other) for other in others))
+        run.weigh(decision, worth, not worth, arms)
 
 
 def _matches(run: Run, subject: Value, label: p.Expression) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.interpreter.by_place import marked
+from streamlint import models
+from streamlint.frontends.python import lower
+from streamlint.interpreter.by_place import marked, unmarked
+from streamlint.interpreter.index import Program
 from streamlint.operations import BY_PLACE
 
 FLAGS = [
@@ -38,6 +41,7 @@ NONE = [
     "x.to(device, dtype",
     "goto(a, True)",
     "x.index_copy_(0, places, y)",
+    "def copy_(tensor, other): pass",
 ]
 
 
@@ -51,3 +55,37 @@ def test_a_flag_is_marked(code: str) -> None:
 @pytest.mark.parametrize("code", NONE)
 def test_what_is_no_flag_is_left(code: str) -> None:
     assert marked(code) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        ("init.copy_(x, y)", 0),
+        ("init.copy_(x, f(a.copy_(y, True)))", 1),
+        ("init.to(x, y, z)", 0),
+        ("x.copy_(y, z)", 1),
+        ("self.init.copy_(y, z)", 1),
+        ("f().copy_(y, z)", 1),
+        ("init.copy_(x, y)\nx.copy_(y, z)", 1),
+    ],
+)
+def test_a_function_of_a_module_has_no_flag(code: str, left: int) -> None:
+    assert unmarked(marked(code), lambda name: name == "init").count(BY_PLACE) == left
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("from . import fill as init", False),
+        ("import fill as init", False),
+        ("from .fill import weight as init", True),
+        ("import elsewhere as init", True),
+        ("", True),
+    ],
+)
+def test_only_what_is_a_module_at_hand_is_one(head: str, says: bool) -> None:
+    program, rows = Program(), models.builtin("python")
+    program.add(lower("fill.py", "weight = make()\ndef copy_(x, y):\n    x.data = y\n"), rows)
+    file = program.add(lower("a.py", f"{head}\ndef f(x, y):\n    init.copy_(x, y)\n"), rows)
+    (function,) = file.module.functions["f"]
+    assert bool(file.relevance.found(function, frozenset({BY_PLACE}))) is says

@@ -224,7 +224,8 @@ def test_a_constructor_that_does_more_with_its_stream() -> None:
 
 def test_a_stream_under_another_name_comes_into_play_with_its_object() -> None:
     found = _roots(CACHE.format(name="use", body="return cache.first()").replace("self.prefetch_stream", "self.lane"))
-    assert {"use", "Cache.first"} <= found
+    assert "use" in found
+    assert "Cache.first" not in found  # what makes its object is over by then
 
 
 @pytest.mark.parametrize(("said", "count"), [("'it is used downstream'", 0), ("torch.cuda.Stream()", 1)])

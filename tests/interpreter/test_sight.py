@@ -68,9 +68,9 @@ def test_what_is_current_and_what_modules_hold_is_looked_at_too() -> None:
     seen, held = snapshots._Seen, ("a.py", "size")
     lane = Stream("lane", "explicit", None, "torch", "torch.cuda.Stream")
     bare = seen(Const(1), {}, {})
-    assert snapshots._look_alike(bare, seen(Const(1), {}, {held: Const(2)}), frozenset())  # asked for on one of the two ways
-    assert not snapshots._look_alike(bare, seen(Const(1), {"torch": lane}, {}), frozenset())
-    assert not snapshots._look_alike(seen(Const(1), {}, {held: Const(1)}), seen(Const(1), {}, {held: Const(2)}), frozenset())
+    assert snapshots._differences(bare, seen(Const(1), {}, {held: Const(2)})) == ()  # asked for on one of the two ways
+    assert snapshots._differences(bare, seen(Const(1), {"torch": lane}, {})) == (frozenset(),)
+    assert snapshots._differences(seen(Const(1), {}, {held: Const(1)}), seen(Const(1), {}, {held: Const(2)})) == (frozenset(),)
 
 
 @pytest.mark.parametrize(
