@@ -128,3 +128,11 @@ def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | No
 def contains(outer: p.Position, inner: p.Position) -> bool:
     """Whether one place holds another."""
     return outer != p.NOWHERE and (outer[0], outer[1]) <= (inner[0], inner[1]) and (inner[2], inner[3]) <= (outer[2], outer[3])
+
+
+def is_optional(annotation: p.Expression) -> bool:
+    """Whether an annotation leaves open what a value is: ``Cache | None``, ``Optional[Cache]``, ``Union[Cache, tuple]``."""
+    if isinstance(annotation, p.Index):
+        head = annotation.value
+        return (head.id if isinstance(head, p.Name) else head.name if isinstance(head, p.Attr) else "") in ("Optional", "Union")
+    return isinstance(annotation, p.Binary) and annotation.op == "|"

@@ -1,7 +1,8 @@
 """Which classes' methods a root may come by: those of its own object, and of the classes that something on its way names.
 
 `x.to(y)` calls every method of that name as far as words tell. But an object of a class at hand is only known where a constructor, an
-annotation or a base names the class, in a function on the way, in the class of an object there, or in a module's own statements.
+annotation or a base names the class, in a function on the way, in the class of an object there, or in a module's own statements, where one
+of these names what they give a value. A parameter that may as well be ``None`` is no object (`roots.typed_by_annotation`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
+from streamlint.interpreter.at_hand import is_optional
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.notes import Kept, kept
+from streamlint.interpreter.outside import names_given
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -25,12 +28,16 @@ Named = tuple[dict[str, frozenset[str]], frozenset[str]]  # by classes, and by w
 
 @record(eq=False, slots=True)
 class Names:
-    """What one file's functions name. In C++ a declaration elsewhere may bring an object, so nothing is left out there."""
+    """What one file's functions name, themselves or by names that the file's own statements give a value.
+
+    In C++ a declaration elsewhere may bring an object, so nothing is left out there.
+    """
 
     relevance: Relevance
     # Of the files that it reaches: what their heads and fields name, and what their own statements do. The same of this file alone.
     _classes: dict[str, Kept[Named]] = field(default_factory=dict)
     _own: dict[str, Kept[Named]] = field(default_factory=dict)
+    _foreign: dict[str, Kept[frozenset[str]]] = field(default_factory=dict)
     _of: dict[int, Kept[frozenset[str]]] = field(default_factory=dict)
     _sets: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)  # many functions say the same
 
@@ -39,17 +46,36 @@ class Names:
         return kept(self._of, id(function), self._find_of, function)
 
     def _find_of(self, function: p.Function) -> frozenset[str]:
-        imports = self.relevance.file.module.imports
-        said = set(_NAME.findall(f"{function.class_name}\n{self.relevance.text(function)}\n{self.relevance.said.of_object(function)}"))
-        said |= {imports[name].rpartition(".")[2] for name in said & imports.keys()}
-        found = self._with_classes(self._of_classes(said))
+        text = self.relevance.text(function)
+        for param in function.params:
+            if param.annotation is not None and is_optional(param.annotation):
+                text = text.replace(self.relevance.text(param.annotation), "", 1)  # no object is made of it
+        found = self._with_classes(self._said(f"{function.class_name}\n{text}\n{self.relevance.said.of_object(function)}"))
         return self._sets.setdefault(found, found)
+
+    def _said(self, text: str) -> set[str]:
+        """The names in a text as they are called at home; without those of libraries out of view."""
+        imports = self.relevance.file.module.imports
+        names = set(_NAME.findall(text))
+        imported = names & imports.keys()
+        foreign = kept(self._foreign, "", self._find_foreign)
+        return (names - foreign) | {imports[name].rpartition(".")[2] for name in imported - foreign}
+
+    def _find_foreign(self) -> frozenset[str]:
+        """The names that the file has from libraries alone."""
+        file = self.relevance.file
+        return frozenset(
+            name
+            for name, dotted in file.module.imports.items()
+            if all(isinstance(given, p.Import) for given in file.globals.get(name, ()))
+            and all(file.program.python_module(module, file) is None for module in (dotted, dotted.rpartition(".")[0]) if module)
+        )
 
     def _of_classes(self, said: Iterable[str]) -> frozenset[str]:
         """Those that may be names of classes. Nothing else is asked for, and all names would be a third of what a long run holds."""
         return frozenset(map(sys.intern, self.relevance.file.program.class_names.intersection(said)))
 
-    def _with_classes(self, said: frozenset[str]) -> frozenset[str]:
+    def _with_classes(self, said: set[str]) -> frozenset[str]:
         known, always = kept(self._classes, "", self._all_classes)
         said |= always
         waiting = list(said & known.keys())
@@ -57,7 +83,7 @@ class Names:
             fresh = known[waiting.pop()] - said
             said |= fresh
             waiting += fresh & known.keys()
-        return said
+        return self._of_classes(said)
 
     def own(self) -> Named:
         """What the heads and fields of the file's classes name, and what the file's own statements do."""
@@ -65,15 +91,41 @@ class Names:
 
     def _find_own(self) -> Named:
         file, text = self.relevance.file, self.relevance.text
-        classes: dict[str, frozenset[str]] = {}
+        classes, always = self._of_statements()
+        led = frozenset(classes)
         for definition in dict.fromkeys(file.module.classes.values()):
             parts: list[p.Node] = [*definition.bases, *definition.body]
             for held in definition.fields:
-                parts += [part for part in (held.annotation, held.value) if part is not None]
-            said = self._of_classes([*_NAME.findall("\n".join(map(text, parts))), *classes_given(definition, file)])
-            _join(classes, definition.name.rpartition(".")[2], said)
-        plain = (s for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef | p.Import))
-        return classes, self._of_classes(name for statement in plain for name in _NAME.findall(text(statement)))
+                parts += [part for part in (held.annotation, held.value) if part is not None and not is_optional(part)]
+            names = {*self._said("\n".join(map(text, parts))), *classes_given(definition, file)}
+            _join(classes, definition.name.rpartition(".")[2], self._of_classes(names) | (led & names))
+        return classes, always
+
+    def _of_statements(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+        """The classes that the file's own statements name: by the names that they give a value, and those of statements that give none."""
+        file, text = self.relevance.file, self.relevance.text
+        known: dict[str, frozenset[str]] = {}
+        always: set[str] = set()
+        parts: list[tuple[set[str], set[str]]] = []
+        for statement in file.module.body:
+            if not isinstance(statement, p.FunctionDef | p.ClassDef | p.Import):
+                said = self._said(text(statement))
+                names = names_given(statement, file)
+                parts.append((names, said))
+                for name, found in ((name, self._of_classes(said)) for name in names):
+                    if found:
+                        _join(known, name, found)
+                if not names:
+                    always |= said
+        grown = True
+        while grown:  # a name may be given what another one leads to
+            grown = False
+            for names, said in parts:
+                for name in names:
+                    if fresh := (said & known.keys()) - known.get(name, frozenset()) - {name}:
+                        _join(known, name, frozenset(fresh))
+                        grown = True
+        return known, self._of_classes(always) | (always & known.keys())
 
     def _all_classes(self) -> Named:
         classes: dict[str, frozenset[str]] = {}
@@ -83,7 +135,7 @@ class Names:
             always |= named
             for name, said in own.items():
                 _join(classes, name, said)
-        return classes, frozenset(always & classes.keys())
+        return classes, frozenset(always)
 
 
 def _join(classes: dict[str, frozenset[str]], name: str, said: frozenset[str]) -> None:

@@ -72,9 +72,14 @@ def _parts(statement: p.Statement, file: File, text: Callable[[p.Node], str]) ->
         for local, dotted, name in statement.names:
             yield {local} - {"*"}, without_text(f"{dotted} {name or ''} {local}") if _tells(dotted, name or "", file) else ""
     else:
-        names = set(_bound(statement)) or _spoken_to(statement, file)
+        names = names_given(statement, file)
         if names or not is_main_guard(statement):
             yield names, without_host_events(without_text(text(statement)), ())
+
+
+def names_given(statement: p.Statement, file: File) -> set[str]:
+    """The names that lead to what a statement of a module does; none where it holds for the whole file."""
+    return set(_bound(statement)) or _spoken_to(statement, file)
 
 
 def _tells(dotted: str, name: str, file: File) -> bool:

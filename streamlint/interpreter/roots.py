@@ -13,6 +13,7 @@ from streamlint.interpreter.afterwards import earlier_methods, keep_awaited
 from streamlint.interpreter.again import Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.as_threads import start_elsewhere
+from streamlint.interpreter.at_hand import is_optional
 from streamlint.interpreter.bodies import run_body
 from streamlint.interpreter.effects.host import host_read
 from streamlint.interpreter.effects.streams import blocking_of
@@ -394,8 +395,8 @@ _TABLES = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "DefaultD
 
 def typed_by_annotation(run: Run, name: str, annotation: p.Expression) -> Value | None:
     """An unknown value of the annotated type: tensors, streams, events, loaders, devices, objects of classes at hand."""
-    if isinstance(annotation, p.Binary) and annotation.op == "|":
-        return None  # an optional is None or not: a condition decides it
+    if is_optional(annotation):
+        return None  # it is None or not: a condition decides it
     if isinstance(annotation, p.Index):
         return _generic(run, name, annotation)
     if not isinstance(annotation, p.Name | p.Attr):
