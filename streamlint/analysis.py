@@ -187,7 +187,7 @@ class Analysis:
             return True
         own = root.file.models.own_words
         if root not in self._own:
-            self._own[root] = _of_body(root, self._signs | set(own), self._played[root])
+            self._own[root] = _of_body(root, self._signs | set(own), self._played.get(root))
         return not self._own[root].isdisjoint((*check.signs, *own))
 
     def _wanted(self, root: Root, needs: Needs) -> bool:
@@ -234,7 +234,7 @@ def _has_object(root: Root) -> bool:
     return root.definition is not None and root.function is not None and root.binding is None and not (file.is_cuda or file.is_cython)
 
 
-def _of_body(root: Root, words: frozenset[str], play: InPlay) -> Set[str]:
+def _of_body(root: Root, words: frozenset[str], play: InPlay | None) -> Set[str]:
     assert root.function is not None
     return root.file.relevance.of_body.found(root.function, words, play)
 

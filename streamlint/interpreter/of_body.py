@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
-from streamlint.interpreter.index import assigned_attributes
+from streamlint.interpreter.index import File, assigned_attributes
 from streamlint.interpreter.notes import Kept, kept
 from streamlint.record import field, record
 
@@ -24,7 +24,7 @@ _DEEPEST = 2
 # Methods that run without their name being written: where an object is made, called, entered, iterated, left.
 UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
 Literals = frozenset[str]
-Values = tuple[tuple["Relevance", p.Expression], ...]
+Given = dict[str, list[tuple[File, p.Expression]]]  # what objects hold, by their attributes' names, and where that stands
 
 
 @record(eq=False, slots=True)
@@ -32,8 +32,8 @@ class OfBody:
     """The answers for the functions of one file, each found once."""
 
     relevance: Relevance
-    _given: dict[str, list[p.Expression]] | None = None  # what objects of the file's classes hold, by attributes
-    _read: dict[int, Kept[Values]] = field(default_factory=dict)
+    _own: Given | None = None  # of the file's classes
+    _given: dict[str, Kept[Given]] = field(default_factory=dict)  # and of those of the files that it names
     _used: dict[int, Kept[list[p.Function]]] = field(default_factory=dict)
     _said: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
 
@@ -61,11 +61,11 @@ class OfBody:
     def _find_said(self, function: p.Function, words: Literals) -> Literals:
         said = self.relevance.said
         found = said.by(function, words) | said.outside(function, words)
-        for holder, value in self._values(function):
-            found |= holder.said.within(value, words)
-            for maker in holder.called_in(value):
+        for file, value in self._values(_read_attributes(function)):
+            found |= file.relevance.said.within(value, words)
+            for maker in file.relevance.called_in(value):
                 if maker.name not in UNSAID:
-                    found |= holder.holder(maker).said.by(maker, words)
+                    found |= file.relevance.holder(maker).said.by(maker, words)
         return found
 
     def used(self, function: p.Function) -> list[p.Function]:
@@ -73,41 +73,35 @@ class OfBody:
         return kept(self._used, id(function), self._find_used, function)
 
     def _find_used(self, function: p.Function) -> list[p.Function]:
-        used = _used_attributes(function)
-        found = [
-            callee
-            for name in sorted(_read_attributes(function))
-            for holder, value in self._held(name)
-            if name in used or not any(isinstance(node, p.Call) for node in p.walk(value))  # a function itself may be handed on
-            for callee in holder.called_in(value)
-            if callee.name != "__init__"
-        ]
+        used, read = _used_attributes(function), _read_attributes(function)
+        handed_on = (held for held in self._values(read - used) if not any(isinstance(node, p.Call) for node in p.walk(held[1])))
+        found = [f for file, value in (*self._values(used), *handed_on) for f in file.relevance.called_in(value) if f.name != "__init__"]
         return list({id(callee): callee for callee in found}.values())
 
-    def _values(self, function: p.Function) -> Values:
-        return kept(self._read, id(function), self._find_values, function)
+    def _values(self, attributes: set[str]) -> Iterator[tuple[File, p.Expression]]:
+        """What classes of this file, and of those that it names, give their objects under these names."""
+        given = kept(self._given, "", self._find_given)
+        for name in sorted(attributes & given.keys()):
+            yield from given[name]
 
-    def _find_values(self, function: p.Function) -> Values:
-        return tuple(held for name in sorted(_read_attributes(function)) for held in self._held(name))
-
-    def _held(self, attribute: str) -> Iterator[tuple[Relevance, p.Expression]]:
-        """What classes of this file, and of those that it names, give their objects under a name."""
+    def _find_given(self) -> Given:
+        found: Given = {}
         for file in self.relevance.reach():
-            holder = file.relevance
-            yield from ((holder, value) for value in holder.of_body.given().get(attribute, ()))
+            for name, values in file.relevance.of_body.own().items():
+                found.setdefault(name, []).extend(values)
+        return found
 
-    def given(self) -> dict[str, list[p.Expression]]:
-        """What objects of this file's classes are given, by the attributes' names."""
-        if self._given is None:
-            self._given = {}
-            for definition in dict.fromkeys(self.relevance.file.module.classes.values()):
+    def own(self) -> Given:
+        """What objects of this file's classes are given."""
+        if self._own is None:
+            self._own, file = {}, self.relevance.file
+            for definition in dict.fromkeys(file.module.classes.values()):
+                given = [(held.name, [held.value]) for held in definition.fields if held.value is not None]
                 for method in (method for overloads in definition.methods.values() for method in overloads):
-                    for name, values in assigned_attributes(method).items():
-                        self._given.setdefault(name, []).extend(values)
-                for held in definition.fields:
-                    if held.value is not None:
-                        self._given.setdefault(held.name, []).append(held.value)
-        return self._given
+                    given += assigned_attributes(method).items()
+                for name, values in given:
+                    self._own.setdefault(name, []).extend((file, value) for value in values)
+        return self._own
 
 
 def _read_attributes(function: p.Function) -> set[str]:
