@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _MOST_CALLEES = 200
 _DEEPEST = 2
 # Methods that run without their name being written: where an object is made, called, entered, iterated, left.
-UNSAID = frozenset("__init__ __call__ forward operator() __enter__ __exit__ __iter__ __next__ __del__ __getitem__".split())
+UNSAID = frozenset(
+    "__init__ __call__ forward operator() __enter__ __exit__ __aenter__ __aexit__ __iter__ __next__ __del__ __getitem__".split()
+)
 Literals = frozenset[str]
 Given = dict[str, list[tuple[File, p.Expression]]]  # what objects hold, by their attributes' names, and where that stands
 

@@ -13,6 +13,7 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.beside import joined
 from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.captures import CaptureScope
+from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.streams import foreign_stream
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.run import Run
@@ -100,11 +101,13 @@ def _generator(run: Run, manager: GeneratorCall, inside: Inside) -> None:
 
 
 def _instance(run: Run, manager: Instance, inside: Inside, span: Span) -> None:
-    entered = call_method(run, manager, "__enter__", [], span)
+    waits = find_method(run, manager.definition, manager.file, "__enter__") is None
+    enter, leave = ("__aenter__", "__aexit__") if waits else ("__enter__", "__exit__")
+    entered = call_method(run, manager, enter, [], span)
     try:
         inside(entered if entered is not None else manager)
     finally:
-        call_method(run, manager, "__exit__", [Const(None), Const(None), Const(None)], span)
+        call_method(run, manager, leave, [Const(None), Const(None), Const(None)], span)
 
 
 def _library(run: Run, manager: ScopeValue, inside: Inside, expression: p.Expression) -> None:
