@@ -24,7 +24,8 @@ from streamlint.interpreter.values import Buffer, Const, Event, Instance, Series
 MOST_ROUNDS = 4
 CALLS = 3
 _ORDERS = frozenset({"wait_stream", "wait_event", "wait", "synchronize", "record_stream"})
-_ENDS = frozenset({"__init__", "__del__", "__exit__", "__aexit__", "close"})
+TEARDOWN = frozenset({"__del__", "__exit__", "__aexit__", "close"})
+_ENDS = TEARDOWN | {"__init__"}
 
 
 def is_worth_more(run: Run, function: p.Function | None) -> bool:

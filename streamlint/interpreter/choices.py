@@ -92,4 +92,4 @@ def used(run: Run, values: Iterable[Value]) -> None:
     for value in values:
         held = run.chosen.get(id(value))
         if held is not None and held[1] in run.decisions:
-            run.is_open(held[1])
+            run.leave_open(held[1])

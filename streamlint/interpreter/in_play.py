@@ -68,7 +68,7 @@ class Names:
             name
             for name, dotted in file.module.imports.items()
             if all(isinstance(given, p.Import) for given in file.globals.get(name, ()))
-            and all(file.program.python_module(module, file) is None for module in (dotted, dotted.rpartition(".")[0]) if module)
+            and not any(self.relevance.python.is_at_hand(module) for module in (dotted, dotted.rpartition(".")[0]) if module)
         )
 
     def _of_classes(self, said: Iterable[str]) -> frozenset[str]:

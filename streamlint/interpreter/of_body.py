@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.in_play import InPlay
     from streamlint.interpreter.relevance import Relevance
 
-_MOST_CALLEES = 200
-_DEEPEST = 2
+MOST_CALLEES = 200
+DEEPEST = 2
 # Methods that run without their name being written: where an object is made, called, entered, iterated, left.
 UNSAID = frozenset(
     "__init__ __call__ forward operator() __enter__ __exit__ __aenter__ __aexit__ __iter__ __next__ __del__ __getitem__".split()
@@ -48,11 +48,11 @@ class OfBody:
             holder = self.relevance.holder(callee)
             if id(callee) in seen or (seen and play is not None and play.waits(callee, depth, holder)):
                 continue
-            if len(seen) >= _MOST_CALLEES:
+            if len(seen) >= MOST_CALLEES:
                 return words
             seen.add(id(callee))
             found |= holder.of_body.said(callee, words)
-            if depth <= _DEEPEST:
+            if depth <= DEEPEST:
                 waiting.extend((inner, depth + 1) for inner in (*holder.callees(callee), *holder.of_body.used(callee)))
         return frozenset(found)
 

@@ -43,16 +43,17 @@ class PythonNames:
     def is_module(self, name: str) -> bool:
         """Whether a name of the file stands for a module at hand."""
         dotted = self.relevance.file.module.imports.get(name, "")
-        return bool(dotted) and kept(self._modules, dotted, self._is_at_hand, dotted)
+        return bool(dotted) and kept(self._modules, dotted, self.is_at_hand, dotted)
 
-    def _is_at_hand(self, dotted: str) -> bool:
+    def is_at_hand(self, dotted: str) -> bool:
+        """Whether a dotted name is that of a module at hand."""
         file = self.relevance.file
         return file.program.python_module(dotted, file) is not None
 
     def _imported(self, dotted: str) -> bool:
         """A module, or a function or class that a module defines itself and has from nowhere else."""
         file = self.relevance.file
-        if self._is_at_hand(dotted):
+        if self.is_at_hand(dotted):
             return True
         parent, _, name = dotted.rpartition(".")
         home = file.program.python_module(parent, file) if parent else None

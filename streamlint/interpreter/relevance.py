@@ -17,7 +17,7 @@ from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
 from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
-from streamlint.interpreter.of_body import UNSAID, OfBody
+from streamlint.interpreter.of_body import DEEPEST, MOST_CALLEES, UNSAID, OfBody
 from streamlint.interpreter.python_names import PythonNames
 from streamlint.interpreter.said import Said
 from streamlint.record import field, record
@@ -26,8 +26,6 @@ from streamlint.record import field, record
 Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
 # Effects of what may as well be a data type (``torch.float16``), or a function that only works where its arguments are.
 _PLAIN = frozenset({"compute", "unknown"})
-_MOST_CALLEES = 200
-_DEEPEST = 2
 
 
 @record(eq=False, slots=True)
@@ -180,14 +178,14 @@ class Relevance:
             holder = self.holder(function)
             if holder.said.by(function, signs) or holder._has_sign(holder.text(function), frozenset()):
                 return True
-        return len(seen) >= _MOST_CALLEES
+        return len(seen) >= MOST_CALLEES
 
     def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int], play: InPlay | None = None) -> Iterator[p.Function]:
         """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once.
 
         With ``play`` methods are left out as long as nothing names their class.
         """
-        while waiting and len(seen) < _MOST_CALLEES:
+        while waiting and len(seen) < MOST_CALLEES:
             function, depth = waiting.pop()
             holder = self.holder(function)
             if id(function) in seen or (play is not None and play.waits(function, depth, holder)):
@@ -196,7 +194,7 @@ class Relevance:
             yield function
             if play is not None:
                 waiting.extend(play.enter(function, holder))
-            if depth < _DEEPEST:
+            if depth < DEEPEST:
                 waiting.extend((inner, depth + 1) for inner in holder.callees(function))
 
     def expression_matters(self, node: p.Expression) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.afterwards import earlier_methods, keep_awaited
-from streamlint.interpreter.again import Consumer, call_again
+from streamlint.interpreter.again import TEARDOWN, Consumer, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.as_threads import start_elsewhere
 from streamlint.interpreter.at_hand import is_optional
@@ -187,7 +187,7 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         enter(run, function.name, Span(root.file.path, *function.at), [value for value in names.values() if value is not receiver])
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
-    is_teardown = function.kind == "destructor" or function.name in ("__del__", "__exit__", "__aexit__", "close")
+    is_teardown = function.kind == "destructor" or function.name in TEARDOWN
     consumer = Consumer(run).take if run.calls > 1 and function.is_generator else None
     with run.machine.gil.entered(_entered_by_python(run, root, function)):
         result = run_body(run, value, environment, None, consumer, setup=is_setup, teardown=is_teardown)

@@ -480,7 +480,7 @@ class Run:
         """What is known now of the other arm of a decision."""
         self.decisions[decision.atom] = replace(decision, worth=worth, loose=loose, arms=arms)
 
-    def is_open(self, atom: str) -> None:
+    def leave_open(self, atom: str) -> None:
         """The other arm of a decision may lead to anything."""
         self.decisions[atom] = replace(self.decisions[atom], worth=True, arms=None)
 

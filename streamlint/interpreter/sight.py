@@ -55,11 +55,6 @@ def differences(one: object, other: object) -> tuple[Names, ...]:
     return tuple(set(found))
 
 
-def alike(one: object, other: object, read: Names) -> bool:
-    """Whether a body that reads these attributes of objects at hand finds the same in both."""
-    return not any(names <= read for names in differences(one, other))
-
-
 def _parts(first: Any, second: Any) -> Iterator[Pair]:
     """What the two hold at the same places, but for the attributes of objects at hand."""
     kind = first.__class__

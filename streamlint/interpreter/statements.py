@@ -124,7 +124,7 @@ def _if(run: Run, node: p.If) -> None:
         if undecided:
             run.raised_in.update(list(run.decisions)[before:])
             for atom in decided:
-                run.is_open(atom)  # nothing that stands behind was seen
+                run.leave_open(atom)  # nothing that stands behind was seen
         raise
 
 
