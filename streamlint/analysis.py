@@ -242,8 +242,7 @@ def _of_body(root: Root, words: frozenset[str], play: InPlay | None) -> Set[str]
 def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], ...]:
     """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:
-        text = "\n".join(root.file.words)
-        return (frozenset(word for word in words if word in text),)
+        return (root.file.relevance.said.in_file(words),)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
     return tuple(root.file.relevance.found(function, words, play) for function in functions)
 

@@ -169,7 +169,9 @@ class AllocInLoop(Check):
     looks_at = (Free,)
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Free)
+        if not isinstance(operation, Free) or operation.cached or operation.context.callback is not None:
+            return False
+        return bool(operation.context.loops) and (operation.kind == "trim" or operation.buffer is not None)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Free) or operation.cached or operation.context.callback is not None:

@@ -86,7 +86,7 @@ class HostBufferReusedInFlight(Check):
     )
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy) and (operation.asked_async or operation.host_memory is Memory.PINNED)
+        return isinstance(operation, Copy) and operation.asked_async  # the host waits for the others
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, write = conflict.first, conflict.second

@@ -123,7 +123,7 @@ class GilHeldAcrossCudaCall(Check):
     signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
-        return operation.gil is not None
+        return operation.gil is not None and bool(_waits(operation))
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         holding = operation.gil

@@ -87,7 +87,8 @@ class PageableD2hStall(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Spawn) or operation.context.beside is not None
+        beside = operation.beside if isinstance(operation, Spawn) else operation.context.beside
+        return beside is not None and beside.kind == "thread" and not beside.awaited
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._holds_all(operation):

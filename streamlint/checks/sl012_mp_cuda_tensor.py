@@ -74,7 +74,9 @@ class MpCudaTensor(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Put | Spawn)
+        return isinstance(operation, Put) or (
+            isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == "process"
+        )
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if isinstance(operation, Put) and operation.context.callback is None:

@@ -81,7 +81,8 @@ class CudaInDataloaderWorker(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return operation.context.beside is not None or isinstance(operation, Spawn)
+        beside = operation.beside if isinstance(operation, Spawn) else operation.context.beside
+        return beside is not None and beside.kind == "worker"
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         worker = operation.context.beside

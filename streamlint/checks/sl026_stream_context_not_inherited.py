@@ -75,7 +75,7 @@ class StreamContextNotInherited(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Spawn)
+        return isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == "thread"
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Spawn) or operation.beside is None or operation.beside.kind != "thread":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Launch, Opaque, Operation, Work, on_other_stream
+from streamlint.operations import Conflict, Operation, Work
 
 _NULL = frozenset({"omitted", "literal", "handle", "policy", "default"})  # the stream is nobody's: SL002
 _NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
@@ -64,7 +64,7 @@ class ForeignLibraryStream(Check):
     signs = (*needs[0][0], "tream")
 
     def begins_with(self, operation: Operation) -> bool:
-        return on_other_stream(operation) or (isinstance(operation, Copy | Launch | Opaque) and operation.api not in ("torch", ""))
+        return isinstance(operation, Work) and _in_view(operation) and operation.stream is not None and operation.stream.kind != "ambient"
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         first, second = conflict.first, conflict.second

@@ -98,6 +98,8 @@ def _spells_names_anew(text: str) -> bool:
         return False
     import unicodedata
 
+    if unicodedata.is_normalized("NFKC", text):
+        return False  # then each part of it is
     return not all(unicodedata.is_normalized("NFKC", found) for found in _FOREIGN.findall(text))
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from streamlint.interpreter.letters import separators, with_letter
 from streamlint.operations import BY_PLACE
 
-_CALL = re.compile(r"(?:(?:\.|->|::)\s*(?:to|cuda)|(?<!index_)(?<!def )copy_)\(")
+# Each way begins with a letter of its own: `re` looks for these, and tries nothing at others.
+_CALL = re.compile(r"\.\s*(?:to|cuda)\(|->\s*(?:to|cuda)\(|::\s*(?:to|cuda)\(|c(?<!index_c)(?<!def c)opy_\(")
 _OF_NAME = re.compile(r"(?<![\w.])(\w+)\.(?:to|cuda|copy_)\(")
 _NAMED = re.compile(r"\s*\w+\s*=(?!=)|\s*\*\*")
 _DATA_TYPE = re.compile(

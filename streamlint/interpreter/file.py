@@ -82,7 +82,7 @@ def assigned_attributes(function: Function) -> dict[str, list[Expression]]:
     return found
 
 
-_APART = re.compile(r"(?<=\w)\s+\(")
+_APART = re.compile(r"\s(?<=\w\s)\s*\(")
 _LIBRARIES = frozenset(("torch", "at", "c10", "std", "thrust", "cub"))
 
 

@@ -7,13 +7,13 @@ of these names what they give a value. A parameter that may as well be ``None`` 
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 from streamlint import program as p
 from streamlint.interpreter.at_hand import is_optional
+from streamlint.interpreter.letters import names_in_text
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.notes import Kept, kept
 from streamlint.interpreter.outside import names_given
@@ -22,7 +22,6 @@ from streamlint.record import field, record
 if TYPE_CHECKING:
     from streamlint.interpreter.relevance import Relevance
 
-_NAME = re.compile(r"[^\W\d]\w*")
 Named = tuple[dict[str, frozenset[str]], frozenset[str]]  # by classes, and by what is always run
 
 
@@ -50,16 +49,20 @@ class Names:
         for param in function.params:
             if param.annotation is not None and is_optional(param.annotation):
                 text = text.replace(self.relevance.text(param.annotation), "", 1)  # no object is made of it
-        found = self._with_classes(self._said(f"{function.class_name}\n{text}\n{self.relevance.said.of_object(function)}"))
+        names = names_in_text(text)
+        if self.relevance.file.is_cuda:
+            found = self._of_classes(names)
+        else:
+            names = names.union(function.class_name.split("."), names_in_text(self.relevance.said.of_object(function)))
+            found = self._with_classes(self._said(names))
         return self._sets.setdefault(found, found)
 
-    def _said(self, text: str) -> set[str]:
-        """The names in a text as they are called at home; without those of libraries out of view."""
+    def _said(self, names: Set[str]) -> set[str]:
+        """Names as they are called at home; without those of libraries out of view."""
         imports = self.relevance.file.module.imports
-        names = set(_NAME.findall(text))
         imported = names & imports.keys()
         foreign = kept(self._foreign, "", self._find_foreign)
-        return (names - foreign) | {imports[name].rpartition(".")[2] for name in imported - foreign}
+        return {*(names - foreign), *(imports[name].rpartition(".")[2] for name in imported - foreign)}
 
     def _find_foreign(self) -> frozenset[str]:
         """The names that the file has from libraries alone."""
@@ -97,7 +100,7 @@ class Names:
             parts: list[p.Node] = [*definition.bases, *definition.body]
             for held in definition.fields:
                 parts += [part for part in (held.annotation, held.value) if part is not None and not is_optional(part)]
-            names = {*self._said("\n".join(map(text, parts))), *classes_given(definition, file)}
+            names = {*self._said(names_in_text("\n".join(map(text, parts)))), *classes_given(definition, file)}
             _join(classes, definition.name.rpartition(".")[2], self._of_classes(names) | (led & names))
         return classes, always
 
@@ -109,7 +112,7 @@ class Names:
         parts: list[tuple[set[str], set[str]]] = []
         for statement in file.module.body:
             if not isinstance(statement, p.FunctionDef | p.ClassDef | p.Import):
-                said = self._said(text(statement))
+                said = self._said(names_in_text(text(statement)))
                 names = names_given(statement, file)
                 parts.append((names, said))
                 for name, found in ((name, self._of_classes(said)) for name in names):
@@ -160,9 +163,6 @@ class InPlay:
 
     def enter(self, function: p.Function, relevance: Relevance) -> Iterable[tuple[p.Function, int]]:
         """A function is on the way: the methods that waited for a class that it names."""
-        if relevance.file.is_cuda:
-            self._said.update(_NAME.findall(relevance.text(function)))
-        else:
-            self._said |= relevance.names.of(function)
+        self._said |= relevance.names.of(function)
         for name in self._waiting.keys() & self._said:
             yield from self._waiting.pop(name)

@@ -46,13 +46,16 @@ if TYPE_CHECKING:
 
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 _TURNS = 32
-_CLASS = re.compile(r"\b(?:class|cppclass|struct|union|enum)[\s\\]+([\w.]+)")
+# By the word that each begins with, which `re` looks for at once.
+_CLASSES = {word: re.compile(rf"{word}(?<!\w{word})[\s\\]+([\w.]+)") for word in ("class", "cppclass", "struct", "union", "enum")}
 _GIVEN = re.compile(r"(\w+)[\s\\]*=(?!=)")
 
 
 def class_names(text: str) -> Iterator[str]:
     """The last names of the classes that a text of Python or Cython may define; of what it names, where a named tuple is among it."""
-    yield from (name.rpartition(".")[2] for name in _CLASS.findall(text))
+    for word, pattern in _CLASSES.items():
+        if word in text:
+            yield from (name.rpartition(".")[2] for name in pattern.findall(text))
     if "namedtuple" in text or "NamedTuple" in text:
         yield from _GIVEN.findall(text)
 

@@ -11,7 +11,7 @@ from streamlint.interpreter.at_hand import class_at_hand
 from streamlint.interpreter.index import File, is_declaration
 
 _MOST_BASES = 8
-_STREAM = re.compile(r"Stream|(?<![A-Za-z])stream")
+_STREAM = re.compile(r"Stream|s(?<![A-Za-z]s)tream")
 
 
 def inherited_methods(file: File) -> Iterator[tuple[File, p.Function, p.Class]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
+from streamlint.interpreter.letters import names_in_text
 from streamlint.interpreter.no_stream import CURRENT, HOST_EVENTS, without_host_events, without_standard, without_text
 
 # A word that changes the meaning of code anywhere in its file, where it has each allocation go to the driver (``File.settings``).
 FILE_WIDE = frozenset({"set_allocator"})
-_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class Outside:
@@ -29,17 +28,17 @@ class Outside:
                 always |= held
             for name in names:
                 found.setdefault(name, set()).update(held)
-                said.setdefault(name, set()).update(_NAME.findall(own))
+                said.setdefault(name, set()).update(names_in_text(own))
         self.always = frozenset(always)
         self.leads = _grouped(found, said)
 
-    def of(self, text: str) -> frozenset[str]:
-        """The literals that the names in a text lead to."""
-        return self.always.union(*(words for names, words in self.leads if names.search(text)))
+    def of(self, said: Iterable[frozenset[str]]) -> frozenset[str]:
+        """The literals that names lead to."""
+        return self.always.union(*(words for names, words in self.leads if not all(map(names.isdisjoint, said))))
 
 
-def _grouped(found: dict[str, set[str]], said: dict[str, set[str]]) -> list[tuple[re.Pattern[str], frozenset[str]]]:
-    """The names that lead to the same literals, as one pattern; those that lead to none are left out."""
+def _grouped(found: dict[str, set[str]], said: dict[str, set[str]]) -> list[tuple[frozenset[str], frozenset[str]]]:
+    """The names that lead to the same literals; those that lead to none are left out."""
     changed = True
     while changed:
         changed = False
@@ -51,8 +50,8 @@ def _grouped(found: dict[str, set[str]], said: dict[str, set[str]]) -> list[tupl
     groups: dict[frozenset[str], list[str]] = {}
     for name, words in found.items():
         if words:
-            groups.setdefault(frozenset(words), []).append(re.escape(name))
-    return [(re.compile(rf"\b(?:{'|'.join(names)})\b"), words) for words, names in groups.items()]
+            groups.setdefault(frozenset(words), []).append(name)
+    return [(frozenset(names), words) for words, names in groups.items()]
 
 
 def _bound(statement: p.Statement) -> Iterator[str]:

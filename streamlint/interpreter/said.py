@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from streamlint import program as p
 from streamlint.interpreter.by_place import unmarked
 from streamlint.interpreter.index import assigned_attributes
+from streamlint.interpreter.letters import names_in_text
 from streamlint.interpreter.no_stream import (
     CURRENT,
     HOST_EVENTS,
@@ -46,7 +47,8 @@ class Said:
     _own: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
     _without: dict[tuple[int, Literals], Kept[Literals]] = field(default_factory=dict)
     _kept: dict[int, Kept[tuple[frozenset[str], str]]] = field(default_factory=dict)
-    _in_file: dict[Literals, Kept[list[str]]] = field(default_factory=dict)
+    _telling: dict[Literals, Kept[Literals]] = field(default_factory=dict)
+    _in_file: dict[str, bool] = field(default_factory=dict)  # each literal that somebody has asked for
     _outside: dict[Literals, Kept[Outside]] = field(default_factory=dict)
     _led_to: dict[tuple[int, Literals], Literals] = field(default_factory=dict)
     _objects: dict[int, str] | None = None  # what the methods of classes find in their objects, by function
@@ -75,8 +77,8 @@ class Said:
             return outside.always
         key = (id(function), words)
         if key not in self._led_to:
-            decorators = "\n".join(map(self.relevance.text, function.decorators))
-            self._led_to[key] = outside.of(f"{decorators}\n{self.relevance.text(function)}\n{self.of_object(function)}")
+            texts = (*map(self.relevance.text, (*function.decorators, function)), self.of_object(function))
+            self._led_to[key] = outside.of([names_in_text(text) for text in texts])
         return self._led_to[key]
 
     def _find_outside(self, words: Literals) -> Outside:
@@ -155,13 +157,19 @@ class Said:
     def _find_within(self, node: p.Expression, words: Literals) -> Literals:
         return self._found_in(self._of_python(self.relevance.text(node)), words)
 
-    def _anywhere(self, words: Literals) -> list[str]:
-        """Those of the literals that stand anywhere in the file's code."""
-        return kept(self._in_file, words, self._find_anywhere, words)
+    def _anywhere(self, words: Literals) -> Literals:
+        """Those of the literals that say something and stand anywhere in the file's code."""
+        return kept(self._telling, words, self._find_anywhere, words)
 
-    def _find_anywhere(self, words: Literals) -> list[str]:
-        text = "\n".join(self.relevance.file.words)
-        return [word for word in self.telling(words) if word in text]
+    def _find_anywhere(self, words: Literals) -> Literals:
+        return self.in_file(self.telling(words))
+
+    def in_file(self, words: Literals) -> Literals:
+        """Those of the literals that stand anywhere in the file's code."""
+        if not words <= self._in_file.keys():
+            text = "\n".join(self.relevance.file.words)
+            self._in_file.update((word, word in text) for word in words - self._in_file.keys())
+        return frozenset(word for word in words if self._in_file[word])
 
     def _threads_of(self, function: p.Function) -> str:
         """C++: the types of members that are threads, which a constructor starts without naming them."""
