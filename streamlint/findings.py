@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 from streamlint.record import field, record
 
@@ -177,7 +177,7 @@ class Report:
     relevant: int = 0  # of these, how many mention CUDA
     coverage: dict[str, object] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)  # source of files that findings show
+    texts: MutableMapping[str, str] = field(default_factory=dict)  # source of files that findings show
     baseline: str = ""  # the baseline that was held against the findings
     baselined: list[Finding] = field(default_factory=list)  # what it hides
     remarks: list[str] = field(default_factory=list)  # what else the user should know

@@ -20,6 +20,7 @@ from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.record import field, record, replace
 from streamlint.telling import settle
+from streamlint.texts import Texts
 from streamlint.triggers import seam
 from streamlint.twins import has_original
 
@@ -143,7 +144,7 @@ class _Run:
     cluster: Cluster | None = None
     runs: Runs | None = None
     share: Share | None = None
-    report: Report = field(default_factory=Report)
+    report: Report = field(default_factory=lambda: Report(texts=Texts()))
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
     _statements: Statements | None = None
     _files: dict[str, Found] = field(default_factory=dict)
@@ -259,8 +260,16 @@ class _Run:
             self.report.relevant += 1
             self.report.texts[file.path] = text
             options = self._options_of(file.settings)
-            self._sources.setdefault(options, []).append(Source(file.path, text, file.language))
+            self._sources.setdefault(options, []).append(self._analysable(Source(file.path, text, file.language)))
             self.report.problems += [Problem(file.path, warning)] if warning else []
+
+    def _analysable(self, source: Source) -> Source:
+        """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
+        if self.engine is not None or self.share is not None:
+            return source
+        from streamlint.bare import bare
+
+        return bare(source)
 
     def recall(self) -> None:
         """Take what the last run over the same files found; what comments and baselines say of it is asked anew."""
@@ -340,7 +349,7 @@ class _Run:
             again.read(file)
         again.analyse()
         self._relints = again._relints
-        self.report.texts.update((source.path, source.text) for sources in again._sources.values() for source in sources)
+        self.report.texts.update(again.report.texts)
 
     def _analysed(self, sources: list[Source], options: Options) -> Report:
         if self.engine is not None:
@@ -370,7 +379,8 @@ class _Run:
             if joining:
                 self.report.relevant += len(joining)
                 self.report.texts.update((source.path, source.text) for source in joining)
-                self._sources[options] = sorted([*sources, *joining], key=lambda source: source.path)
+                self._sources[options] = sorted([*sources, *map(self._analysable, joining)], key=lambda source: source.path)
+        self._seams, self._passed = None, []  # their texts are needed no more
 
     def _merge(self, part: Report) -> None:
         self.report.findings += part.findings

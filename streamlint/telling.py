@@ -85,7 +85,7 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found]) -> None:
             report.remarks.append(f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}")
 
 
-def _without_copies(findings: list[Finding], texts: dict[str, str]) -> list[Finding]:
+def _without_copies(findings: list[Finding], texts: Mapping[str, str]) -> list[Finding]:
     """One finding for files that are byte for byte the same: the places in the copies are steps of the first one's trail.
 
     The first is the one nearest to the root, where the original stands. The engine still sees every copy, because what links against one

@@ -20,10 +20,11 @@ _LINE = re.compile(r"[^\r\n]*")
 
 def without_comments(text: str) -> str:
     """A text of Python as it runs; as it stands where a line ends or begins no string for sure."""
-    if "#" not in text:
-        return text.rstrip() + "\n"
-    if "\0" in text or _NESTED.search(text):
-        return text
+    made = text.rstrip() + "\n" if "#" not in text else text if "\0" in text or _NESTED.search(text) else _cut(text)
+    return text if made == text else made  # a long run holds it once
+
+
+def _cut(text: str) -> str:
     found: list[str] = []
     at, end = 0, len(text)
     while at < end:
