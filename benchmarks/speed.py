@@ -2,6 +2,7 @@
 
     python benchmarks/speed.py measure --corpus DIR [--minutes 12] [--runs 5]                      # into benchmarks/speed.json
     python benchmarks/speed.py measure --corpus DIR --beside NAME --packages NAME…                 # another tree beside it, under a name
+    python benchmarks/speed.py stages --corpus DIR                                                # joins where a cold run's time goes
     python benchmarks/speed.py peer NAME COMMAND… --corpus DIR [--part 16] [--budget 600]          # joins one peer to it
     python benchmarks/speed.py page                                                               # docs/speed.md and its picture
 
@@ -300,6 +301,20 @@ def take_peer(name: str, words: Sequence[str], corpus: Path, names: Sequence[str
             "rows": [row.summary() for row in table]}  # fmt: skip
 
 
+def take_stages(corpus: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Where the processor time of one process goes on the tree, beside ruff's whole."""
+    import stages
+
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as place:
+        tree, cache = Path(place, "tree"), Path(place, "cache")
+        tree_of(corpus, names, tree)
+        beside = [row for row in cheap_rows(tree) if row.name == "ruff"]
+        measure(beside, tree, cache, 3, 60)
+        taken = stages.take(tree)
+    return {**stamp(load), "packages": list(names), **taken, "ruff": beside[0].summary() if beside else None}
+
+
 def told(words: Sequence[str]) -> str:
     """A command without the places of this machine."""
     while words and (words[0] == "env" or "=" in words[0]):
@@ -340,7 +355,7 @@ def _version(name: str) -> str:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "peer", "page"))
+    parser.add_argument("what", choices=("measure", "stages", "peer", "page"))
     parser.add_argument("words", nargs="*", help="of a peer: its name and its command; the folder is added as its last word")
     parser.add_argument("--corpus", type=Path, default=default_folder())
     parser.add_argument("--packages", nargs="+", default=list(PACKAGES), metavar="NAME")
@@ -361,6 +376,8 @@ def main() -> int:
         name, *words = [*given.words, *more]
         taken = take_peer(name, words, given.corpus, given.packages, given.part, given.budget)
         record.setdefault("peers", {})[name] = taken
+    elif given.what == "stages":
+        record["stages"] = take_stages(given.corpus, given.packages)
     else:
         taken = take_all(given.corpus, given.packages, given.minutes, given.runs, given.budget)
         record.update({"trees": {**record.get("trees", {}), given.beside: taken}} if given.beside else taken)

@@ -36,6 +36,8 @@ def figures(record: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|---|",
         *(_curve(row) for row in record["curves"]),
     ]
+    if "stages" in record:
+        lines += ["", *_stages(record["stages"])]
     for name, tree in sorted(record.get("trees", {}).items()):
         lines += ["", f"**{name}**.", *_tree(tree)]
     for name, peer in sorted(record.get("peers", {}).items()):
@@ -81,6 +83,20 @@ def _curve(row: Mapping[str, Any]) -> str:
     if "failure" in row:
         return f"{head} {row['failure']} | | |"
     return f"{head} {_seconds(row['wall'])} | {_seconds(row['cpu'])} | {row['peak_mib']:.0f} MiB |"
+
+
+def _stages(record: Mapping[str, Any]) -> Iterator[str]:
+    ruff = record["ruff"]["cpu"] if record["ruff"] and "cpu" in record["ruff"] else 0.0
+    whole = sum(record["seconds"].values())
+    yield f"**Where a cold run's time goes**: processor time of one process on the big tree. {where(record)}"
+    yield f"{record['functions']:,} functions are run, of which {record['showing']:,} show an operation that a rule begins with."
+    yield ""
+    yield "| stage | processor | share | of plain ruff's whole |"
+    yield "|---|---|---|---|"
+    for stage, seconds in (*record["seconds"].items(), ("all", whole)):
+        yield f"| {stage} | {_seconds(seconds)} | {seconds / whole:.0%} | {f'{seconds / ruff:.2f}' if ruff else ''} |"
+    if ruff:
+        yield f"| plain ruff, the whole | {_seconds(ruff)} | | 1.00 |"
 
 
 def _peer(name: str, peer: Mapping[str, Any], whole: Sequence[str]) -> Iterator[str]:
