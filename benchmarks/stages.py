@@ -125,7 +125,7 @@ def take(tree: Path) -> dict[str, Any]:
             (analysis, "Explorer", explorer),
         ):
             changed.enter_context(patch.object(place, name, new))
-        report = linter.run([tree], Resolver(Settings.of(default_excludes=False)))
+        report = linter.run([tree], Resolver(Settings.of(), default_excludes=False))
     return {
         "seconds": clock.stop(),
         "files": report.files,
