@@ -34,9 +34,9 @@ _STANDARD = re.compile(
     rf"\bstd::\s*{_IO}\b|(?<![\w.>]){_IO}(?=\s*[&<(]|::|\s*\*\s*[\w,)>]|\s+\w)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'|[ \t]*#\s*include\b.*"
 )
-# Tokens that are streamed, logs, what lies down the road, and the question whether a graph is being captured.
+# Tokens that are streamed, what can be, logs, what lies down the road, and the question whether a graph is being captured.
 _TEXT = re.compile(
-    r"[sS]tream(?=er|ing|Handler|Reader|Writer|_capturing|\s*[:=]\s*(?:bool|True|False)\b)|(?<=[dD]own)stream|(?<=[uU]p)stream|(?<=[mM]ain)stream"
+    r"[sS]tream(?=er|ing|able|Handler|Reader|Writer|_capturing|\s*[:=]\s*(?:bool|True|False)\b)|(?<=[dD]own)stream|(?<=[uU]p)stream|(?<=[mM]ain)stream"
 )
 _HOST_EVENT = re.compile(r"\b(threading|asyncio|multiprocessing)\.Event\b")
 HOST_EVENTS = frozenset({"threading.Event", "asyncio.Event", "multiprocessing.Event"})

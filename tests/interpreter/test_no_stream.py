@@ -122,6 +122,7 @@ def test_what_is_entered(head: str, enters: bool) -> None:
         ("streamer.put(tokens)", False),
         ("class TextStreamer(BaseStreamer):", False),
         ("self._streaming_avg = None", False),
+        ("class Batch(Multistreamable):", False),
         ("from logging import StreamHandler", False),
         ("reader: asyncio.StreamReader", False),
         ("raise ValueError('used downstream, or upstream')", False),
