@@ -13,7 +13,7 @@ class Texts(MutableMapping[str, str]):
 
     def __init__(self) -> None:
         self._packed: dict[str, bytes] = {}
-        self._last = "", ""
+        self._last: tuple[str | None, str] = None, ""
 
     def __getitem__(self, path: str) -> str:
         packed = self._packed[path]
@@ -22,11 +22,11 @@ class Texts(MutableMapping[str, str]):
         return self._last[1]
 
     def __setitem__(self, path: str, text: str) -> None:
-        self._last = "", ""
+        self._last = None, ""
         self._packed[path] = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
 
     def __delitem__(self, path: str) -> None:
-        self._last = "", ""
+        self._last = None, ""
         del self._packed[path]
 
     def __iter__(self) -> Iterator[str]:

@@ -86,7 +86,7 @@ class HostBufferReusedInFlight(Check):
     )
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy) and operation.asked_async  # the host waits for the others
+        return isinstance(operation, Copy) and operation.asked_async  # of the others the host sees the end
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         copy, write = conflict.first, conflict.second

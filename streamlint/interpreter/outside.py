@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from streamlint import program as p
 from streamlint.interpreter.index import File
@@ -32,7 +32,7 @@ class Outside:
         self.always = frozenset(always)
         self.leads = _grouped(found, said)
 
-    def of(self, said: Iterable[frozenset[str]]) -> frozenset[str]:
+    def of(self, said: Collection[frozenset[str]]) -> frozenset[str]:
         """The literals that names lead to."""
         return self.always.union(*(words for names, words in self.leads if not all(map(names.isdisjoint, said))))
 
