@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from streamlint.program.definitions import Class, Field, Function, Module, Param
@@ -13,66 +13,51 @@ from streamlint.program.statements import Handler
 from streamlint.record import names_of
 
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
-Push = Callable[[Any, list[Any]], None]
-_PUSH: dict[type, Push] = {}
-_MANY = re.compile(r"(?:list|tuple)\[(\w+)(?:, \.\.\.)?\]")
+# By class: what reads the fields that may hold nodes.
+_FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
+# By class of a field's value.
+_NODE, _MANY, _OTHER = 1, 2, 3
+_KINDS: dict[type, int] = {}
+# Fields that never hold nodes; walking them would be lost time.
+_PLAIN = frozenset(
+    {"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"}
+)
 
 
 def children(node: object) -> list[object]:
     """The nodes directly below ``node``, in source order where the fields stand so."""
-    found: list[object] = []
     cls = node.__class__
-    (_PUSH.get(cls) or _push(cls))(node, found)
-    found.reverse()
-    return found
-
-
-def _push(cls: type) -> Push:
-    """What puts the nodes below one of a class on a stack, the first one last. Half of all lookups before a path is run are made of this,
-    so the annotations of the fields are read once, and it is written out for each class. What exceptions are caught is no part of a node.
-    """
-    around: dict[str, Any] = {"_within": _within}
-    lines = [line for name in reversed(names_of(cls)) if name != "type" for line in _of_field(name, _annotation(cls, name))]
-    exec("def push(node, stack):\n " + "\n ".join(lines or ["pass"]), around)
-    made: Push = around["push"]
-    return _PUSH.setdefault(cls, made)
-
-
-def _annotation(cls: type, name: str) -> str:
-    return next(str(base.__annotations__[name]) for base in cls.__mro__ if name in vars(base).get("__annotations__", ()))
-
-
-def _of_field(name: str, annotation: str) -> Iterator[str]:
-    """The line for one field; none where it holds no nodes. What a dictionary holds is no part of its node."""
-    kind = annotation.removesuffix(" | None")
-    many = _MANY.fullmatch(kind)
-    if kind in _names():
-        yield f"if (held := node.{name}) is not None: stack.append(held)" if kind != annotation else f"stack.append(node.{name})"
-    elif kind == "Body" or (many is not None and many[1] in _names()):
-        yield f"if held := node.{name}: stack += held[::-1]"
-    elif not kind.startswith("dict[") and not _names().isdisjoint(re.findall(r"\w+", kind.replace("Body", "Statement"))):
-        yield f"stack += _within(node.{name})[::-1]"
-
-
-@functools.cache
-def _names() -> frozenset[str]:
-    """The names of all classes of nodes."""
-    found, waiting = set[type](), list[type](_NODES)
-    while waiting:
-        found.add(waiting[-1])
-        waiting += waiting.pop().__subclasses__()
-    return frozenset(cls.__name__ for cls in found)
-
-
-def _within(values: Iterable[Any]) -> list[object]:
-    """The nodes in lists of lists."""
+    held = _FIELDS.get(cls)
+    if held is None:
+        held = _FIELDS[cls] = _reader(tuple(name for name in names_of(cls) if name not in _PLAIN))
     found: list[object] = []
-    for value in values:
-        if isinstance(value, list | tuple):
-            found += _within(value)
-        elif isinstance(value, _NODES):
+    for value in held(node):
+        kind = _KINDS.get(value.__class__) or _kind(value.__class__)
+        if kind == _NODE:
             found.append(value)
+        elif kind == _MANY:
+            _add_inside(value, found)
     return found
+
+
+def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return (lambda node: (getattr(node, names[0]),)) if names else lambda node: ()
+
+
+def _kind(cls: type) -> int:
+    kind = _KINDS[cls] = _NODE if issubclass(cls, _NODES) else _MANY if issubclass(cls, (list, tuple)) else _OTHER
+    return kind
+
+
+def _add_inside(values: list[Any] | tuple[Any, ...], found: list[object]) -> None:
+    for value in values:
+        kind = _KINDS.get(value.__class__) or _kind(value.__class__)
+        if kind == _NODE:
+            found.append(value)
+        elif kind == _MANY:
+            _add_inside(value, found)
 
 
 def argument(call: Call, position: int | None, name: str) -> Expression | None:
@@ -116,4 +101,6 @@ def _walk(node: object) -> Iterator[object]:
         if kind is Class:
             stack.extend(method for overloads in current.methods.values() for method in overloads)  # type: ignore[attr-defined]
             stack.extend(current.classes.values())  # type: ignore[attr-defined]
-        (_PUSH.get(kind) or _push(kind))(current, stack)
+        if below := children(current):
+            below.reverse()
+            stack += below
