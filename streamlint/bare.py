@@ -8,5 +8,7 @@ from streamlint.record import replace
 
 
 def bare(source: Source) -> Source:
-    """A source without its comments, where they are sure to be known; C++ is left as it is."""
-    return replace(source, text=without_comments(source.text)) if source.language == "python" else source
+    """A source without its comments, where they are sure to be known; C++ is left as it is. Each text is gone over once."""
+    if source.bare or source.language != "python":
+        return source
+    return replace(source, text=without_comments(source.text), bare=True)

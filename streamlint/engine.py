@@ -295,10 +295,10 @@ def _to_module(source: Source, headers: Headers | None) -> Module:
         from streamlint.frontends.cython import lower as from_cython
 
         return from_cython(source.path, source.text)
+    from streamlint.bare import bare
     from streamlint.frontends.python import lower as from_python
-    from streamlint.frontends.python_comments import without_comments
 
-    return from_python(source.path, without_comments(source.text))
+    return from_python(source.path, bare(source).text)
 
 
 def _models(language: str, options: Options) -> models.Models:

@@ -11,11 +11,15 @@ if TYPE_CHECKING:
 
 @record(frozen=True, slots=True)
 class Source:
-    """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``."""
+    """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``.
+
+    ``bare`` tells that the comments were taken off already (``streamlint.bare``).
+    """
 
     path: str
     text: str
     language: str
+    bare: bool = False
 
 
 @record(frozen=True, slots=True)
