@@ -1,6 +1,8 @@
 """Dataclasses for what every run imports: the module of that name, with what it imports and compiles, would be a fifth of a short run.
 
 Type checkers see dataclasses, and so do callers: `dataclasses.replace`, `fields` and `asdict` work on a record.
+
+``__packed__`` in a class names fields that are held otherwise than they are given and read: ``((name, (pack, unpack)),)``.
 """
 
 from __future__ import annotations
@@ -47,13 +49,14 @@ else:
     def _made(cls, *, frozen=False, order=False, slots=True, eq=True, unsafe_hash=False):
         inherited = {name: one for base in reversed(cls.__mro__[1:]) for name, one in getattr(base, "__record_fields__", {}).items()}
         fields = inherited | {name: _field(cls.__dict__.get(name, _NOTHING)) for name in cls.__annotations__}
+        packed = dict(item for base in reversed(cls.__mro__) for item in base.__dict__.get("__packed__", ()))
         names = tuple(fields)
         values = _values(names)
         left = (*names, "__dict__", "__weakref__")
         body = {name: value for name, value in cls.__dict__.items() if name not in left and not name.startswith("__annot")}
         made = {
             "__match_args__": tuple(name for name, one in fields.items() if one.init and not one.kw_only),
-            "__init__": _init(cls, fields, frozen),
+            "__init__": _init(cls, fields, frozen, packed),
             "__repr__": lambda self: f"{cls.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})",
             "__replace__": replace,
             "__annotations__": dict(cls.__annotations__),
@@ -61,7 +64,8 @@ else:
             "__dataclass_fields__": _Fields(),
         }
         if slots:
-            made["__slots__"] = tuple(name for name in names if name not in inherited)
+            made["__slots__"] = tuple(f"_{name}" if name in packed else name for name in names if name not in inherited)
+        made |= {name: _unpacking(f"_{name}", *packed[name]) for name in names if name in packed and name not in inherited}
         if eq:
             made["__eq__"] = lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
             made["__hash__"] = None
@@ -82,7 +86,13 @@ else:
         """All values of a record as a tuple."""
         return operator.attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, name) for name in names)
 
-    def _init(cls, fields, frozen):
+    def _unpacking(slot, pack, unpack):
+        """A field that is held in a slot of another name."""
+        around = {"unpack": unpack, "pack": pack}
+        exec(f"def get(self): return unpack(self.{slot})\ndef set(self, value): self.{slot} = pack(value)", around)
+        return property(around["get"], around["set"])
+
+    def _init(cls, fields, frozen, packed):
         given, named, lines, around = [], [], [], {"_set": object.__setattr__, "_nothing": _NOTHING}
         for name, one in fields.items():
             if not one.init and one.factory is _NOTHING:
@@ -95,6 +105,10 @@ else:
             has_default = one.default is not _NOTHING or one.factory is not _NOTHING
             if one.init:
                 (named if one.kw_only else given).append(f"{name}=_of_{name}" if has_default else name)
+            if name in packed:
+                around[f"_pack_{name}"] = packed[name][0]
+                lines.append(f"self._{name} = _pack_{name}({value})")
+                continue
             lines.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
         given += ["*", *named] if named else []

@@ -137,24 +137,20 @@ def _made_in(file: File, function: p.Function) -> Iterator[tuple[str, p.Position
         elif isinstance(node, p.Call) and file.is_cuda and _effect(file, node) == "event" and node.args:
             name = _denoted(node.args[0].value)
             if name:
-                yield name, _place(node), name in locals_
+                yield name, p.called_at(node), name in locals_
 
 
 def _creation(file: File, value: p.Expression) -> p.Position | None:
     """Where the expression makes events and nothing else: one, a list of them, a comprehension."""
     if isinstance(value, p.Call):
         shared = any(arg.keyword == "interprocess" for arg in value.args)
-        return _place(value) if _effect(file, value) == "event" and not shared and not file.is_cuda else None
+        return p.called_at(value) if _effect(file, value) == "event" and not shared and not file.is_cuda else None
     if isinstance(value, p.Comprehension) and value.kind == "list":
         return _creation(file, value.element)
     if isinstance(value, p.Collection) and value.items:
         places = [_creation(file, item) for item in value.items]
         return places[0] if all(places) else None
     return None
-
-
-def _place(call: p.Call) -> p.Position:
-    return call.name_at if call.name_at != p.NOWHERE else call.at
 
 
 def _effect(file: File, call: p.Call) -> str:
@@ -229,7 +225,7 @@ def _behind_call(event: Unrecorded, file: File, function: p.Function, node: p.Ca
         return None
     if role == "wait":
         event.function = event.function or function.qualname
-        event.waits.append(Span(file.path, *_place(node)))
+        event.waits.append(Span(file.path, *p.called_at(node)))
     return rest
 
 
@@ -268,7 +264,7 @@ def _made_by(file: File, name: str) -> tuple[p.Class, Span] | None:
             made = [call for call in calls if _effect(home, call) == "event"]
             own = [c for c in calls if isinstance(c.function, p.Name) and c.function.id in definition.methods]
             if made and not own and not any(_effect(home, call) == "record" for call in calls):
-                return definition, Span(home.path, *_place(made[0]))
+                return definition, Span(home.path, *p.called_at(made[0]))
         return None
     return None
 
@@ -284,7 +280,7 @@ def _awaits_only(event: Unrecorded, held: p.Class, file: File, function: p.Funct
                 return False
             if role == "wait":
                 event.function = event.function or function.qualname
-                event.waits.append(Span(file.path, *_place(node)))
+                event.waits.append(Span(file.path, *p.called_at(node)))
             waiting += [*(arg.value for arg in reversed(node.args) if arg.value not in given), node.function]
         elif isinstance(node, p.Return) and isinstance(node.value, p.Name):
             continue

@@ -114,11 +114,12 @@ def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | No
     """The innermost function that a node stands in (itself left out), and the class whose method is around it."""
     holder: p.Function | None = None
     owner: p.Class | None = None
+    at = node.at
     for function, definition in p.functions_of(file.module):
-        if definition is not None and contains(function.at, node.at):
+        if definition is not None and contains(function.at, at):
             holder, owner = function, definition
     for function in functions(file).values():
-        if function is not node and contains(function.at, node.at) and (holder is None or contains(holder.at, function.at)):
+        if function is not node and contains(function.at, at) and (holder is None or contains(holder.at, function.at)):
             holder = function
     if owner is None and holder is not None and holder.class_name and file.is_cuda:
         owner = file.class_named(holder.class_name)  # a body that stands behind its class

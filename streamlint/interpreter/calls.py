@@ -57,7 +57,7 @@ def call(run: Run, node: p.Call) -> Value:
 def call_value(run: Run, node: p.Call, callee: Value) -> Value:
     """Evaluate a call whose callee was evaluated."""
     arguments = evaluate_arguments(run, node.args)
-    at = node.name_at if node.name_at != p.NOWHERE else node.at
+    at = p.called_at(node)
     run.held.extend(arguments.all())
     site = CallSite(node, run.span(at), called_name(node.function), node.template)
     if run.context.callback is not None and _hands_on(callee, site):

@@ -46,7 +46,7 @@ def _extensions(file: File) -> Iterator[Mix]:
         if isinstance(node, p.Call) and dotted_name(file, node.function) in _BUILDERS:
             for arg in node.args:
                 for at in _flags(arg.value, given, []) if arg.keyword in _OPTIONS else ():
-                    yield Mix(Span(file.path, *at), "torch", Span(file.path, *(node.name_at if node.name_at != p.NOWHERE else node.at)))
+                    yield Mix(Span(file.path, *at), "torch", Span(file.path, *p.called_at(node)))
 
 
 def _flags(value: p.Expression, given: dict[str, list[p.Expression]], seen: list[str]) -> Iterator[p.Position]:
@@ -85,5 +85,5 @@ def _sibling(file: File) -> Iterator[Mix]:
         launch = next((n for n in walk_module(other.module) if isinstance(n, p.Launch) and len(n.config) < 4), None)
         if launch is not None:
             name = other.path.rpartition("/")[2]
-            yield Mix(at, name, Span(other.path, *(launch.name_at if launch.name_at != p.NOWHERE else launch.at)))
+            yield Mix(at, name, Span(other.path, *p.called_at(launch)))
             return

@@ -38,4 +38,4 @@ def waits_for_a_flag(run: Run, node: p.Loop, first: int) -> bool:
 
 
 def _is(run: Run, call: p.Call, spans: set[Span]) -> bool:
-    return run.span(call.name_at if call.name_at != p.NOWHERE else call.at) in spans
+    return run.span(p.called_at(call)) in spans

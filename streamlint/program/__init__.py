@@ -17,7 +17,6 @@ from streamlint.program.definitions import Field as Field
 from streamlint.program.definitions import Function as Function
 from streamlint.program.definitions import Module as Module
 from streamlint.program.definitions import Param as Param
-from streamlint.program.expressions import NOWHERE as NOWHERE
 from streamlint.program.expressions import AddressOf as AddressOf
 from streamlint.program.expressions import Arg as Arg
 from streamlint.program.expressions import AssignExpr as AssignExpr
@@ -45,13 +44,14 @@ from streamlint.program.expressions import Mapping as Mapping
 from streamlint.program.expressions import Name as Name
 from streamlint.program.expressions import New as New
 from streamlint.program.expressions import Node as Node
-from streamlint.program.expressions import Position as Position
 from streamlint.program.expressions import Slice as Slice
 from streamlint.program.expressions import Starred as Starred
 from streamlint.program.expressions import Type as Type
 from streamlint.program.expressions import Unary as Unary
 from streamlint.program.expressions import Unknown as Unknown
 from streamlint.program.expressions import Yield as Yield
+from streamlint.program.positions import NOWHERE as NOWHERE
+from streamlint.program.positions import Position as Position
 from streamlint.program.statements import Assert as Assert
 from streamlint.program.statements import Assign as Assign
 from streamlint.program.statements import Block as Block
@@ -75,6 +75,7 @@ from streamlint.program.statements import Switch as Switch
 from streamlint.program.statements import Try as Try
 from streamlint.program.statements import With as With
 from streamlint.program.walking import argument as argument
+from streamlint.program.walking import called_at as called_at
 from streamlint.program.walking import children as children
 from streamlint.program.walking import functions_of as functions_of
 from streamlint.program.walking import walk as walk

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from streamlint.lines import line_starts, position_at
-from streamlint.program.expressions import NOWHERE, Arg, Expression, Node, Position, Type
+from streamlint.program.expressions import Arg, Expression, Node, Type
+from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.program.statements import Body, Declare
 from streamlint.record import field, record
 
@@ -56,6 +57,8 @@ class Function(Node):
 @record(eq=False, slots=True)
 class Field:
     """A C++ data member, or an annotated name in a Python class body (``value`` is its default)."""
+
+    __packed__ = (("at", PACKED),)
 
     name: str
     type: Type | None = None

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.program.definitions import Function
 
-Position = tuple[int, int, int, int]
-NOWHERE: Position = (0, 0, 0, 0)
-
 
 @record(eq=False, slots=True)
 class Node:
     """A piece of code and where it stands."""
+
+    __packed__ = (("at", PACKED),)
 
     at: Position = field(default=NOWHERE, kw_only=True)
 
@@ -80,6 +80,8 @@ class Call(Expression):
     ``template`` holds the template arguments of a C++ call as text (``f<float, 4>(x)`` gives ``("float", "4")``).
     """
 
+    __packed__ = (("name_at", PACKED),)
+
     function: Expression
     args: tuple[Arg, ...] = ()
     name_at: Position = NOWHERE
@@ -89,6 +91,8 @@ class Call(Expression):
 @record(eq=False, slots=True)
 class Launch(Expression):
     """``kernel<<<config>>>(args)``; ``name_at`` is the kernel's name. ``config`` has two to four expressions as written."""
+
+    __packed__ = (("name_at", PACKED),)
 
     kernel: Expression
     config: tuple[Expression, ...]

@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from streamlint.program.definitions import Class, Field, Function, Module, Param
-from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Name, Node
+from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Launch, Name, Node
+from streamlint.program.positions import NOWHERE, Position
 from streamlint.program.statements import Handler
 from streamlint.record import names_of
 
@@ -67,6 +68,12 @@ def argument(call: Call, position: int | None, name: str) -> Expression | None:
         return named
     plain = [arg for arg in call.args if arg.keyword is None]
     return plain[position].value if 0 <= position < len(plain) and not any(arg.stars for arg in plain[: position + 1]) else None
+
+
+def called_at(call: Call | Launch) -> Position:
+    """Where findings about a call point: at the name of what it calls, or at all of it where that has none."""
+    at = call.name_at
+    return at if at != NOWHERE else call.at
 
 
 def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:

@@ -32,7 +32,7 @@ def chevron_launch(run: Run, node: p.Launch) -> Value:
     """``kernel<<<grid, block, shared, stream>>>(args)``."""
     config = [run.evaluate(e) for e in node.config]
     args = evaluate_arguments(run, node.args).positional
-    span = run.span(node.name_at if node.name_at != p.NOWHERE else node.at)
+    span = run.span(p.called_at(node))
     stream = _chevron_stream(run, config, span)
     name = node.kernel.id if isinstance(node.kernel, p.Name) else "kernel"
     kernel = run.file.function(name, len(args)) if isinstance(node.kernel, p.Name) else None
