@@ -24,7 +24,7 @@ from streamlint.interpreter.trace import Trace
 from streamlint.operations import Conflict, Operation
 from streamlint.options import Options
 from streamlint.precedence import best
-from streamlint.program import Call, Statement, walk
+from streamlint.program import Call, Function, Statement, walk
 from streamlint.record import field, record
 
 _MUCH = 100_000  # objects
@@ -116,8 +116,17 @@ class Analysis:
                 or (needs and self._wanted(root, needs))
                 or (training and self._wanted(root, training) and self._is_training(root))
                 or (python and is_called_by_python(root) and self._wanted(root, python))
-            ) and (everything or any(check.needs and self._asks(check, root) for check in self.checks)):
+            ) and (everything or (self._is_asked(root) and self._is_asked_switched_off(root))):
                 yield root
+
+    def _is_asked(self, root: Root) -> bool:
+        return any(check.needs and self._asks(check, root) for check in self.checks)
+
+    def _is_asked_switched_off(self, root: Root) -> bool:
+        """The same without what stands under switches that nothing on the root's way turns on; few get here, and this takes longer."""
+        key = self._key(root)
+        before, self._held[key] = self._held.get(key), _found_switched_off(*key)
+        return before == self._held[key] or self._is_asked(root)
 
     def _bound(self, file: File) -> Iterator[Root]:
         """What the file binds to Python, for the checks that ask for it."""
@@ -192,11 +201,14 @@ class Analysis:
 
     def _wanted(self, root: Root, needs: Needs) -> bool:
         """Whether what a check needs stands in a root's text or in what it calls."""
-        own = root.file.models.own_words
-        key = root, self._words | set(own) if own else self._words
+        key = self._key(root)
         if key not in self._held:
             self._held[key] = _found(*key, self._played.setdefault(root, InPlay()))
         return any(fulfilled(found, needs) for found in self._held[key])
+
+    def _key(self, root: Root) -> tuple[Root, frozenset[str]]:
+        own = root.file.models.own_words
+        return root, self._words | set(own) if own else self._words
 
     def _is_training(self, root: Root) -> bool:
         if root not in self._trains:
@@ -243,8 +255,19 @@ def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], .
     """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:
         return (root.file.relevance.said.in_file(words),)
-    functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
-    return tuple(root.file.relevance.found(function, words, play) for function in functions)
+    return tuple(root.file.relevance.found(function, words, play) for function in _functions(root))
+
+
+def _found_switched_off(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
+    """The same without what stands under switches that are off for every object on the root's way."""
+    if root.function is None:
+        return (root.file.relevance.said.in_file(words),)
+    return tuple(root.file.relevance.found_switched_off(function, words) for function in _functions(root))
+
+
+def _functions(root: Root) -> Iterator[Function]:
+    """What a root runs."""
+    yield from (function for function in (root.function, root.earlier) if function is not None)
 
 
 def _is_too_long(root: Root) -> bool:

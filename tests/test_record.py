@@ -176,6 +176,36 @@ def test_the_functions_of_dataclasses_work() -> None:
     assert {one.name for one in dataclasses.fields(Report)} >= {"findings", "problems", "files"}
 
 
+@record(eq=False, slots=True)
+class Packed:
+    """A field is held as a number."""
+
+    __packed__ = (("at", (lambda at: at[0] * 10 + at[1], lambda kept: divmod(kept, 10))),)
+
+    at: tuple[int, int] = field(default=(0, 1), kw_only=True)
+
+
+@record(eq=False, slots=True)
+class Below(Packed):
+    """Another one beside it."""
+
+    name: str = ""
+
+
+@pytest.mark.parametrize("kind", [Packed, Below])
+def test_a_field_is_held_otherwise_than_it_is_given(kind: type[Packed]) -> None:
+    one = kind(at=(3, 4))
+    assert one.at == (3, 4)
+    assert one._at == 34  # type: ignore[attr-defined]
+    assert kind().at == (0, 1)
+    one.at = (5, 6)
+    assert one._at == 56  # type: ignore[attr-defined]
+    assert "at" in names_of(kind)
+    assert replace(one).at == copy.copy(one).at == pickle.loads(pickle.dumps(one)).at == dataclasses.replace(one).at == (5, 6)
+    assert repr(one).startswith(f"{kind.__qualname__}(at=(5, 6)")
+    assert not hasattr(one, "__dict__")
+
+
 def test_a_short_run_imports_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     script = (

@@ -20,6 +20,8 @@ from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
 from streamlint.interpreter.of_body import DEEPEST, MOST_CALLEES, UNSAID, OfBody
 from streamlint.interpreter.python_names import PythonNames
 from streamlint.interpreter.said import Said
+from streamlint.interpreter.switches import Switch, Switches
+from streamlint.interpreter.turned_on import TurnedOn, may_be_on
 from streamlint.record import field, record
 
 # For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
@@ -47,9 +49,12 @@ class Relevance:
     said: Said = field(init=False)
     python: PythonNames = field(init=False)
     of_body: OfBody = field(init=False)
+    switches: Switches = field(init=False)
+    turned_on: TurnedOn = field(init=False)
 
     def __post_init__(self) -> None:
         self.names, self.said, self.python, self.of_body = Names(self), Said(self), PythonNames(self), OfBody(self)
+        self.switches, self.turned_on = Switches(self), TurnedOn(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -57,6 +62,15 @@ class Relevance:
         if key not in self._text:
             self._text[key] = self._between(node.at[:2], node.at[2:])
         return self._text[key]
+
+    def stands_for(self, made: p.Function, function: p.Function, left_out: Sequence[p.Body]) -> None:
+        """``made`` is a function of this file without some of its statements."""
+        text = self.text(function)
+        for body in left_out:
+            text = text.replace(self._between(body[0].at[:2], max(s.at[2:] for s in body)), "", 1)
+        self._text[id(made)] = text
+        self.said.stands_for(made, function)
+        self.file.program.adopt(made, self.file)
 
     def callees(self, function: p.Function) -> list[p.Function]:
         """The functions of the file, and of those that it imports or includes, that a body may call: by name."""
@@ -180,10 +194,12 @@ class Relevance:
                 return True
         return len(seen) >= MOST_CALLEES
 
-    def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int], play: InPlay | None = None) -> Iterator[p.Function]:
+    def _below(
+        self, waiting: list[tuple[p.Function, int]], seen: set[int], play: InPlay | None = None, off: Collection[Switch] = ()
+    ) -> Iterator[p.Function]:
         """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once.
 
-        With ``play`` methods are left out as long as nothing names their class.
+        With ``play`` methods are left out as long as nothing names their class; with ``off``, what stands under these switches.
         """
         while waiting and len(seen) < MOST_CALLEES:
             function, depth = waiting.pop()
@@ -191,6 +207,8 @@ class Relevance:
             if id(function) in seen or (play is not None and play.waits(function, depth, holder)):
                 continue
             seen.add(id(function))
+            if off:
+                function = holder.switches.without(function, off)
             yield function
             if play is not None:
                 waiting.extend(play.enter(function, holder))
@@ -312,28 +330,43 @@ class Relevance:
 
     def found(self, function: p.Function, words: frozenset[str], play: InPlay | None = None) -> frozenset[str]:
         """The literals in a root's text, and in that of what it may call. ``play`` learns which classes are named on the way."""
+        return self._found(function, words, play or InPlay())[0]
+
+    def found_switched_off(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
+        """The same without what stands under switches that nothing on the way turns on."""
+        found, met = self._found(function, words, InPlay())
+        switches = {switch for callee, holder in met for switch in holder.switches.of(callee)}
+        if not switches or self._found(function, words, InPlay(), switches)[0] == found:
+            return found
+        off = {switch for switch in switches if not may_be_on(switch, function, [(function, self), *met])}
+        return self._found(function, words, InPlay(), off)[0] if off else found
+
+    def _found(
+        self, function: p.Function, words: frozenset[str], play: InPlay, off: Collection[Switch] = ()
+    ) -> tuple[frozenset[str], list[tuple[p.Function, Relevance]]]:
+        """The literals, and the functions that a root may call, each with its file's words."""
         found = self.said.by(function, words) | self.said.outside(function, words)
         waiting = [(callee, 1) for callee in self.callees(function)]
         if function.class_name:
             # A method's object is made by its constructor first.
             name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
             waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        play = None if self.file.is_cuda else play or InPlay()  # C++ calls no Python
-        if play is not None:
+        if not self.file.is_cuda:  # C++ calls no Python
             waiting.extend(play.enter(function, self))
-        keeping, met = list[p.Function](), [function]
-        for callee in self._below(waiting, {id(function)}, play):
+        keeping, met = list[tuple[p.Function, Relevance]](), list[tuple[p.Function, Relevance]]()
+        for callee in self._below(waiting, {id(function)}, None if self.file.is_cuda else play, off):
             holder = self.holder(callee)
             if holder.said.keeps(callee):
-                keeping.append(callee)
+                keeping.append((callee, holder))
             else:
-                met.append(callee)
+                met.append((callee, holder))
                 found |= holder.said.by(callee, words)
             if not holder.file.is_cuda:
                 found |= holder.said.outside(callee, words)
-        for constructor in keeping:
-            found |= self.holder(constructor).said.by_keeping(constructor, words, (*met, *keeping))
-        return found
+        all_met = [*met, *keeping]
+        for constructor, holder in keeping:
+            found |= holder.said.by_keeping(constructor, words, [function, *(callee for callee, _ in all_met)])
+        return found, all_met
 
 
 def _spelled(node: object) -> str:

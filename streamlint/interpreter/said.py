@@ -113,6 +113,12 @@ class Said:
                 self._objects.update((id(method), said) for method in methods)
         return self._objects.get(id(function), "")
 
+    def stands_for(self, made: p.Function, function: p.Function) -> None:
+        """``made`` is a method without some of its statements: it finds the same in its object."""
+        said = self.of_object(function)
+        assert self._objects is not None
+        self._objects[id(made)] = said
+
     def macros_in(self, function: p.Function) -> str:
         """C++: the bodies of the macros that a function's text names."""
         if not self.relevance.file.is_cuda:
