@@ -24,7 +24,7 @@ from streamlint.interpreter.trace import Trace
 from streamlint.operations import Conflict, Operation
 from streamlint.options import Options
 from streamlint.precedence import best
-from streamlint.program import Call, Function, Statement, walk
+from streamlint.program import Call, Statement, walk
 from streamlint.record import field, record
 
 _MUCH = 100_000  # objects
@@ -255,19 +255,15 @@ def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], .
     """The literals in a root's text with that of what it calls, for each function that it runs."""
     if root.function is None:
         return (root.file.relevance.said.in_file(words),)
-    return tuple(root.file.relevance.found(function, words, play) for function in _functions(root))
+    functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
+    return tuple(root.file.relevance.found(function, words, play) for function in functions)
 
 
 def _found_switched_off(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
     """The same without what stands under switches that are off for every object on the root's way."""
-    if root.function is None:
-        return (root.file.relevance.said.in_file(words),)
-    return tuple(root.file.relevance.found_switched_off(function, words) for function in _functions(root))
-
-
-def _functions(root: Root) -> Iterator[Function]:
-    """What a root runs."""
-    yield from (function for function in (root.function, root.earlier) if function is not None)
+    if root.function is None or root.earlier is not None:
+        return _found(root, words, InPlay())
+    return (root.file.relevance.found_switched_off(root.function, words),)
 
 
 def _is_too_long(root: Root) -> bool:

@@ -86,6 +86,8 @@ def _switches(definition: p.Class) -> Iterator[Switch]:
             given.setdefault(attribute, []).extend(values)
     by_name = {param.name: (place, param) for place, param in enumerate(maker.params[1:])}
     for attribute, values in given.items():
+        if attribute in definition.methods:
+            continue  # a property
         value = values[0]
         if len(values) > 1 or not isinstance(value, p.Name) or value.id not in by_name or value.id in assigned:
             continue

@@ -55,25 +55,41 @@ class TurnedOn:
     """What the code of one file says of switches."""
 
     relevance: Relevance
-    # By functions, by classes, and of the module's own statements; and whether all is known that makes the object.
+    # By functions and by classes; and whether all is known that makes the object.
     _told: dict[tuple[int, bool], Kept[Told]] = field(default_factory=dict)
+    _around: dict[str, Kept[Told]] = field(default_factory=dict)  # by what stands outside of functions, here and in the files that it names
     _own: dict[str, Head] | None = None
     _heads: dict[str, Kept[dict[str, Head]]] = field(default_factory=dict)  # of the files that it names, too
 
     def by(self, function: p.Function, is_seen: bool) -> Iterator[Told]:
-        """What is told by a function, by the class whose method it is, and by its module's statements.
+        """What is told by a function, and by the other methods of its class of what they give their object.
 
         ``is_seen``: whoever calls the function, or makes the class's object, is on the way as well, so that a parameter is false there
         if nothing gives it.
         """
         file = self.relevance.file
         yield kept(self._told, (id(function), is_seen), self._find_told, [function], false_by_default(function) if is_seen else ())
-        yield kept(self._told, (0, False), self._find_told, _statements(file.module.body), ())
         definition = file.class_named(function.class_name) if function.class_name else None
         if definition is not None:
-            yield kept(self._told, (id(definition), False), self._find_told, _of_object(definition), ())
+            yield kept(self._told, (id(definition), False), self._find_told, _given(definition), ())
             if function.name == "__init__":
                 yield Told(frozenset(), frozenset(classes_given(definition, file)), frozenset())
+
+    def around(self) -> Told:
+        """What is told by the statements of this file's module and classes, and of those of the files that it names."""
+        return kept(self._around, "", self._find_around)
+
+    def _find_around(self) -> Told:
+        told = [file.relevance.turned_on.own_around() for file in self.relevance.reach()]
+        parts = zip(*((each.given, each.named, each.makings) for each in told), strict=True)
+        given, named, makings = (frozenset().union(*part) for part in parts)
+        return Told(given, named, makings)
+
+    def own_around(self) -> Told:
+        """The same of this file alone."""
+        module = self.relevance.file.module
+        held = [part for definition in module.classes.values() for part in (*definition.fields, *definition.body)]
+        return kept(self._around, "own", self._find_told, [*_statements(module.body), *held], ())
 
     def heads(self) -> dict[str, Head]:
         """The classes of this file and of those that it names, by their last names."""
@@ -133,25 +149,33 @@ class TurnedOn:
 
 def may_be_on(switch: Switch, root: p.Function, met: Sequence[tuple[p.Function, Relevance]]) -> bool:
     """Whether one of the functions on a root's way may turn a switch on, or the root's own object has it."""
-    heads: dict[str, Head] = {}
-    for holder in dict.fromkeys(holder for _, holder in met):
-        heads |= holder.turned_on.heads()
+    files = dict.fromkeys(holder.turned_on for _, holder in met)
+    heads = {name: head for file in files for name, head in file.heads().items()}
     family = _family(switch.owner, heads)
-    if _last(root.class_name) in family:
-        return True
-    return any(
-        not told.given.isdisjoint((switch.parameter, switch.attribute))
-        or not family.isdisjoint(told.named)
-        or any(_gives(making, switch, heads, family, function) for making in told.makings)
-        for function, holder in met
-        for told in holder.turned_on.by(function, _last(function.class_name) in family)
+
+    def gives(told: Told, function: p.Function | None) -> bool:
+        return (
+            not told.given.isdisjoint((switch.parameter, switch.attribute))
+            or not family.isdisjoint(told.named)
+            or any(_gives(making, switch, heads, family, function) for making in told.makings)
+        )
+
+    def turns_on(function: p.Function, file: TurnedOn) -> bool:
+        is_own = _last(function.class_name) in family
+        is_property = is_own and function.name == switch.attribute
+        return is_property or any(gives(told, function) for told in file.by(function, is_own))
+
+    return (
+        _last(root.class_name) in family
+        or any(gives(file.around(), None) for file in files)
+        or any(turns_on(function, holder.turned_on) for function, holder in met)
     )
 
 
-def _gives(making: Making, switch: Switch, heads: dict[str, Head], family: set[str], function: p.Function) -> bool:
+def _gives(making: Making, switch: Switch, heads: dict[str, Head], family: set[str], function: p.Function | None) -> bool:
     """Whether a call makes an object that has a switch, and may reach its parameter."""
     if making.name not in family:
-        own = _last(function.class_name) in family
+        own = function is not None and _last(function.class_name) in family
         by_stars = making.stars == 1 or (making.stars > 0 and making.name != "__init__")  # what `**` hands on was given by name
         return own and making.name in ("__init__", *_OWN) and (by_stars or making.places > switch.place)
     head = heads.get(making.name)
@@ -177,11 +201,10 @@ def _head(definition: p.Class) -> Head:
     return Head(bases, places if makers else None, any(param.kind == "star" for maker in makers for param in maker.params))
 
 
-def _of_object(definition: p.Class) -> list[object]:
-    """What objects of a class hold, wherever it is given to them."""
+def _given(definition: p.Class) -> list[p.Expression]:
+    """What methods of a class give its objects."""
     methods = [method for overloads in definition.methods.values() for method in overloads]
-    given = [value for method in methods for values in assigned_attributes(method).values() for value in values]
-    return [*definition.fields, *definition.body, *given]
+    return [value for method in methods for values in assigned_attributes(method).values() for value in values]
 
 
 def _statements(body: p.Body) -> list[p.Statement]:

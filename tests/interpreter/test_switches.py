@@ -80,11 +80,27 @@ class Field(Keeper):
     def set(self, value):
         self.offload = value
 
+class Asking(Keeper):
+    @property
+    def offload(self):
+        return self.size > 2
+
 Other = Keeper
+"""
+LENT = """
+from cache import Keeper
+
+LENT = Keeper(4, offload=True)
+"""
+LENDER = """
+from cache import Keeper
+
+class Lender:
+    keeper = Keeper(4, offload=True)
 """
 MODEL = """
 import torch
-from cache import Always, Field, Keeper, Other, Plain, Wide
+from cache import Always, Asking, Field, Keeper, Other, Plain, Wide
 
 class Model:
     def __init__(self, offload=False):
@@ -105,6 +121,7 @@ def make(kind):
 def _asked(body: str, method: str = "update", made: str = "", module: str = "", text: str = "") -> bool:
     program, rows = Program(), models.builtin("python")
     program.add(lower("cache.py", CACHE), rows)
+    program.add(lower("lent.py", LENDER if "Lender" in body else LENT), rows)
     text = text or MODEL.format(body=body.replace("\n", "\n        "), method=method, made=made, module=module)
     file = program.add(lower("a.py", text), rows)
     roots = Analysis(program, Options(codes=frozenset({"SL006"}))).roots(file)
@@ -154,6 +171,9 @@ def test_off_for_what_is_made_on_the_way(body: str, method: str) -> None:
         pytest.param("keeper = self.keeper", "self.keeper = Keeper(4, offload=True)", "", id="held by the object"),
         pytest.param("keeper = self.keeper", "self.keeper = Keeper(4, offload=offload)", "", id="what is given to the object"),
         pytest.param("keeper = KEEPER", "", "KEEPER = Keeper(4, offload=True)", id="made by the module"),
+        pytest.param("keeper = LENT", "", "from lent import LENT", id="made by another module"),
+        pytest.param("keeper = Lender.keeper", "", "from lent import Lender", id="made for a class"),
+        pytest.param("keeper = Asking(4)", "", "", id="a property of a class that derives from it"),
     ],
 )
 def test_perhaps_on(body: str, made: str, module: str) -> None:
@@ -191,6 +211,7 @@ def _switches(text: str) -> dict[str, list[str]]:
         (("self.a = a", "a = a or x\n        self.a = a"), False),
         (("pass", "self.a = True"), False),
         (("class A:", "class A:\n    a: bool"), False),
+        (("pass", "pass\n\n    def a(self):\n        return True"), False),
         (("if self.a:", "if not self.a:"), False),
         (("if self.a:", "if self.a or self.b:"), False),
         (("if self.a:", "if self.a and self.b:"), True),
