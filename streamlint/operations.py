@@ -447,6 +447,16 @@ def on_other_stream(operation: Operation) -> bool:
     return stream is not None and stream.kind not in ("null", "ambient")
 
 
+def starts(operation: Operation, kind: str) -> bool:
+    """Whether code of a kind that runs beside the path is started: a thread, a process, a worker."""
+    return isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == kind
+
+
+def beside_of(operation: Operation) -> Beside | None:
+    """The code beside the path that is started, or that does this."""
+    return operation.beside if isinstance(operation, Spawn) else operation.context.beside
+
+
 def goes_on(operation: Operation) -> bool:
     """Whether a thread or a worker is started, or does this: what it does is not over where its starter is."""
     return isinstance(operation, Spawn) or operation.context.beside is not None

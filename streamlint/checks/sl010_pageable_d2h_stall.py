@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Spawn, Touch
+from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Launch, Memory, Opaque, Operation, Touch, beside_of
 
 
 class PageableD2hStall(Check):
@@ -87,7 +87,7 @@ class PageableD2hStall(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        beside = operation.beside if isinstance(operation, Spawn) else operation.context.beside
+        beside = beside_of(operation)
         return beside is not None and beside.kind == "thread" and not beside.awaited
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -7,7 +7,22 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Block, Copy, Create, Direction, Evidence, Get, Launch, Opaque, Operation, Put, Spawn, Synchronize, Touch
+from streamlint.operations import (
+    Block,
+    Copy,
+    Create,
+    Direction,
+    Evidence,
+    Get,
+    Launch,
+    Opaque,
+    Operation,
+    Put,
+    Spawn,
+    Synchronize,
+    Touch,
+    starts,
+)
 
 # Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
 _ANSWERS = frozenset({"wait", "acquire", "get", "recv", "recv_bytes", "join", "barrier", "poll", "result", "sleep"})
@@ -74,9 +89,7 @@ class MpCudaTensor(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Put) or (
-            isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == "process"
-        )
+        return isinstance(operation, Put) or starts(operation, "process")
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if isinstance(operation, Put) and operation.context.callback is None:

@@ -19,10 +19,10 @@ from streamlint.operations import (
     Opaque,
     Operation,
     Record,
-    Spawn,
     Synchronize,
     Touch,
     Wait,
+    beside_of,
 )
 
 
@@ -81,7 +81,7 @@ class CudaInDataloaderWorker(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        beside = operation.beside if isinstance(operation, Spawn) else operation.context.beside
+        beside = beside_of(operation)
         return beside is not None and beside.kind == "worker"
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spawn, Synchronize, Wait
+from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spawn, Synchronize, Wait, starts
 
 
 class StreamContextNotInherited(Check):
@@ -75,7 +75,7 @@ class StreamContextNotInherited(Check):
     in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == "thread"
+        return starts(operation, "thread")
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Spawn) or operation.beside is None or operation.beside.kind != "thread":
