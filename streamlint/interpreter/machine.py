@@ -65,7 +65,7 @@ class Machine:
         self._ago = 0  # how often what goes on was put before all that is known of
         self.per_thread = False  # the default stream is the thread's own
         # Atoms decided without evidence so far, in order; kept by the path.
-        self.guesses: list[str] = []
+        self.guesses: tuple[str, ...] = ()
         # What the host has seen once it knows that a callback ran: one clock for each that was registered.
         self.told_by_callback: list[dict[str, int]] = []
         self.gil = Gil()
@@ -95,7 +95,7 @@ class Machine:
             give_threads_own(operation)
         capture = self.captures.step
         operation.context = self.context if capture is None else replace(self.context, capture=capture)
-        operation.guesses = tuple(self.guesses)
+        operation.guesses = self.guesses  # one for all up to the next: what is kept of an object holds hundreds
         operation.gil = self.gil.held
         self.operations.append(operation)
         return operation

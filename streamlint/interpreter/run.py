@@ -473,7 +473,7 @@ class Run:
             index = len(self.machine.operations)
             depth = len(self.frames)
             self.decisions[key] = Decision(key, arm, index, span, link=self.link, setup=self.context.setup, depth=depth, way=way)
-            self.machine.guesses.append(key)
+            self.machine.guesses = (*self.machine.guesses, key)
         return self.atoms[key] != negated
 
     def weigh(self, decision: Decision, worth: bool, loose: bool, arms: Arms | None) -> None:

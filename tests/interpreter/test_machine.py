@@ -368,9 +368,9 @@ def test_each_part_has_its_own_order() -> None:
 def test_operations_are_kept_in_order_with_their_surroundings() -> None:
     litmus = Litmus("copy a; record e a")
     litmus.machine.context = ops.Context(function="step")
-    litmus.machine.guesses.append("flag")
+    litmus.machine.guesses = ("flag",)
     litmus.do("sync e")
-    litmus.machine.guesses.append("other")
+    litmus.machine.guesses = ("flag", "other")
     assert [operation.index for operation in litmus.machine.operations] == [0, 1, 2]
     assert [operation.context.function for operation in litmus.machine.operations] == ["", "", "step"]
     assert [operation.guesses for operation in litmus.machine.operations] == [(), (), ("flag",)]
