@@ -126,7 +126,9 @@ def _parts(value: object, seen: set[int]) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, (list, dict)):
         rows: list[tuple[Any, Any]] = list(value.items() if isinstance(value, dict) else enumerate(value))
     elif dataclasses.is_dataclass(value):
-        rows = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        names = [field.name for field in dataclasses.fields(value)]
+        held = [f"_{name}" if hasattr(value, f"_{name}") else name for name in names]  # as a pickle has it: some fields are packed
+        rows = [(name, getattr(value, name)) for name in held]
     else:
         rows = [(None, inner) for inner in value] if isinstance(value, tuple) else []
     for key, inner in rows:
