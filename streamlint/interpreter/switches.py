@@ -5,6 +5,7 @@ Where nothing on a root's way gives the constructor another value (`turned_on`),
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
@@ -79,26 +80,17 @@ def _switches(definition: p.Class) -> Iterator[Switch]:
     if len(makers) != 1:
         return
     maker = makers[0]
-    assigned = {node.id for node in p.walk(maker) if isinstance(node, p.Name) and id(node) in _targets(maker)}
-    given: dict[str, list[p.Expression]] = {held.name: [p.Unknown()] for held in definition.fields}
-    for method in (method for overloads in definition.methods.values() for method in overloads):
-        for attribute, values in assigned_attributes(method).items():
-            given.setdefault(attribute, []).extend(values)
-    by_name = {param.name: (place, param) for place, param in enumerate(maker.params[1:])}
-    for attribute, values in given.items():
-        if attribute in definition.methods:
-            continue  # a property
-        value = values[0]
-        if len(values) > 1 or not isinstance(value, p.Name) or value.id not in by_name or value.id in assigned:
-            continue
-        place, param = by_name[value.id]
-        if is_false(param.default) and id(value) in {id(own) for own in p.walk(maker)}:
+    methods = [method for overloads in definition.methods.values() for method in overloads]
+    given = Counter(name for method in methods for name, values in assigned_attributes(method).items() for _ in values)
+    given.update(held.name for held in definition.fields)
+    given.update(definition.methods.keys())  # properties
+    changed = {target.id for node in p.walk(maker) if isinstance(node, p.Assign) for target in node.targets if isinstance(target, p.Name)}
+    by_name = {param.name: (place, param) for place, param in enumerate(maker.params[1:]) if is_false(param.default)}
+    for attribute, (value, *_) in assigned_attributes(maker).items():
+        if given[attribute] == 1 and isinstance(value, p.Name) and value.id in by_name and value.id not in changed:
+            place, param = by_name[value.id]
             is_none = isinstance(param.default, p.Const) and param.default.value is None
             yield Switch(definition.name.rpartition(".")[2], param.name, place, attribute, is_none)
-
-
-def _targets(function: p.Function) -> set[int]:
-    return {id(target) for node in p.walk(function) if isinstance(node, p.Assign) for target in node.targets}
 
 
 class _Pruned:
