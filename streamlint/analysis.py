@@ -124,8 +124,10 @@ class Analysis:
 
     def _is_asked_switched_off(self, root: Root) -> bool:
         """The same without what stands under switches that nothing on the root's way turns on; few get here, and this takes longer."""
+        if root.function is None or root.earlier is not None or root.file.is_cuda:
+            return True
         key = self._key(root)
-        before, self._held[key] = self._held.get(key), _found_switched_off(*key)
+        before, self._held[key] = self._held.get(key), (root.file.relevance.found_switched_off(root.function, key[1]),)
         return before == self._held[key] or self._is_asked(root)
 
     def _bound(self, file: File) -> Iterator[Root]:
@@ -257,13 +259,6 @@ def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], .
         return (root.file.relevance.said.in_file(words),)
     functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
     return tuple(root.file.relevance.found(function, words, play) for function in functions)
-
-
-def _found_switched_off(root: Root, words: frozenset[str]) -> tuple[Set[str], ...]:
-    """The same without what stands under switches that are off for every object on the root's way."""
-    if root.function is None or root.earlier is not None:
-        return _found(root, words, InPlay())
-    return (root.file.relevance.found_switched_off(root.function, words),)
 
 
 def _is_too_long(root: Root) -> bool:

@@ -3,6 +3,7 @@
 Type checkers see dataclasses, and so do callers: `dataclasses.replace`, `fields` and `asdict` work on a record.
 
 ``__packed__`` in a class names fields that are held otherwise than they are given and read: ``((name, (pack, unpack)),)``.
+A frozen record packs none.
 """
 
 from __future__ import annotations

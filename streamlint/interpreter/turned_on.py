@@ -55,7 +55,7 @@ class TurnedOn:
     """What the code of one file says of switches."""
 
     relevance: Relevance
-    # By functions and by classes; and whether all is known that makes the object.
+    # By functions, and whether all is known that makes the object; by classes, and whether it is what their constructors are given.
     _told: dict[tuple[int, bool], Kept[Told]] = field(default_factory=dict)
     _around: dict[str, Kept[Told]] = field(default_factory=dict)  # by what stands outside of functions, here and in the files that it names
     _own: dict[str, Head] | None = None
@@ -73,7 +73,10 @@ class TurnedOn:
         if definition is not None:
             yield kept(self._told, (id(definition), False), self._find_told, _given(definition), ())
             if function.name == "__init__":
-                yield Told(frozenset(), frozenset(classes_given(definition, file)), frozenset())
+                yield kept(self._told, (id(definition), True), self._find_given_to_constructor, definition)
+
+    def _find_given_to_constructor(self, definition: p.Class) -> Told:
+        return Told(frozenset(), frozenset(classes_given(definition, self.relevance.file)), frozenset())
 
     def around(self) -> Told:
         """What is told by the statements of this file's module and classes, and of those of the files that it names."""

@@ -1,6 +1,6 @@
 """Where pieces of code stand.
 
-A program holds millions of places, and a tuple with its numbers takes 100 to 160 bytes: each is held as one number of 32.
+A program holds millions of places, and a tuple takes 80 bytes beside those of its numbers: each is held as one number of 32.
 """
 
 from __future__ import annotations
