@@ -169,7 +169,7 @@ def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
         return False  # it may step an optimizer, whose gradients another stream has made
     if run.context.loops and trains(callee.function.body, callee.file, callee.owner):
         return False
-    if run.origins.losses and any(id(v) in run.origins.known for v in reachable(arguments.all(), limit=40)):
+    if run.origins.losses and run.origins.are_results(reachable(arguments.all(), limit=40)):
         return False
     return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 

@@ -5,6 +5,8 @@ A run keeps what was computed from what; once it has ended, and it is known whic
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Series, Table, Value
 from streamlint.record import field, record
 
@@ -69,15 +71,26 @@ def _kind(receiver: Value | None, method: str, direct: bool) -> str:
     return SAME if receiver is not None and method in _TENSOR_METHODS else CALL
 
 
+Noted = tuple[list[Link], list[tuple[Value, tuple[Value, ...]]], list[tuple[Value, str]]]
+
+
 @record(slots=True)
 class Origins:
-    """What a run computed from what."""
+    """What a run computed from what. ``earlier`` gives what was noted before it, which nobody has asked for yet."""
 
-    links: list[Link] = field(default_factory=list)
     losses: list[Value] = field(default_factory=list)
-    written: list[tuple[Value, tuple[Value, ...]]] = field(default_factory=list)
-    placed: list[tuple[Value, str]] = field(default_factory=list)
-    known: set[int] = field(default_factory=set)
+    earlier: Callable[[], Noted] | None = None
+    _links: list[Link] = field(default_factory=list)
+    _written: list[tuple[Value, tuple[Value, ...]]] = field(default_factory=list)
+    _placed: list[tuple[Value, str]] = field(default_factory=list)
+
+    def noted(self) -> Noted:
+        """All that was noted: of what, what was written into what, and what was put on a device."""
+        if self.earlier is not None:
+            earlier, self.earlier = self.earlier, None
+            links, written, placed = earlier()
+            self._links, self._written, self._placed = links + self._links, written + self._written, placed + self._placed
+        return self._links, self._written, self._placed
 
     def computed(self, result: Value, inputs: list[Value], name: str) -> None:
         """Work of a library on tensors: its result is where they are."""
@@ -86,15 +99,15 @@ class Origins:
 
     def wrote(self, target: Value, inputs: list[Value]) -> None:
         """``target.add_(x)``: what takes a value of the device in is there itself."""
-        self.written.append((target, tuple(inputs)))
+        self._written.append((target, tuple(inputs)))
 
     def put(self, value: Value, why: str) -> None:
         """A weaker reason, for loops that do not train: a call out of view was given the device (``device=``) to put its result on."""
-        self.placed.append((value, why))
+        self._placed.append((value, why))
 
     def is_gradient(self, value: Value) -> bool:
         """Whether a value from out of view is a gradient that autograd has left, or a view of one."""
-        for link in reversed(self.links):
+        for link in reversed(self.noted()[0]):
             if link.kind == SAME and link.inputs and link.result is value:
                 value = link.inputs[0]
         return (value.storage.name if isinstance(value, Buffer) else value.term).endswith(".grad")
@@ -118,11 +131,15 @@ class Origins:
 
     def is_uploaded(self, value: Buffer) -> bool:
         """Whether a value on a device is what was moved there, and nothing was computed from it."""
-        return value.storage.on_device and any(link.kind == MOVED and key(link.result) == key(value) for link in self.links)
+        return value.storage.on_device and any(link.kind == MOVED and key(link.result) == key(value) for link in self.noted()[0])
+
+    def are_results(self, values: Iterable[Value]) -> bool:
+        """Whether any of the values was computed or called for, as far as that is noted."""
+        results = {id(link.result) for link in self.noted()[0]}
+        return any(id(value) in results for value in values)
 
     def _add(self, link: Link) -> None:
-        self.links.append(link)
-        self.known.add(id(link.result))
+        self._links.append(link)
 
     def settled(self, wide: bool = False) -> Settled:
         """The answers, once the run is over. ``wide`` takes the weaker reasons too."""
@@ -143,21 +160,22 @@ class Settled:
 
     def __init__(self, origins: Origins, wide: bool = False) -> None:
         self.wide = wide
-        self.placed = {key(value): why for value, why in origins.placed} if wide else {}
+        links, written, placed = origins.noted()
+        self.placed = {key(value): why for value, why in placed} if wide else {}
         self.written: dict[int, list[Value]] = {}
-        for target, inputs in origins.written:
+        for target, inputs in written:
             self.written.setdefault(key(target), []).extend(inputs)
         self.made: dict[int, Link] = {}
-        for link in origins.links:
+        for link in links:
             if not isinstance(link.result, Const):
                 self.made.setdefault(key(link.result), link)
         self.holders: dict[int, tuple[Value, str]] = {}
         self._answers: dict[int, Origin | None] = {}
         self._seeds: dict[int, str] = {}
-        for link in origins.links:
+        for link in links:
             for value in (link.result, *link.inputs):
                 self._note_parts(value, 4)
-        for value, _ in origins.placed:
+        for value, _ in placed:
             self._note_parts(value, 2)
         waiting = list(origins.losses)
         for loss in waiting:

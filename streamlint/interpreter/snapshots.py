@@ -1,17 +1,20 @@
 """Constructors that are run once: the methods of a class begin with the same object, so what made it is kept, and copied for each run.
 
-A copy is made by pickling: values, memory and the machine with all their aliases; code, models and places are shared. What cannot be
-copied (a generator whose consumer is a closure) is run again each time.
+A copy is made by pickling: values, memory and the machine with all their aliases; code, models and places are shared, and calls out of
+view that hold nothing of the path. What was computed from what is copied once somebody asks for it. What cannot be copied (a generator
+whose consumer is a closure) is run again each time.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import itertools
 import operator
 import pickle
 import sys
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +23,7 @@ from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.findings import Span, Step
 from streamlint.interpreter import file as files
 from streamlint.interpreter import index
+from streamlint.interpreter.origins import Origins
 from streamlint.interpreter.run import Decision, Place, Run
 from streamlint.interpreter.sight import differences
 from streamlint.interpreter.values import ClassValue, Stream, Value, numbering, resume_numbering
@@ -32,8 +36,10 @@ _DEEP = 20_000  # objects that hold one another
 # Of the run that is going on, not of what it has done; or of what is over where the body begins (`Run.begin_body`).
 _OWN = frozenset(
     {"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context", "made_from", "sight"}
-    | {"peeks", "answered"}
+    | {"peeks", "answered", "handed", "questions", "asked_before", "tested", "origins"}
 )
+# Sets and mappings of what is shared: these are copied as they are.
+_FLAT = ("atoms", "decisions", "visits", "ran", "read", "absent", "arms", "known_loops", "loop_nodes", "heated", "raised_in")
 
 
 @record(slots=True)
@@ -51,7 +57,9 @@ class Made:
 
     met: frozenset[str]
     forced: dict[str, bool]
+    flat: dict[str, Any]
     data: bytes
+    noted: bytes  # what was computed from what
     shared: list[Any]
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
@@ -134,13 +142,14 @@ def _keep(run: Run, value: Value) -> Made | None:
     """The run as it is now; None where it cannot be copied."""
     if run.reached is not None or not run.machine.captures.idle:
         return None
-    state = {name: held for name, held in vars(run).items() if name not in _OWN}
+    state = {name: held for name, held in vars(run).items() if name not in _OWN and name not in _FLAT}
     writer = _Writer()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
-        data = writer.written((state, value, numbering()))
-        _read(run, data, writer.shared)  # what can be written cannot always be read
+        data, noted = writer.written((state, value, numbering(), run.origins.losses), run.origins.noted())
+        reader = _Reader(run, writer.shared)
+        reader.read_beside(noted, reader.read(data)[1])  # what can be written cannot always be read
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
         return None
     finally:
@@ -148,11 +157,15 @@ def _keep(run: Run, value: Value) -> Made | None:
     met = frozenset(run.decisions)
     linked = tuple(decision for decision in run.decisions.values() if decision.link)
     started = any(map(operations.goes_on, run.machine.operations))
-    return Made(met, _met(run.forced, met), data, writer.shared, run.steps, linked, started)
+    return Made(met, _met(run.forced, met), _flat(vars(run)), data, noted, writer.shared, run.steps, linked, started)
+
+
+def _flat(held: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: copy.copy(held[name]) for name in _FLAT}
 
 
 def _seen(run: Run, kept: Made) -> _Seen:
-    state, value, _ = _read(run, kept.data, kept.shared)
+    (state, value, *_), _ = _Reader(run, kept.shared).read(kept.data)
     current = {library: stream for library, stream in state["current"].items() if stream.kind not in ("ambient", "null")}
     return _Seen(value, current, state["globals"])
 
@@ -166,8 +179,11 @@ def _differences(one: _Seen, other: _Seen) -> tuple[frozenset[str], ...]:
 def _restored(run: Run, kept: Made | None) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
     assert kept is not None
-    state, value, numbers = _read(run, kept.data, kept.shared)
+    reader = _Reader(run, kept.shared)
+    (state, value, numbers, losses), common = reader.read(kept.data)
     vars(run).update(state)
+    vars(run).update(_flat(kept.flat))
+    run.origins = Origins(losses, earlier=functools.partial(reader.read_beside, kept.noted, common))
     run.copied_steps = kept.steps
     resume_numbering(numbers)
     run.machine.context = run.context
@@ -176,18 +192,8 @@ def _restored(run: Run, kept: Made | None) -> Value:
     run.lent = {id(storage): storage for storage in run.lent.values()}
     run.converted = {id(held[0]): held for held in run.converted.values()}
     run.machine.pending = {id(storage): storage for storage in run.machine.pending.values()}
-    run.origins.known = {id(link.result) for link in run.origins.links}
     assert isinstance(value, Value)
     return value
-
-
-def _read(run: Run, data: bytes, shared: list[Any]) -> tuple[dict[str, Any], Value, tuple[Any, bool]]:
-    _reading.append((run, shared))
-    try:
-        state, value, numbers = pickle.loads(data)
-    finally:
-        _reading.pop()
-    return state, value, numbers
 
 
 # --- what is shared ------------------------------------------------------------------------------------------------------------------
@@ -206,7 +212,40 @@ _SHARED = frozenset(
         *(Memory, Direction, operations.Evidence),
     }
 )
-_reading: list[tuple[Run, list[Any]]] = []
+_FIXED = (str, bytes, int, float, tuple, frozenset, type)
+_reading: list[_Reader] = []
+
+
+class _Reader:
+    """Reads what a writer has written of a run."""
+
+    def __init__(self, run: Run, shared: list[Any]) -> None:
+        self._run = weakref.ref(run)  # which may hold the reader: it is let go of as soon as nobody looks at it
+        self.shared = shared
+
+    @property
+    def run(self) -> Run:
+        run = self._run()
+        assert run is not None
+        return run
+
+    def read(self, data: bytes) -> tuple[Any, list[Any]]:
+        """What was written first, and what it has in common with the rest."""
+        unpickler = pickle.Unpickler(io.BytesIO(data))
+        return self._next(unpickler), self._next(unpickler)
+
+    def read_beside(self, data: bytes, common: list[Any]) -> Any:
+        """The rest."""
+        unpickler = pickle.Unpickler(io.BytesIO(data))
+        unpickler.persistent_load = common.__getitem__  # type: ignore[method-assign]
+        return self._next(unpickler)
+
+    def _next(self, unpickler: pickle.Unpickler) -> Any:
+        _reading.append(self)
+        try:
+            return unpickler.load()
+        finally:
+            _reading.pop()
 
 
 class _Shared:
@@ -217,11 +256,11 @@ _LIST = _Shared()
 
 
 def _the_list() -> list[Any]:
-    return _reading[-1][1]
+    return _reading[-1].shared
 
 
 def _the_run() -> Run:
-    return _reading[-1][0]
+    return _reading[-1].run
 
 
 def _counter(held: itertools.count[int]) -> tuple[Any, ...]:
@@ -236,16 +275,37 @@ class _Writer:
         self.shared: list[Any] = []
         self._numbers: dict[int, int] = {}
 
-    def written(self, held: object) -> bytes:
-        file = io.BytesIO()
+    def written(self, first: object, rest: object) -> tuple[bytes, bytes]:
+        """Both, apart: behind the first stands a list of what the rest has in common with it, which the rest names by number."""
+        files = io.BytesIO(), io.BytesIO()
+        pickler, beside = map(self._pickler, files)
+        pickler.dump(first)
+        inside = {id(one) for _, one in pickler.memo.copy().values() if not isinstance(one, _FIXED) and type(one) not in _SHARED}
+        common: list[Any] = []
+        numbers: dict[int, int] = {}
+
+        def number(one: object) -> int | None:
+            if id(one) not in inside:
+                return None
+            if id(one) not in numbers:
+                numbers[id(one)] = len(common)
+                common.append(one)
+            return numbers[id(one)]
+
+        beside.persistent_id = number  # type: ignore[method-assign]
+        beside.dump(rest)
+        pickler.dump(common)
+        return files[0].getvalue(), files[1].getvalue()
+
+    def _pickler(self, file: io.BytesIO) -> pickle.Pickler:
         pickler = pickle.Pickler(file, protocol=5)
         pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
         pickler.dispatch_table[operations.Context] = self._surroundings
+        pickler.dispatch_table[operations.Opaque] = self._call
         pickler.dispatch_table[_Shared] = lambda held: (_the_list, ())
         pickler.dispatch_table[itertools.count] = _counter
         pickler.dispatch_table[Run] = lambda run: (_the_run, ())
-        pickler.dump(held)
-        return file.getvalue()
+        return pickler
 
     def _by_number(self, held: object) -> tuple[Any, ...]:
         number = self._numbers.get(id(held))
@@ -256,3 +316,9 @@ class _Writer:
 
     def _surroundings(self, held: operations.Context) -> Any:
         return self._by_number(held) if held.beside is None else held.__reduce_ex__(5)
+
+    def _call(self, held: operations.Opaque) -> Any:
+        """What no path changes, and nobody asks for the identity of."""
+        stream = held.stream is None or held.stream.kind in ("ambient", "null")
+        apart = stream and not (held.on_host or held.refused or held.gil or held.context.beside)
+        return self._by_number(held) if apart else held.__reduce_ex__(5)

@@ -20,6 +20,7 @@ from streamlint.interpreter.index import Program
 from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Run, Settings
 from streamlint.interpreter.values import Value
+from streamlint.operations import Opaque
 from streamlint.options import Options, Source
 from streamlint.record import is_record
 from streamlint.rules import UNREADABLE, UNUSED, all_rules
@@ -61,6 +62,8 @@ class Ring:
         self.stream = torch.cuda.Stream()
         self.slots = [torch.empty(8, pin_memory=True) for _ in range(3)]
         self.first = self.slots[0]
+        self.scale = load_scale(depth)
+        keep(self.first)
         self.log = Log() if pin else None
 
     def send(self, x):
@@ -69,6 +72,9 @@ class Ring:
 
     def read(self):
         return self.first.numpy()
+
+    def measure(self):
+        return measured(self.scale)
 
 class Log:
     pass
@@ -113,6 +119,33 @@ def test_another_way_through_the_constructor_is_another_object(program: Program)
     assert type(attributes(likely)["log"]) is not type(attributes(other)["log"])
     again = run_of("read", {atom: not likely.decisions[atom].arm}, program)
     assert type(attributes(again)["log"]) is type(attributes(other)["log"])
+
+
+def test_what_was_computed_from_what_is_copied_for_who_asks(program: Program) -> None:
+    made, copy = (run_of(method, {}, program) for method in ("send", "read"))
+    assert made.origins.earlier is None
+    assert copy.origins.earlier is not None
+    links, _, _ = copy.origins.noted()
+    assert copy.origins.earlier is None
+    scale = attributes(copy)["scale"]
+    assert [link.name for link in links if link.result is scale] == ["load_scale"]
+    assert copy.origins.are_results([scale])
+    assert not copy.origins.are_results([attributes(made)["scale"]])
+
+
+def test_what_a_run_computes_comes_behind_what_its_constructor_did(program: Program) -> None:
+    run_of("read", {}, program)
+    run = run_of("measure", {}, program)
+    assert run.origins.earlier is not None
+    assert [link.name for link in run.origins.noted()[0]] == ["load_scale", "keep", "measured"]
+
+
+def test_calls_out_of_view_are_shared_unless_they_hold_memory(program: Program) -> None:
+    made, copy = (run_of(method, {}, program) for method in ("send", "read"))
+    calls = [{o.callee: o for o in run.machine.operations if isinstance(o, Opaque)} for run in (made, copy)]
+    assert calls[0]["load_scale"] is calls[1]["load_scale"]
+    assert calls[0]["keep"] is not calls[1]["keep"]
+    assert calls[1]["keep"].on_host[0].storage is attributes(copy)["first"].storage  # type: ignore[attr-defined]
 
 
 def test_code_is_shared() -> None:
