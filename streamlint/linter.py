@@ -291,7 +291,8 @@ class _Run:
 
     def analyse(self) -> None:
         """What the engine finds in the files that were kept."""
-        self._join_seams()
+        with self.timed("join"):
+            self._join_seams()
         if self.share is not None:
             lost = [Source(path, _text(path), language_of(path) or "cuda") for path in sorted(guard.lost) if path in self._found]
             self.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])

@@ -16,7 +16,8 @@ from streamlint.triggers import any_of
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
-IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+# Of a text behind the end of a line, which begins each line: a search runs from one to the next.
+_IMPORT = re.compile(r"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))")
 # Memory of the host, and what stands before it in its line where it is kept or given away: what other files may copy from.
 _MADE = re.compile(r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)")
 _KEPT = re.compile(r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*\Z")
@@ -150,7 +151,7 @@ class Seams:
         """The Python files that a file with a loader imports, and that have what makes its batches."""
         makes = self._makes_batches(sources) if self.python else None
         for source in filter(self._collated, sources if makes is not None else ()):
-            yield from self._imports(source, lambda read: makes is not None and makes.search(read.text) is not None)
+            yield from self._imports(source, lambda read: makes is not None and makes.search(f"\n{read.text}") is not None)
 
     def _imports(self, source: Source, wanted: Callable[[Source], bool]) -> Iterator[Source]:
         """The Python files that a source imports, were passed over so far and are wanted."""
@@ -170,7 +171,7 @@ class Seams:
         by_module: dict[str, list[Source]] = defaultdict(list)
         makes = self._makes_batches(sources) if candidates else None
         for source in candidates:
-            if not _keeps(source.text) and (makes is None or not makes.search(source.text)):
+            if not _keeps(source.text) and (makes is None or not makes.search(f"\n{source.text}")):
                 continue
             by_module[_module_of(source.path)[-1]].append(source)
         if not by_module:
@@ -183,9 +184,9 @@ class Seams:
                         yield source
 
     def _makes_batches(self, sources: list[Source]) -> re.Pattern[str] | None:
-        """What finds the functions and classes that loaders are given to make their batches; None where there are none."""
+        """What finds the functions and classes that loaders are given to make their batches, behind the end of a line."""
         names = {name for source in sources if source.language == "python" for name in self._collated(source)}
-        return re.compile(rf"^(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b", re.MULTILINE) if names else None
+        return re.compile(rf"\n(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b") if names else None
 
     def _collated(self, source: Source) -> list[str]:
         """The names that loaders in a source are given to make their batches by."""
@@ -293,9 +294,14 @@ def _module_of(path: str) -> tuple[str, ...]:
     return tuple(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
+def imports_in(text: str) -> list[tuple[str, str, str]]:
+    """The import statements of a text: the module and its members, or the modules of a plain one."""
+    return _IMPORT.findall(f"\n{text}")
+
+
 def _modules_in(text: str) -> Iterator[tuple[str, ...]]:
     """What import statements may mean: the module itself, and its members."""
-    for module, members, plain in IMPORT.findall(text):
+    for module, members, plain in imports_in(text):
         home = tuple(filter(None, module.split(".")))
         yield from ((*home, name) for name in _NAME.findall(members))
         yield from (tuple(_NAME.findall(part.partition(" as ")[0])) for part in plain.split(",") if _NAME.search(part))

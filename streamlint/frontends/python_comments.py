@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import re
 
+# What no alternative begins with is passed over in one go, in a long string as well.
 _STRING = (
-    r'''"(?:""(?:[^"\\]|\\.|"(?!""))*"""|(?:[^"\\\r\n]|\\(?:\r\n|.))*")'''
-    r"""|'(?:''(?:[^'\\]|\\.|'(?!''))*'''|(?:[^'\\\r\n]|\\(?:\r\n|.))*')"""
+    r'''"(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'''
+    r"""|'(?:''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*')"""
 )
 # A stretch without a comment; a quote that opens no string is an error of syntax, which is told by the parser.
 _CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
 # An f-string that may hold its own quote, as Python 3.12 lets it.
 _NESTED = re.compile(r"""[fF][rR]?(?:"[^"\n]*\{[^}"\n]*"|'[^'\n]*\{[^}'\n]*')""")
+_OPEN = re.compile(r"""\{[^}\n"']*["']""")  # what such a string holds: braces are found sooner than quotes
 _LINE = re.compile(r"[^\r\n]*")
 
 
 def without_comments(text: str) -> str:
     """A text of Python as it runs; as it stands where a line ends or begins no string for sure."""
-    made = text.rstrip() + "\n" if "#" not in text else text if "\0" in text or _NESTED.search(text) else _cut(text)
+    made = text.rstrip() + "\n" if "#" not in text else text if "\0" in text or _is_nested(text) else _cut(text)
     return text if made == text else made  # a long run holds it once
+
+
+def _is_nested(text: str) -> bool:
+    lines = ((text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())) for found in _OPEN.finditer(text))
+    return any(_NESTED.search(text, start, end if end >= 0 else len(text)) for start, end in lines)
 
 
 def _cut(text: str) -> str:

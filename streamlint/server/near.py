@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from streamlint.files import Found
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.seams import IMPORT, INCLUDE, NATIVE, OPENED
+from streamlint.seams import INCLUDE, NATIVE, OPENED, imports_in
 
 MOST = 100  # files that one is read with
 
@@ -156,7 +156,7 @@ class Map:
 
 
 def _imports(text: str) -> Iterator[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    for module, members, plain in IMPORT.findall(text):
+    for module, members, plain in imports_in(text):
         level = len(module) - len(module.lstrip("."))
         if module:
             yield level, tuple(filter(None, module.split("."))), tuple(re.findall(r"\w+", re.sub(r"\bas\s+\w+", "", members)))
