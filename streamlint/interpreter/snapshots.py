@@ -15,7 +15,7 @@ import operator
 import pickle
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from streamlint import models, operations, program
@@ -236,9 +236,7 @@ class _Reader:
 
     def read_beside(self, data: bytes, common: list[Any]) -> Any:
         """The rest."""
-        unpickler = pickle.Unpickler(io.BytesIO(data))
-        unpickler.persistent_load = common.__getitem__  # type: ignore[method-assign]
-        return self._next(unpickler)
+        return self._next(_Unpickler(data, common))
 
     def _next(self, unpickler: pickle.Unpickler) -> Any:
         _reading.append(self)
@@ -246,6 +244,33 @@ class _Reader:
             return unpickler.load()
         finally:
             _reading.pop()
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, common: list[Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._common = common
+
+    def persistent_load(self, pid: int) -> Any:
+        return self._common[pid]
+
+
+class _Pickler(pickle.Pickler):
+    """Names by number what stands already ``inside`` of something else, and lists it."""
+
+    def __init__(self, file: io.BytesIO, inside: Set[int]) -> None:
+        super().__init__(file, protocol=5)
+        self.common: list[Any] = []
+        self._inside = inside
+        self._numbers: dict[int, int] = {}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        if id(obj) not in self._inside:
+            return None
+        if id(obj) not in self._numbers:
+            self._numbers[id(obj)] = len(self.common)
+            self.common.append(obj)
+        return self._numbers[id(obj)]
 
 
 class _Shared:
@@ -277,35 +302,26 @@ class _Writer:
 
     def written(self, first: object, rest: object) -> tuple[bytes, bytes]:
         """Both, apart: behind the first stands a list of what the rest has in common with it, which the rest names by number."""
-        files = io.BytesIO(), io.BytesIO()
-        pickler, beside = map(self._pickler, files)
+        one, other = io.BytesIO(), io.BytesIO()
+        pickler = pickle.Pickler(one, protocol=5)
+        pickler.dispatch_table = self._reducers()
         pickler.dump(first)
-        inside = {id(one) for _, one in pickler.memo.copy().values() if not isinstance(one, _FIXED) and type(one) not in _SHARED}
-        common: list[Any] = []
-        numbers: dict[int, int] = {}
-
-        def number(one: object) -> int | None:
-            if id(one) not in inside:
-                return None
-            if id(one) not in numbers:
-                numbers[id(one)] = len(common)
-                common.append(one)
-            return numbers[id(one)]
-
-        beside.persistent_id = number  # type: ignore[method-assign]
+        inside = {id(held) for _, held in pickler.memo.copy().values() if not isinstance(held, _FIXED) and type(held) not in _SHARED}
+        beside = _Pickler(other, inside)
+        beside.dispatch_table = self._reducers()
         beside.dump(rest)
-        pickler.dump(common)
-        return files[0].getvalue(), files[1].getvalue()
+        pickler.dump(beside.common)
+        return one.getvalue(), other.getvalue()
 
-    def _pickler(self, file: io.BytesIO) -> pickle.Pickler:
-        pickler = pickle.Pickler(file, protocol=5)
-        pickler.dispatch_table = dict.fromkeys(_SHARED, self._by_number)
-        pickler.dispatch_table[operations.Context] = self._surroundings
-        pickler.dispatch_table[operations.Opaque] = self._call
-        pickler.dispatch_table[_Shared] = lambda held: (_the_list, ())
-        pickler.dispatch_table[itertools.count] = _counter
-        pickler.dispatch_table[Run] = lambda run: (_the_run, ())
-        return pickler
+    def _reducers(self) -> dict[type, Callable[[Any], Any]]:
+        return {
+            **dict.fromkeys(_SHARED, self._by_number),
+            operations.Context: self._surroundings,
+            operations.Opaque: self._call,
+            _Shared: lambda held: (_the_list, ()),
+            itertools.count: _counter,
+            Run: lambda run: (_the_run, ()),
+        }
 
     def _by_number(self, held: object) -> tuple[Any, ...]:
         number = self._numbers.get(id(held))
