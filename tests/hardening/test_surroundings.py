@@ -132,7 +132,8 @@ def test_little_memory(tree: Path, megabytes: int) -> None:
 
 def test_little_processor_time(tree: Path) -> None:
     """The limit of the system ends the process that comes to it: what it looked at is left out, and another goes on."""
-    heavy = "import torch\ndef f(a):\n    torch.cuda.synchronize()\n" + "    x = a.to('cuda')\n" * 60_000
+    # To lower it takes more than two seconds, on a fast machine too.
+    heavy = "import torch\ndef f(a):\n    torch.cuda.synchronize()\n" + "    x = a.to('cuda')\n" * 200_000
     (tree / "heavy.py").write_text(heavy)
     done = _limited(tree, "RLIMIT_CPU, (2, 8)", "--no-cache", "--jobs", "1")
     assert (done.returncode, done.stdout.count("SL005")) == (1, 12), done.stderr
