@@ -151,7 +151,7 @@ class Seams:
         """The Python files that a file with a loader imports, and that have what makes its batches."""
         makes = self._makes_batches(sources) if self.python else None
         for source in filter(self._collated, sources if makes is not None else ()):
-            yield from self._imports(source, lambda read: makes is not None and makes.search(f"\n{read.text}") is not None)
+            yield from self._imports(source, lambda read: makes is not None and makes(read.text))
 
     def _imports(self, source: Source, wanted: Callable[[Source], bool]) -> Iterator[Source]:
         """The Python files that a source imports, were passed over so far and are wanted."""
@@ -171,7 +171,7 @@ class Seams:
         by_module: dict[str, list[Source]] = defaultdict(list)
         makes = self._makes_batches(sources) if candidates else None
         for source in candidates:
-            if not _keeps(source.text) and (makes is None or not makes.search(f"\n{source.text}")):
+            if not _keeps(source.text) and (makes is None or not makes(source.text)):
                 continue
             by_module[_module_of(source.path)[-1]].append(source)
         if not by_module:
@@ -183,10 +183,13 @@ class Seams:
                         by_module[tail[-1]].remove(source)
                         yield source
 
-    def _makes_batches(self, sources: list[Source]) -> re.Pattern[str] | None:
-        """What finds the functions and classes that loaders are given to make their batches, behind the end of a line."""
+    def _makes_batches(self, sources: list[Source]) -> Callable[[str], bool] | None:
+        """Whether a text has a function or class that loaders are given to make their batches; None where there are none."""
         names = {name for source in sources if source.language == "python" for name in self._collated(source)}
-        return re.compile(rf"\n(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b") if names else None
+        if not names:
+            return None
+        defined = re.compile(rf"\n(?:def|class)[ \t]+(?:{'|'.join(sorted(names))})\b")
+        return lambda text: defined.search(f"\n{text}") is not None
 
     def _collated(self, source: Source) -> list[str]:
         """The names that loaders in a source are given to make their batches by."""

@@ -27,8 +27,12 @@ def without_comments(text: str) -> str:
 
 
 def _is_nested(text: str) -> bool:
-    lines = ((text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())) for found in _OPEN.finditer(text))
-    return any(_NESTED.search(text, start, end if end >= 0 else len(text)) for start, end in lines)
+    at = 0
+    while (found := _OPEN.search(text, at)) is not None:  # each line once
+        start, at = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end()) + 1 or len(text)
+        if _NESTED.search(text, start, at) is not None:
+            return True
+    return False
 
 
 def _cut(text: str) -> str:

@@ -107,7 +107,7 @@ class Origins:
 
     def is_gradient(self, value: Value) -> bool:
         """Whether a value from out of view is a gradient that autograd has left, or a view of one."""
-        for link in reversed(self.noted()[0]):
+        for link in reversed(self._all_links()):
             if link.kind == SAME and link.inputs and link.result is value:
                 value = link.inputs[0]
         return (value.storage.name if isinstance(value, Buffer) else value.term).endswith(".grad")
@@ -131,12 +131,15 @@ class Origins:
 
     def is_uploaded(self, value: Buffer) -> bool:
         """Whether a value on a device is what was moved there, and nothing was computed from it."""
-        return value.storage.on_device and any(link.kind == MOVED and key(link.result) == key(value) for link in self.noted()[0])
+        return value.storage.on_device and any(link.kind == MOVED and key(link.result) == key(value) for link in self._all_links())
 
     def are_results(self, values: Iterable[Value]) -> bool:
         """Whether any of the values was computed or called for, as far as that is noted."""
-        results = {id(link.result) for link in self.noted()[0]}
-        return any(id(value) in results for value in values)
+        asked = set(map(id, values))
+        return any(id(link.result) in asked for link in self._all_links())
+
+    def _all_links(self) -> list[Link]:
+        return self.noted()[0]
 
     def _add(self, link: Link) -> None:
         self._links.append(link)

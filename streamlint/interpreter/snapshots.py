@@ -55,7 +55,6 @@ class _Seen:
 class Made:
     """A run up to the object, with the decisions that it met, and those of them that were forced."""
 
-    met: frozenset[str]
     forced: dict[str, bool]
     flat: dict[str, Any]
     data: bytes
@@ -64,6 +63,11 @@ class Made:
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
     goes_on: bool  # a thread was started
+
+    @property
+    def met(self) -> Set[str]:
+        """The decisions that it met."""
+        return self.flat["decisions"].keys()  # type: ignore[no-any-return]
 
 
 @record(frozen=True, slots=True)
@@ -134,7 +138,7 @@ def snapshots_of(program: index.Program) -> Snapshots:
     return Snapshots()
 
 
-def _met(forced: Mapping[str, bool], met: frozenset[str]) -> dict[str, bool]:
+def _met(forced: Mapping[str, bool], met: Set[str]) -> dict[str, bool]:
     return {atom: arm for atom, arm in forced.items() if atom in met}
 
 
@@ -154,10 +158,9 @@ def _keep(run: Run, value: Value) -> Made | None:
         return None
     finally:
         sys.setrecursionlimit(limit)
-    met = frozenset(run.decisions)
     linked = tuple(decision for decision in run.decisions.values() if decision.link)
     started = any(map(operations.goes_on, run.machine.operations))
-    return Made(met, _met(run.forced, met), _flat(vars(run)), data, noted, writer.shared, run.steps, linked, started)
+    return Made(_met(run.forced, run.decisions.keys()), _flat(vars(run)), data, noted, writer.shared, run.steps, linked, started)
 
 
 def _flat(held: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,22 +258,31 @@ class _Unpickler(pickle.Unpickler):
         return self._common[pid]
 
 
+class _Listed:
+    """Objects by number, each once."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, held: object) -> int:
+        number = self._numbers.get(id(held))
+        if number is None:
+            number = self._numbers[id(held)] = len(self.objects)
+            self.objects.append(held)
+        return number
+
+
 class _Pickler(pickle.Pickler):
     """Names by number what stands already ``inside`` of something else, and lists it."""
 
     def __init__(self, file: io.BytesIO, inside: Set[int]) -> None:
         super().__init__(file, protocol=5)
-        self.common: list[Any] = []
+        self.common = _Listed()
         self._inside = inside
-        self._numbers: dict[int, int] = {}
 
     def persistent_id(self, obj: Any) -> int | None:
-        if id(obj) not in self._inside:
-            return None
-        if id(obj) not in self._numbers:
-            self._numbers[id(obj)] = len(self.common)
-            self.common.append(obj)
-        return self._numbers[id(obj)]
+        return self.common.number(obj) if id(obj) in self._inside else None
 
 
 class _Shared:
@@ -297,20 +309,23 @@ class _Writer:
     """Pickles what is not shared."""
 
     def __init__(self) -> None:
-        self.shared: list[Any] = []
-        self._numbers: dict[int, int] = {}
+        self._shared = _Listed()
+
+    @property
+    def shared(self) -> list[Any]:
+        return self._shared.objects
 
     def written(self, first: object, rest: object) -> tuple[bytes, bytes]:
         """Both, apart: behind the first stands a list of what the rest has in common with it, which the rest names by number."""
-        one, other = io.BytesIO(), io.BytesIO()
+        one, other, reducers = io.BytesIO(), io.BytesIO(), self._reducers()
         pickler = pickle.Pickler(one, protocol=5)
-        pickler.dispatch_table = self._reducers()
+        pickler.dispatch_table = reducers
         pickler.dump(first)
         inside = {id(held) for _, held in pickler.memo.copy().values() if not isinstance(held, _FIXED) and type(held) not in _SHARED}
         beside = _Pickler(other, inside)
-        beside.dispatch_table = self._reducers()
+        beside.dispatch_table = reducers
         beside.dump(rest)
-        pickler.dump(beside.common)
+        pickler.dump(beside.common.objects)
         return one.getvalue(), other.getvalue()
 
     def _reducers(self) -> dict[type, Callable[[Any], Any]]:
@@ -324,11 +339,7 @@ class _Writer:
         }
 
     def _by_number(self, held: object) -> tuple[Any, ...]:
-        number = self._numbers.get(id(held))
-        if number is None:
-            number = self._numbers[id(held)] = len(self.shared)
-            self.shared.append(held)
-        return operator.getitem, (_LIST, number)
+        return operator.getitem, (_LIST, self._shared.number(held))
 
     def _surroundings(self, held: operations.Context) -> Any:
         return self._by_number(held) if held.beside is None else held.__reduce_ex__(5)

@@ -35,3 +35,8 @@ def test_long_strings_cost_no_more_than_their_length() -> None:
     assert without_comments(text) == text.removesuffix("  # yes\n") + "\n"
     never = 'x = """' + 'a "" \\" # ' * 20_000
     assert without_comments(never).startswith('x = """a ')
+
+
+def test_long_lines_cost_no_more_than_their_length() -> None:
+    text = "x = [" + '{"a": 1}, ' * 200_000 + "]  # yes\n"
+    assert without_comments(text) == text.removesuffix("  # yes\n") + "\n"
