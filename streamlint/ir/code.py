@@ -1,0 +1,214 @@
+"""The intermediate representation of a function, a class and a file, and the bytes that it is kept as.
+
+Everything a `ModuleIR` holds is made of plain tuples, strings and numbers, so that `marshal` reads it: a function's code is loaded on its
+own, when somebody asks for it. Rows of a position are relative to the function's first row, so that an edit above a function changes
+nothing of it.
+"""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from streamlint.ir.opcodes import BRANCH, JUMP
+from streamlint.program import NOWHERE, Position
+
+Instruction = tuple[int, ...]
+TypeTuple = tuple[Any, ...]
+"""A C++ type: ``(name, arguments, pointers, reference, array)``."""
+
+_COLUMN_BITS, _LINE_BITS = 12, 14  # `pack_position` spells the shifts out
+_COLUMN_MASK, _LINE_MASK = (1 << _COLUMN_BITS) - 1, (1 << _LINE_BITS) - 1
+_OFFSET = 1 << 20  # a row before the function's first: a decorator, or a macro's definition
+
+
+class Parameter(NamedTuple):
+    """A parameter. ``kind``: ``plain``, ``star``, ``double``, ``keyword``. ``default`` says whether there is one (Python: an operand of the
+    `function` instruction, in order; C++: the number of the code that computes it, evaluated at the call)."""
+
+    name: str
+    kind: str
+    default: bool | int
+    annotation: str
+    type: TypeTuple | None
+
+
+class Code:
+    """The control-flow graph of one function body.
+
+    ``blocks`` are lists of instructions, the last of which is the terminator; block 0 is the entry. ``handlers`` maps a block to the block
+    that an exception of its last instruction before the terminator goes to. ``predecessors`` orders the operands of `phi`.
+    """
+
+    __slots__ = (
+        "blocks",
+        "cells",
+        "class_name",
+        "first_row",
+        "flags",
+        "handlers",
+        "kind",
+        "name",
+        "number",
+        "parameters",
+        "parent",
+        "positions",
+        "qualname",
+        "registers",
+        "returns",
+    )
+
+    def __init__(self, number: int, name: str, qualname: str, kind: str) -> None:
+        self.number = number
+        self.name = name
+        self.qualname = qualname
+        self.kind = kind  # function, lambda, module, class, generator, default
+        self.parent = -1
+        self.class_name = ""
+        self.flags: frozenset[str] = frozenset()  # async, generator, static, kernel, device
+        self.parameters: tuple[Parameter, ...] = ()
+        self.returns: str | TypeTuple | None = None
+        self.first_row = 0
+        self.cells: tuple[tuple[str, int], ...] = ()  # cells that the body names, each with the code that owns it
+        self.blocks: list[list[Instruction]] = []
+        self.handlers: dict[int, int] = {}
+        self.positions: array[int] = array("q")
+        self.registers = 0
+
+    def at(self, place: int) -> Position:
+        """The position that an instruction's ``at`` numbers."""
+        if place < 0:
+            return NOWHERE
+        packed = self.positions[place]
+        row = (packed >> 2 * _COLUMN_BITS + _LINE_BITS) - _OFFSET + self.first_row
+        lines = packed >> 2 * _COLUMN_BITS & _LINE_MASK
+        return row, packed >> _COLUMN_BITS & _COLUMN_MASK, row + lines, packed & _COLUMN_MASK
+
+    def successors(self, block: int) -> tuple[int, ...]:
+        """Where control goes from a block, its exception edge last."""
+        end = self.blocks[block][-1]
+        after: tuple[int, ...] = (end[2],) if end[0] == JUMP else (end[3], end[4]) if end[0] == BRANCH else ()
+        handler = self.handlers.get(block)
+        return after if handler is None else (*after, handler)
+
+    def predecessors(self) -> list[list[int]]:
+        """For each block those that lead to it, in the order of `phi` operands: by number, normal edges before exception edges."""
+        found: list[list[int]] = [[] for _ in self.blocks]
+        for block in range(len(self.blocks)):
+            for after in self.successors(block):
+                if block not in found[after]:
+                    found[after].append(block)
+        return found
+
+    def instructions(self) -> Iterator[Instruction]:
+        """All instructions, block by block."""
+        for block in self.blocks:
+            yield from block
+
+    def dump(self) -> bytes:
+        """The code as bytes."""
+        head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
+        parameters = tuple(tuple(one) for one in self.parameters)
+        rest = (parameters, self.returns, self.first_row, self.cells, self.positions.tobytes(), self.registers)
+        return marshal.dumps((head, rest, self.blocks, self.handlers), 2)
+
+    @classmethod
+    def load(cls, kept: bytes) -> Code:
+        """The code that `dump` wrote."""
+        head, rest, blocks, handlers = marshal.loads(kept)
+        code = cls(*head[:4])
+        code.parent, code.class_name, code.flags = head[4], head[5], frozenset(head[6])
+        code.parameters = tuple(Parameter(*one) for one in rest[0])
+        code.returns, code.first_row, code.cells = rest[1], rest[2], rest[3]
+        code.positions.frombytes(rest[4])
+        code.registers, code.blocks, code.handlers = rest[5], blocks, handlers
+        return code
+
+
+def pack_position(at: Position, first_row: int) -> int:
+    """A position relative to a function's first row, as one number. Columns past 4,095 and heights past 16,383 lines are cut."""
+    row, column, end_row, end_column = at
+    lines = end_row - row
+    if column > _COLUMN_MASK or end_column > _COLUMN_MASK or lines > _LINE_MASK:
+        column, end_column, lines = min(column, _COLUMN_MASK), min(end_column, _COLUMN_MASK), min(lines, _LINE_MASK)
+    return row - first_row + _OFFSET << 38 | lines << 24 | column << 12 | end_column
+
+
+class FieldIR(NamedTuple):
+    """A data member that a class declares: its annotation or C++ type."""
+
+    name: str
+    annotation: str
+    type: TypeTuple | None
+    static: bool
+
+
+class ClassIR(NamedTuple):
+    """A class. ``body`` is the code of its body; ``methods`` are (name, code) pairs, overloads included; ``bases`` as written."""
+
+    number: int
+    name: str
+    qualname: str
+    body: int
+    parent: int
+    bases: tuple[str, ...]
+    methods: tuple[tuple[str, int], ...]
+    fields: tuple[FieldIR, ...]
+    template: tuple[str, ...]
+    row: int
+
+
+class ModuleIR:
+    """One file: its constants, its classes, and the codes of its functions. Code 0 is the module's body."""
+
+    __slots__ = ("_codes", "_kept", "annotations", "classes", "constants", "includes", "language", "namespaces", "outline", "path", "using")
+
+    def __init__(self, path: str, language: str, constants: tuple[Any, ...], codes: list[Code], classes: list[ClassIR]) -> None:
+        self.path = path
+        self.language = language
+        self.constants = constants
+        self.classes = classes
+        self.includes: tuple[str, ...] = ()
+        self.namespaces: dict[str, str] = {}
+        self.using: tuple[str, ...] = ()
+        # Declared types of names and attributes: (code, "self.x") -> annotation.
+        self.annotations: dict[tuple[int, str], str] = {}
+        # (name, qualified name, kind, parent, class, first row) of each code: enough to find one without loading it.
+        self.outline = [(code.name, code.qualname, code.kind, code.parent, code.class_name, code.first_row) for code in codes]
+        self._codes: list[Code | None] = list(codes)
+        self._kept: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def code(self, number: int) -> Code:
+        """The code of one function, loaded when it is first asked for."""
+        found = self._codes[number]
+        if found is None:
+            found = self._codes[number] = Code.load(self._kept[number])
+        return found
+
+    def codes(self) -> Iterator[Code]:
+        """All codes, in order."""
+        for number in range(len(self._codes)):
+            yield self.code(number)
+
+    def dump(self) -> bytes:
+        """The module as bytes; its path is not part of them, so that the bytes depend on the file's content alone."""
+        codes = self._kept or [self.code(number).dump() for number in range(len(self))]
+        classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
+        about = (self.language, self.includes, self.namespaces, self.using, self.annotations)
+        return marshal.dumps((about, self.constants, classes, self.outline, codes), 2)
+
+    @classmethod
+    def load(cls, path: str, kept: bytes) -> ModuleIR:
+        """The module that `dump` wrote. Functions stay packed until they are asked for."""
+        about, constants, classes, outline, codes = marshal.loads(kept)
+        module = cls(path, about[0], constants, [], [])
+        module.includes, module.namespaces, module.using = about[1], about[2], about[3]
+        module.annotations = about[4]
+        module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
+        module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
+        return module

@@ -1,0 +1,220 @@
+"""Lowers definitions: functions, lambdas, generator expressions and classes, each to a code of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import ClassIR, Code, FieldIR, Parameter
+from streamlint.ir.exits import ExitLowering
+from streamlint.ir.lowering import annotation_text, type_tuple
+from streamlint.ir.scopes import NameScope, bound_names, class_scope, scope_of
+from streamlint.ir.statements import STATEMENTS
+from streamlint.program import (
+    Class,
+    ClassDef,
+    Comprehension,
+    Expression,
+    Field,
+    Function,
+    FunctionDef,
+    Name,
+    Param,
+    Position,
+    walk,
+)
+
+
+class DefinitionLowering(ExitLowering):
+    """Lowers what defines something."""
+
+    def nested(self, code: Code, scope: NameScope) -> DefinitionLowering:
+        """The lowering of a code that is defined here: it sees the cells of this one."""
+        inner = type(self)(self.module, code, scope, self.is_cpp)
+        outside = scope.free()
+        if self.code.kind == "class":
+            inner.free = {name: cell for name in outside if (cell := self.free.get(name)) is not None}
+        else:
+            inner.free = {name: cell for name in outside if (cell := self.visible(name)) is not None}
+        return inner
+
+    # --- functions
+
+    def _function(self, node: FunctionDef) -> None:
+        self.define_function(node.function)
+
+    def define_function(self, function: Function) -> None:
+        """A ``def``: closure, decorators, name."""
+        decorators = [self.value(one) for one in function.decorators]
+        value = self.decorated(self.closure(function), decorators, function.decorators)
+        self.write_name(function.name, value, function.at)
+
+    def decorated(self, value: int, decorators: list[int], nodes: tuple[Expression, ...]) -> int:
+        """The value behind its decorators, the innermost applied first."""
+        for decorator, node in zip(reversed(decorators), reversed(nodes), strict=True):
+            value = self.emit(op.CALL, node.at, decorator, op.NONE, value)
+        return value
+
+    def closure(self, function: Function) -> int:
+        """A function value. Python evaluates defaults where it is defined, C++ where it is called."""
+        kind = "lambda" if function.is_lambda else "function"
+        scope = scope_of(function, self.is_cpp)
+        captured = [name for name, _ in function.initialisers] if function.is_lambda else []
+        scope.bound.update(captured)
+        code = self.module.new_code(function.name, function.qualname, kind, function.at[0], self.code.number)
+        code.class_name = function.class_name
+        code.flags = _flags(function)
+        code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
+        inner = self.nested(code, scope)
+        defaults: list[int] = []
+        if not self.is_cpp:
+            defaults = [self.value(param.default) for param in function.params if param.default is not None]
+        elif captured:
+            defaults = [self.value(arguments[0].value) for _, arguments in function.initialisers]
+        inner.function_body(function, captured)
+        return self.builder.define(op.FUNCTION, function.at, code.number, *defaults)
+
+    def function_body(self, function: Function, captured: Iterable[str] = ()) -> None:
+        """Parameters, then the statements."""
+        self.parameters(function.params, captured)
+        self.body(function.body)
+        self.finish(function.at)
+
+    def parameters(self, params: list[Param], captured: Iterable[str] = ()) -> None:
+        """Each parameter's first value."""
+        described = [self.parameter(param) for param in params]
+        described += [Parameter(name, "captured", True, "", None) for name in captured]
+        self.code.parameters = tuple(described)
+        for index, param in enumerate(described):
+            value = self.builder.define(op.PARAM, self.builder_at, index)
+            if param.name:
+                self.write_name(param.name, value, self.builder_at)
+
+    @property
+    def builder_at(self) -> Position:
+        """Where parameters stand: on the function's first row."""
+        return self.code.first_row, 1, self.code.first_row, 1
+
+    def parameter(self, param: Param) -> Parameter:
+        """What is known of a parameter before anybody calls."""
+        return Parameter(param.name, param.kind, param.default is not None, annotation_text(param.annotation), type_tuple(param.type))
+
+    def finish(self, at: Position) -> None:
+        """The end of the body is a return, and the code is complete."""
+        if not self.builder.ended:
+            self.leave_to(0, lambda: self.end(op.NONE, at))
+        self.builder.finish()
+        self.code.cells = tuple(self.named_cells)
+
+    # --- generator expressions
+
+    def target_names(self, target: Expression) -> list[str]:
+        return bound_names(target)
+
+    def generator(self, node: Comprehension) -> int:
+        """A generator of its own; the first iterable is evaluated here, and so are the local variables that it reads."""
+        first = self.value(node.clauses[0].iterable)
+        scope = _generator_scope(node)
+        read = sorted(name for name in scope.used - scope.bound if self.variable(name) in self.locals - self.cells)
+        scope.bound.update((".0", *read))
+        code = self.module.new_code("<genexpr>", f"{self.code.qualname}.<genexpr>", "generator", node.at[0], self.code.number)
+        code.class_name = self.code.class_name
+        code.flags = frozenset({"generator"})
+        values = [self.read_name(name, node.at) for name in read]
+        self.nested(code, scope).generator_body(node, read)
+        function = self.builder.define(op.FUNCTION, node.at, code.number, *values)
+        return self.emit(op.CALL, node.at, function, op.NONE, first)
+
+    def generator_body(self, node: Comprehension, captured: list[str]) -> None:
+        """The loops of a generator expression around its ``yield``."""
+        self.parameters([Param(".0")], captured)
+        first = self.read_name(".0", node.at)
+        self.clauses(node.clauses, lambda: self.yield_element(node), first)
+        self.finish(node.at)
+
+    def yield_element(self, node: Comprehension) -> None:
+        """One element."""
+        self.emit(op.YIELD, node.element.at, self.value(node.element))
+
+    # --- classes
+
+    def _class(self, node: ClassDef) -> None:
+        self.define_class(node.definition)
+
+    def define_class(self, definition: Class) -> None:
+        """A class: bases, body, decorators, name."""
+        decorators = [self.value(one) for one in definition.decorators]
+        bases = [self.value(base) for base in definition.bases] if not self.is_cpp else []
+        number = self.class_body(definition)
+        value = self.builder.define(op.CLASS, definition.at, number, op.NONE, *bases)
+        value = self.decorated(value, decorators, definition.decorators)
+        self.write_name(definition.name, value, definition.at)
+
+    def class_body(self, definition: Class) -> int:
+        """The code of a class's body, and what is known of the class without running it."""
+        number = self.module.reserve_class()
+        code = self.module.new_code(definition.name, definition.qualname, "class", definition.at[0], self.code.number)
+        code.class_name = definition.qualname
+        inner = self.nested(code, class_scope(definition))
+        first = len(self.module.codes)
+        inner.class_statements(definition)
+        own = [one for one in self.module.codes[first:] if one.parent == code.number and one.kind == "function"]
+        self.module.classes[number] = ClassIR(
+            number,
+            definition.name,
+            definition.qualname,
+            code.number,
+            self.code.number,
+            tuple(annotation_text(base) for base in definition.bases),
+            tuple((one.name, one.number) for one in own),
+            tuple(FieldIR(one.name, annotation_text(one.annotation), type_tuple(one.type), one.static) for one in definition.fields),
+            definition.template,
+            definition.at[0],
+        )
+        return number
+
+    def class_statements(self, definition: Class) -> None:
+        """The members of a class in the order in which they stand."""
+        members: list[Function | Class | Field] = [*definition.fields, *definition.classes.values()]
+        for overloads in definition.methods.values():
+            members += overloads
+        rest = [(statement.at, statement) for statement in definition.body]
+        ordered = sorted([*((one.at, one) for one in members), *rest], key=lambda pair: pair[0][:2])
+        for _, member in ordered:
+            if isinstance(member, Function):
+                self.define_function(member)
+            elif isinstance(member, Class):
+                self.define_class(member)
+            elif isinstance(member, Field):
+                self.field(member)
+            else:
+                self.body([member])
+        self.finish(definition.at)
+
+    def field(self, member: Field) -> None:
+        """A class attribute with a value."""
+        if member.value is not None and not self.is_cpp:
+            self.write_name(member.name, self.value(member.value), member.at)
+
+
+def _flags(function: Function) -> frozenset[str]:
+    named = {"async": function.is_async, "generator": function.is_generator, "static": function.static}
+    return frozenset(name for name, is_set in named.items() if is_set) | ({function.space} - {"host"})
+
+
+def _generator_scope(node: Comprehension) -> NameScope:
+    """The names of a generator expression; what nested functions in it share is found as in any body."""
+    scope = NameScope()
+    for clause in node.clauses:
+        scope.bound.update(bound_names(clause.target))
+    first = node.clauses[0]
+    below: list[object] = [node.element, *first.tests]
+    for clause in node.clauses[1:]:
+        below += [clause.iterable, *clause.tests]
+    for root in below:
+        scope.used.update(one.id for one in walk(root) if isinstance(one, Name))
+    return scope
+
+
+STATEMENTS[FunctionDef] = DefinitionLowering._function
+STATEMENTS[ClassDef] = DefinitionLowering._class

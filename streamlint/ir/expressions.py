@@ -1,0 +1,244 @@
+"""Lowers expressions. Chains that lean to the left (calls, attributes, subscripts, operators) are lowered in a loop, however long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from streamlint.ir import opcodes as op
+from streamlint.ir.lowering import FunctionLowering
+from streamlint.program import (
+    Arg,
+    Attr,
+    Await,
+    Binary,
+    Bool,
+    Call,
+    Collection,
+    Compare,
+    Conditional,
+    Const,
+    Expression,
+    Format,
+    Index,
+    Lambda,
+    Launch,
+    Mapping,
+    Name,
+    Slice,
+    Starred,
+    Unary,
+    Unknown,
+    Yield,
+    called_at,
+)
+
+_LEFT: dict[type, str] = {Attr: "value", Call: "function", Index: "value", Binary: "left"}
+
+
+class ExpressionLowering(FunctionLowering):
+    """Lowers expressions to registers."""
+
+    def value(self, node: Expression) -> int:
+        """The register that holds the value of an expression."""
+        spine: list[Any] = []
+        current: Any = node
+        while (left := _LEFT.get(current.__class__)) is not None:
+            if current.__class__ is Call and is_block(current):
+                break
+            spine.append(current)
+            current = getattr(current, left)
+        register = self.leaf(current)
+        index = len(spine) - 1
+        while index >= 0:
+            link = spine[index]
+            if link.__class__ is Attr and index and spine[index - 1].__class__ is Call:
+                index -= 1
+                register = self.invoke(spine[index], link, register)
+            else:
+                register = self.link(link, register)
+            index -= 1
+        return register
+
+    def optional(self, node: Expression | None) -> int:
+        """The register of an expression that may be absent."""
+        return op.NONE if node is None else self.value(node)
+
+    def leaf(self, node: Expression) -> int:
+        """An expression that does not lean to the left."""
+        return EXPRESSIONS[node.__class__](self, node)
+
+    def link(self, node: Any, left: int) -> int:
+        """One more step of a chain."""
+        kind = node.__class__
+        if kind is Attr:
+            return self.emit(op.ATTR, node.at, left, self.k(node.name))
+        if kind is Index:
+            return self.emit(op.ITEM, node.at, left, self.subscript(node))
+        if kind is Binary:
+            right = self.value(node.right)
+            return right if node.op == "," else self.emit(op.BINARY, node.at, self.k(node.op), left, right)
+        return self.call(node, left)
+
+    def subscript(self, node: Index) -> int:
+        """What stands in the brackets: one value, or a tuple of one for each axis."""
+        if len(node.indices) == 1:
+            return self.value(node.indices[0])
+        items = [self.value(one) for one in node.indices]
+        return self.builder.define(op.BUILD, node.at, self.k("tuple"), *items)
+
+    # --- calls
+
+    def call(self, node: Call, function: int) -> int:
+        """A call of a value."""
+        shape, registers = self.arguments(node.args)
+        register = self.emit(op.CALL, called_at(node), function, shape, *registers)
+        self.rebind(node.args, register, registers)
+        return register
+
+    def invoke(self, node: Call, method: Attr, receiver: int) -> int:
+        """A call of a method."""
+        shape, registers = self.arguments(node.args)
+        register = self.emit(op.INVOKE, called_at(node), receiver, self.k(method.name), shape, *registers)
+        self.rebind(node.args, register, registers)
+        return register
+
+    def arguments(self, args: tuple[Arg, ...]) -> tuple[int, list[int]]:
+        """The shape of an argument list, and its values."""
+        registers = [self.value(arg.value) for arg in args]
+        if not any(arg.keyword is not None or arg.stars for arg in args):
+            return op.NONE, registers
+        return self.k(tuple(arg.stars or arg.keyword for arg in args)), registers
+
+    def rebind(self, args: tuple[Arg, ...], call: int, registers: list[int]) -> None:
+        """C++: a variable that is handed over as it stands may be another one behind the call."""
+
+    def _launch(self, node: Launch) -> int:
+        kernel = self.value(node.kernel)
+        config = [self.value(one) for one in node.config]
+        shape, registers = self.arguments(node.args)
+        at = called_at(node)
+        return self.emit(op.LAUNCH, at, kernel, shape, len(config), *config, *registers)
+
+    # --- leaves
+
+    def _const(self, node: Const) -> int:
+        return self.builder.define(op.CONST, node.at, self.k(node.value))
+
+    def _name(self, node: Name) -> int:
+        return self.read_name(node.id, node.at)
+
+    def _unknown(self, node: Unknown) -> int:
+        return self.builder.define(op.UNKNOWN, node.at, *[self.value(part) for part in node.parts])
+
+    def _starred(self, node: Starred) -> int:
+        return self.value(node.value)
+
+    def _slice(self, node: Slice) -> int:
+        bounds = [self.optional(one) for one in (node.lower, node.upper, node.step)]
+        return self.builder.define(op.SLICE, node.at, *bounds)
+
+    def _collection(self, node: Collection) -> int:
+        starred = tuple(index for index, item in enumerate(node.items) if isinstance(item, Starred))
+        kind: object = (node.kind, starred) if starred else node.kind
+        return self.builder.define(op.BUILD, node.at, self.k(kind), *[self.value(item) for item in node.items])
+
+    def _mapping(self, node: Mapping) -> int:
+        operands: list[int] = []
+        for key, value in node.items:
+            operands += (self.optional(key), self.value(value))
+        return self.builder.define(op.DICT, node.at, *operands)
+
+    def _format(self, node: Format) -> int:
+        return self.builder.define(op.FORMAT, node.at, self.k(None), *[self.value(one) for one in node.values])
+
+    def _unary(self, node: Unary) -> int:
+        return self.emit(op.UNARY, node.at, self.k(node.op), self.value(node.operand))
+
+    def _compare(self, node: Compare) -> int:
+        left, right = self.value(node.left), self.value(node.right)
+        return self.emit(op.COMPARE, node.at, self.k(node.op), left, right)
+
+    def _await(self, node: Await) -> int:
+        return self.emit(op.AWAIT, node.at, self.value(node.value))
+
+    def _yield(self, node: Yield) -> int:
+        if node.delegate and node.value is not None:
+            return self.emit(op.YIELD_FROM, node.at, self.value(node.value))
+        return self.emit(op.YIELD, node.at, self.optional(node.value))
+
+    def _lambda(self, node: Lambda) -> int:
+        return self.closure(node.function)
+
+    def closure(self, function: Any) -> int:
+        """A function value; its body is lowered as a code of its own."""
+        raise NotImplementedError
+
+    # --- conditions
+
+    def _bool(self, node: Bool) -> int:
+        """``a and b`` is ``a`` where that decides."""
+        chosen, after = self.temporary("bool"), self.builder.new_block()
+        for one in node.values[:-1]:
+            register = self.value(one)
+            self.builder.write(chosen, register)
+            more = self.builder.new_block()
+            then, otherwise = (more, after) if node.op == "and" else (after, more)
+            self.builder.branch(register, then, otherwise, one.at)
+            self.builder.start(more)
+        self.builder.write(chosen, self.value(node.values[-1]))
+        self.builder.jump(after)
+        self.builder.start(after)
+        return self.builder.read(chosen)
+
+    def _conditional(self, node: Conditional) -> int:
+        chosen = self.temporary("if")
+        then, otherwise, after = (self.builder.new_block() for _ in range(3))
+        self.condition(node.test, then, otherwise)
+        for block, value in ((then, node.then), (otherwise, node.otherwise)):
+            self.builder.start(block)
+            self.builder.write(chosen, self.value(value))
+            self.builder.jump(after)
+        self.builder.start(after)
+        return self.builder.read(chosen)
+
+    def condition(self, node: Expression, then: int, otherwise: int) -> None:
+        """Branch on an expression; ``and``, ``or`` and ``not`` become edges."""
+        if isinstance(node, Bool):
+            for one in node.values[:-1]:
+                more = self.builder.new_block()
+                self.condition(one, *((more, otherwise) if node.op == "and" else (then, more)))
+                self.builder.start(more)
+            self.condition(node.values[-1], then, otherwise)
+        elif isinstance(node, Unary) and node.op == "not":
+            self.condition(node.operand, otherwise, then)
+        elif isinstance(node, Const) and not isinstance(node.value, str | bytes):
+            self.builder.jump(then if node.value else otherwise, node.at)
+        else:
+            self.builder.branch(self.value(node), then, otherwise, node.at)
+
+
+def is_block(node: Call) -> bool:
+    """Whether a call is a sequence of statements that stands where an expression does (a macro's body)."""
+    return isinstance(node.function, Lambda) and node.function.function.name == "<block>" and not node.args
+
+
+EXPRESSIONS: dict[type, Callable[[Any, Any], int]] = {
+    Const: ExpressionLowering._const,
+    Name: ExpressionLowering._name,
+    Unknown: ExpressionLowering._unknown,
+    Starred: ExpressionLowering._starred,
+    Slice: ExpressionLowering._slice,
+    Collection: ExpressionLowering._collection,
+    Mapping: ExpressionLowering._mapping,
+    Format: ExpressionLowering._format,
+    Unary: ExpressionLowering._unary,
+    Compare: ExpressionLowering._compare,
+    Await: ExpressionLowering._await,
+    Yield: ExpressionLowering._yield,
+    Lambda: ExpressionLowering._lambda,
+    Bool: ExpressionLowering._bool,
+    Conditional: ExpressionLowering._conditional,
+    Launch: ExpressionLowering._launch,
+}
+"""By node; other modules of the lowering add theirs."""

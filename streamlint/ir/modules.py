@@ -1,0 +1,61 @@
+"""Lowers a file: the shared syntax tree in, a `ModuleIR` out."""
+
+from __future__ import annotations
+
+from streamlint.ir import opcodes as op
+from streamlint.ir.builder import Constants
+from streamlint.ir.code import ClassIR, Code, ModuleIR
+from streamlint.ir.cpp import CppLowering
+from streamlint.ir.definitions import DefinitionLowering
+from streamlint.ir.scopes import forget, module_scope
+from streamlint.program import Module
+
+VERSION = 1
+"""Raised with each change of the instructions or of what the bytes hold: kept bytes of another version are lowered anew."""
+
+
+class ModuleLowering:
+    """What the codes of one file share."""
+
+    def __init__(self) -> None:
+        self.constants = Constants()
+        self.codes: list[Code] = []
+        self.classes: list[ClassIR | None] = []
+        self.annotations: dict[tuple[int, str], str] = {}
+
+    def new_code(self, name: str, qualname: str, kind: str, row: int, parent: int) -> Code:
+        """An empty code with the next number."""
+        code = Code(len(self.codes), name, qualname, kind)
+        code.first_row, code.parent = row, parent
+        self.codes.append(code)
+        return code
+
+    def reserve_class(self) -> int:
+        """The number of the next class."""
+        self.classes.append(None)
+        return len(self.classes) - 1
+
+    def annotate(self, code: Code, target: str, annotation: str) -> None:
+        """Keep the declared type of a name or attribute."""
+        self.annotations.setdefault((code.number, target), annotation)
+
+
+def lower(module: Module) -> ModuleIR:
+    """The intermediate representation of one file."""
+    shared = ModuleLowering()
+    is_cpp = module.language != "python"
+    code = shared.new_code("<module>", "<module>", "module", 1, op.NONE)
+    scope = module_scope(module.body)
+    scope.outermost |= scope.bound
+    kind = CppLowering if is_cpp else DefinitionLowering
+    lowering = kind(shared, code, scope, is_cpp)
+    lowering.locals, lowering.cells = set(), set()
+    lowering.body(module.body)
+    if isinstance(lowering, CppLowering):
+        lowering.loose_classes(module)
+    lowering.finish((1, 1, 1, 1))
+    forget()
+    found = ModuleIR(module.path, module.language, tuple(shared.constants.values), shared.codes, [one for one in shared.classes if one])
+    found.annotations = shared.annotations
+    found.includes, found.namespaces, found.using = module.includes, dict(module.namespaces), module.using
+    return found

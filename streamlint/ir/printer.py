@@ -1,0 +1,70 @@
+"""Prints the intermediate representation in the form that `streamlint debug ir` shows and tests compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import Code, Instruction, ModuleIR
+
+
+def print_module(module: ModuleIR, wanted: str = "", rows: bool = True) -> str:
+    """All functions of a module, or those whose name or qualified name is ``wanted``."""
+    codes = [code for code in module.codes() if not wanted or wanted in (code.name, code.qualname)]
+    return "\n\n".join(print_code(module, code, rows) for code in codes)
+
+
+def print_code(module: ModuleIR, code: Code, rows: bool = True) -> str:
+    """One function: a head, and its blocks with one instruction a line."""
+    lines = [_head(module, code)]
+    before = code.predecessors()
+    for number, block in enumerate(code.blocks):
+        handler = code.handlers.get(number)
+        come_from = f"  from {', '.join(f'b{one}' for one in before[number])}" if before[number] else ""
+        lines.append(f"b{number}:{come_from}{f'  unwinds to b{handler}' if handler is not None else ''}")
+        lines += [_line(module, code, one, rows) for one in block]
+    return "\n".join(lines)
+
+
+def _head(module: ModuleIR, code: Code) -> str:
+    stars = {"star": "*", "double": "**", "keyword": "=", "captured": "&"}
+    params = ", ".join(stars.get(one.kind, "") + one.name for one in code.parameters)
+    flags = "".join(f" {flag}" for flag in sorted(code.flags))
+    return f"{code.kind} {code.qualname}({params}){flags}"
+
+
+def _line(module: ModuleIR, code: Code, instruction: Instruction, rows: bool) -> str:
+    text = "  " + " ".join(_operands(module, instruction))
+    row = code.at(instruction[1])[0] if rows else 0
+    return f"{text:<46} ; {row}" if row else text
+
+
+def _operands(module: ModuleIR, instruction: Instruction) -> Iterator[str]:
+    opcode = instruction[0]
+    signature = op.SIGNATURES[opcode]
+    operands = list(instruction[2:])
+    if op.DEFINES[opcode]:
+        yield f"r{operands.pop(0)} ="
+        signature = signature[1:]
+    yield op.NAMES[opcode]
+    star = signature.find("*")
+    for index, operand in enumerate(operands):
+        letter = signature[-1] if 0 <= star <= index else signature[index]
+        if operand == op.NONE and letter in "RKi":
+            yield "-"
+        elif letter in "rR":
+            yield f"r{operand}"
+        elif letter in "kK":
+            yield _constant(module.constants[operand], opcode)
+        else:
+            yield f"b{operand}" if letter == "b" else str(operand)
+
+
+_SPELLED = frozenset({op.CONST, op.FORMAT})
+
+
+def _constant(value: Any, opcode: int) -> str:
+    if opcode in _SPELLED or not isinstance(value, str):
+        return repr(value).replace(" ", "")
+    return value

@@ -1,0 +1,390 @@
+"""Lowers statements: assignments, branches, loops, and what leaves them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from streamlint.ir import opcodes as op
+from streamlint.ir.expressions import EXPRESSIONS, ExpressionLowering
+from streamlint.ir.lowering import Frame, annotation_text
+from streamlint.program import (
+    Assign,
+    AssignExpr,
+    Attr,
+    Block,
+    Body,
+    Break,
+    Call,
+    Clause,
+    Collection,
+    Comprehension,
+    Continue,
+    Delete,
+    Deref,
+    Expression,
+    ExprStatement,
+    If,
+    Import,
+    Index,
+    Loop,
+    Mapping,
+    Name,
+    Position,
+    Scope,
+    Starred,
+    Statement,
+    Switch,
+    Unknown,
+)
+
+
+class StatementLowering(ExpressionLowering):
+    """Lowers statements that need no frame of exceptions."""
+
+    def body(self, body: Body) -> None:
+        """Statements one after the other. What stands behind a ``return`` is lowered as well, and dropped as unreachable."""
+        for statement in body:
+            if self.builder.ended:
+                self.builder.start(self.builder.new_block())
+            STATEMENTS[statement.__class__](self, statement)
+
+    # --- assignments
+
+    def assign(self, target: Expression, value: int, at: Position) -> None:
+        """Store a register in an assignment target."""
+        if isinstance(target, Name):
+            self.write_name(target.id, value, at)
+        elif isinstance(target, Attr):
+            self.builder.add(op.SET_ATTR, at, self.value(target.value), self.k(target.name), value)
+        elif isinstance(target, Index):
+            receiver = self.value(target.value)
+            self.builder.add(op.SET_ITEM, at, receiver, self.subscript(target), value)
+        elif isinstance(target, Collection):
+            self.unpack(target, value, at)
+        elif isinstance(target, Starred):
+            self.assign(target.value, value, at)
+        elif isinstance(target, Deref):
+            self.builder.add(op.SET_DEREF, at, self.value(target.value), value)
+        else:
+            # C++: a call that gives a reference, a conditional lvalue.
+            self.builder.add(op.SET_DEREF, at, self.value(target), value)
+        if self.catching and not isinstance(target, Name | Collection):
+            self.may_raise()
+
+    def unpack(self, target: Collection, value: int, at: Position) -> None:
+        """``a, *b = value``."""
+        star = next((index for index, item in enumerate(target.items) if isinstance(item, Starred)), op.NONE)
+        count = len(target.items)
+        parts = [self.emit(op.UNPACK, item.at, value, index, count, star) for index, item in enumerate(target.items)]
+        for item, part in zip(target.items, parts, strict=True):
+            self.assign(item, part, at)
+
+    def _assign(self, node: Assign) -> None:
+        if node.value is None:
+            self.declare_annotation(node)
+            return
+        if node.op is not None:
+            self.augment(node.targets[0], node.op, node.value, node.at)
+            return
+        value = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, value, node.at)
+        self.declare_annotation(node)
+
+    def declare_annotation(self, node: Assign) -> None:
+        """An annotated name or attribute: its declared type is kept for the program's facts."""
+        text = annotation_text(node.annotation)
+        target = node.targets[0]
+        if text and isinstance(target, Attr):
+            self.module.annotate(self.code, f"{annotation_text(target.value)}.{target.name}", text)
+        elif text and isinstance(target, Name):
+            self.module.annotate(self.code, target.id, text)
+
+    def augment(self, target: Expression, operator: str, operand: Expression, at: Position) -> int:
+        """``target op= operand``: the receiver and the index are evaluated once."""
+        kind = self.k(operator)
+        if isinstance(target, Attr):
+            receiver, name = self.value(target.value), self.k(target.name)
+            before = self.emit(op.ATTR, target.at, receiver, name)
+            after = self.emit(op.INPLACE, at, kind, before, self.value(operand))
+            self.builder.add(op.SET_ATTR, at, receiver, name, after)
+        elif isinstance(target, Index):
+            receiver, index = self.value(target.value), self.subscript(target)
+            before = self.emit(op.ITEM, target.at, receiver, index)
+            after = self.emit(op.INPLACE, at, kind, before, self.value(operand))
+            self.builder.add(op.SET_ITEM, at, receiver, index, after)
+        elif isinstance(target, Deref):
+            pointer = self.value(target.value)
+            before = self.emit(op.DEREF, target.at, pointer)
+            after = self.emit(op.INPLACE, at, kind, before, self.value(operand))
+            self.builder.add(op.SET_DEREF, at, pointer, after)
+        else:
+            before = self.value(target)
+            after = self.emit(op.INPLACE, at, kind, before, self.value(operand))
+            self.assign(target, after, at)
+        return after
+
+    def _assign_expression(self, node: AssignExpr) -> int:
+        if node.op is not None:
+            return self.augment(node.target, node.op, node.value, node.at)
+        value = self.rvalue(node.value)
+        self.assign(node.target, value, node.at)
+        return value
+
+    def rvalue(self, node: Expression) -> int:
+        """The value that initialises another object; C++ copies an lvalue."""
+        return self.value(node)
+
+    def _delete(self, node: Delete) -> None:
+        stack = list(reversed(node.targets))
+        while stack:
+            target = stack.pop()
+            if isinstance(target, Name):
+                self.delete_name(target.id, node.at)
+            elif isinstance(target, Attr):
+                self.builder.add(op.DEL_ATTR, node.at, self.value(target.value), self.k(target.name))
+            elif isinstance(target, Index):
+                receiver = self.value(target.value)
+                self.builder.add(op.DEL_ITEM, node.at, receiver, self.subscript(target))
+            elif isinstance(target, Collection):
+                stack.extend(reversed(target.items))
+            if self.catching:
+                self.may_raise()
+
+    def _import(self, node: Import) -> None:
+        for local, module, name in node.names:
+            register = self.emit(op.IMPORT, node.at, self.k(module), op.NONE if name is None else self.k(name))
+            if local != "*":
+                self.write_name(local, register, node.at)
+
+    def _expression(self, node: ExprStatement) -> None:
+        if isinstance(node.value, Call) and self.in_place(node.value):
+            return
+        self.value(node.value)
+
+    def in_place(self, node: Call) -> bool:
+        """Whether a call was a block of statements, lowered here."""
+        return False
+
+    def _scope(self, node: Scope) -> None:
+        """``global`` and ``nonlocal`` were read with the scope."""
+
+    def _block(self, node: Block) -> None:
+        self.body(node.body)
+
+    # --- branches
+
+    def _if(self, node: If) -> None:
+        after = self.builder.new_block()
+        while True:
+            then, otherwise = self.builder.new_block(), self.builder.new_block()
+            self.condition(node.test, then, otherwise)
+            self.builder.start(then)
+            self.body(node.then)
+            self.builder.jump(after)
+            self.builder.start(otherwise)
+            if len(node.otherwise) == 1 and isinstance(node.otherwise[0], If):
+                node = node.otherwise[0]
+                continue
+            self.body(node.otherwise)
+            break
+        self.builder.jump(after)
+        self.builder.start(after)
+
+    def _switch(self, node: Switch) -> None:
+        """Labels are compared in their order; one that is not understood may or may not fit."""
+        subject = self.value(node.subject)
+        after = self.builder.new_block()
+        if self.is_cpp:
+            self.frames.append(Frame(after=after))
+        default: Body | None = None
+        for labels, body in node.cases:
+            if not labels and node.cases[-1][1] is not body:
+                default = body  # C++: stands anywhere, comes last
+                continue
+            fits, more = self.builder.new_block(), self.builder.new_block()
+            if not labels:
+                self.builder.jump(fits)
+            for label in labels:
+                following = self.builder.new_block()
+                self.builder.branch(self.label(subject, label), fits, following, label.at)
+                self.builder.start(following)
+            self.builder.jump(more)
+            self.arm(fits, body, after)
+            self.builder.start(more)
+        if default is not None:
+            arm = self.builder.new_block()
+            self.builder.jump(arm)
+            self.arm(arm, default, after)
+        if self.is_cpp:
+            self.frames.pop()
+        self.builder.jump(after)
+        self.builder.start(after)
+
+    def label(self, subject: int, label: Expression) -> int:
+        """Whether a label fits."""
+        if isinstance(label, Unknown):
+            return self.value(label)
+        return self.emit(op.COMPARE, label.at, self.k("=="), subject, self.value(label))
+
+    def arm(self, block: int, body: Body, after: int) -> None:
+        """One arm of a switch."""
+        self.builder.start(block)
+        self.body(body)
+        self.builder.jump(after)
+        if self.builder.ended:
+            self.builder.start(self.builder.new_block())
+
+    # --- loops
+
+    def _loop(self, node: Loop) -> None:
+        self.body(node.init)
+        if node.kind == "for":
+            self.for_loop(node)
+        else:
+            self.while_loop(node)
+
+    def for_loop(self, node: Loop) -> None:
+        """``for target in iterable``."""
+        assert node.iterable is not None
+        assert node.target is not None
+        iterator = self.emit(op.ITER, node.iterable.at, self.value(node.iterable))
+        head, body, done, after = (self.builder.new_block() for _ in range(4))
+        self.builder.jump(head)
+        self.builder.start(head, sealed=False)
+        self.builder.branch(self.emit(op.MORE, node.at, iterator), body, done, node.at)
+        self.builder.start(body)
+        self.frames.append(Frame(after=after, again=head))
+        self.loop_target(node, self.emit(op.NEXT, node.target.at, iterator))
+        self.body(node.body)
+        self.frames.pop()
+        self.builder.jump(head)
+        self.builder.seal(head)
+        self.builder.start(done)
+        self.body(node.otherwise)
+        self.builder.jump(after)
+        self.builder.start(after)
+
+    def loop_target(self, node: Loop, element: int) -> None:
+        """Bind the element of a round."""
+        assert node.target is not None
+        self.assign(node.target, element, node.target.at)
+
+    def while_loop(self, node: Loop) -> None:
+        """``while``, ``do`` and C's ``for``: test, body, update."""
+        head, body, again, done, after = (self.builder.new_block() for _ in range(5))
+        self.builder.jump(body if node.kind == "do" else head)
+        if node.kind != "do":
+            self.loop_test(node, head, body, done)
+        self.builder.start(body, sealed=node.kind != "do")
+        self.frames.append(Frame(after=after, again=again))
+        self.body(node.body)
+        self.frames.pop()
+        self.builder.jump(again)
+        self.builder.start(again)
+        if node.update is not None:
+            self.value(node.update)
+        self.builder.jump(head)
+        if node.kind == "do":
+            self.loop_test(node, head, body, done)
+        self.builder.seal(head)
+        self.builder.seal(body)
+        self.builder.start(done)
+        self.body(node.otherwise)
+        self.builder.jump(after)
+        self.builder.start(after)
+
+    def loop_test(self, node: Loop, head: int, body: int, done: int) -> None:
+        """The block that decides whether there is one more round."""
+        self.builder.start(head, sealed=node.kind == "do")
+        if node.test is None:
+            self.builder.jump(body, node.at)
+        else:
+            self.condition(node.test, body, done)
+
+    def _break(self, node: Break) -> None:
+        self.leave_loop(node, lambda frame: frame.after)
+
+    def _continue(self, node: Continue) -> None:
+        self.leave_loop(node, lambda frame: frame.again)
+
+    def leave_loop(self, node: Statement, target: Callable[[Frame], int]) -> None:
+        """``break`` or ``continue``: to the innermost frame that has such a target."""
+        for depth in range(len(self.frames) - 1, -1, -1):
+            block = target(self.frames[depth])
+            if block != op.NONE:
+                self.leave_to(depth + 1, functools.partial(self.builder.jump, block, node.at))
+                return
+        self.builder.add(op.UNREACHABLE, node.at)
+
+    # --- comprehensions
+
+    def _comprehension(self, node: Comprehension) -> int:
+        if node.kind == "generator":
+            return self.generator(node)
+        found = self.builder.define(op.DICT, node.at) if node.kind == "dict" else self.builder.define(op.BUILD, node.at, self.k(node.kind))
+        self.clauses(node.clauses, lambda: self.add_element(found, node), self.value(node.clauses[0].iterable))
+        return found
+
+    def add_element(self, found: int, node: Comprehension) -> None:
+        """One more element of a list, set or dict."""
+        if isinstance(node.element, Mapping) and node.kind == "dict":
+            key, value = node.element.items[0]
+            register = self.optional(key)
+            self.builder.add(op.PUT, node.element.at, found, register, self.value(value))
+        else:
+            self.builder.add(op.APPEND, node.element.at, found, self.value(node.element))
+
+    def clauses(self, clauses: tuple[Clause, ...], element: Callable[[], None], first: int) -> None:
+        """The loops of a comprehension around its element; their targets are names of their own."""
+        self.renamed.append({})
+        heads: list[tuple[int, int]] = []
+        for number, clause in enumerate(clauses):
+            iterator = self.emit(op.ITER, clause.iterable.at, self.value(clause.iterable) if number else first)
+            head, body, after = (self.builder.new_block() for _ in range(3))
+            self.builder.jump(head)
+            self.builder.start(head, sealed=False)
+            self.builder.branch(self.emit(op.MORE, clause.iterable.at, iterator), body, after, clause.iterable.at)
+            self.builder.start(body)
+            for name in self.target_names(clause.target):
+                self.hide(name)
+            self.assign(clause.target, self.emit(op.NEXT, clause.target.at, iterator), clause.target.at)
+            for test in clause.tests:
+                fits = self.builder.new_block()
+                self.condition(test, fits, head)
+                self.builder.start(fits)
+            heads.append((head, after))
+        element()
+        for head, after in reversed(heads):
+            self.builder.jump(head)
+            self.builder.seal(head)
+            self.builder.start(after)
+        self.renamed.pop()
+
+    def target_names(self, target: Expression) -> list[str]:
+        """The names that a comprehension's target binds."""
+        raise NotImplementedError
+
+    def generator(self, node: Comprehension) -> int:
+        """A generator expression: a code of its own."""
+        raise NotImplementedError
+
+
+STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
+    Assign: StatementLowering._assign,
+    Delete: StatementLowering._delete,
+    Import: StatementLowering._import,
+    ExprStatement: StatementLowering._expression,
+    Scope: StatementLowering._scope,
+    Block: StatementLowering._block,
+    If: StatementLowering._if,
+    Switch: StatementLowering._switch,
+    Loop: StatementLowering._loop,
+    Break: StatementLowering._break,
+    Continue: StatementLowering._continue,
+}
+"""By node; other modules of the lowering add theirs."""
+EXPRESSIONS[AssignExpr] = StatementLowering._assign_expression
+EXPRESSIONS[Comprehension] = StatementLowering._comprehension
