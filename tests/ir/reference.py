@@ -144,7 +144,7 @@ class Reference:
                 if str(error).startswith(("reached", "does not end", "a function that")):
                     raise
                 following, caught = self.unwound(code, block, error)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 following, caught = self.unwound(code, block, error)
             before, block = block, following
 
@@ -174,7 +174,14 @@ class Reference:
         return tuple(args), keywords
 
     def step(
-        self, code: Code, one: Instruction, registers: dict[int, Any], cells: dict[Any, Any], space: dict[str, Any], args: Any, keywords: Any
+        self,
+        code: Code,
+        one: Instruction,
+        registers: dict[int, Any],
+        cells: dict[Any, Any],
+        space: dict[str, Any],
+        args: Any,
+        keywords: Any,
     ) -> None:
         """One instruction that goes nowhere."""
         opcode, constants = one[0], self.module.constants

@@ -57,7 +57,8 @@ class Program:
         for index in range(self.random.randint(2, 7)):
             self.statement(1, index)
         self.line(1, f"return [{', '.join(self.names)}]")
-        calls = [f"try:\n    results.append(run({args}))\nexcept Exception as error:\n    results.append(repr(error))" for args in _ARGUMENTS]
+        failed = "except Exception as error:\n    results.append(repr(error))"
+        calls = [f"try:\n    results.append(run({args}))\n{failed}" for args in _ARGUMENTS]
         return "\n".join([_PRELUDE, *self.lines, "results = []", *calls, ""])
 
     def line(self, depth: int, text: str) -> None:
@@ -158,7 +159,8 @@ class Program:
     def _try(self, depth: int, final: bool = False) -> None:
         self.line(depth, "try:")
         self.block(depth + 1)
-        self.line(depth, f"except {self.random.choice(['ValueError', 'KeyError', '(TypeError, ZeroDivisionError)', 'Exception'])} as error:")
+        errors = ["ValueError", "KeyError", "(TypeError, ZeroDivisionError)", "Exception"]
+        self.line(depth, f"except {self.random.choice(errors)} as error:")
         self.line(depth + 1, "say(repr(error))")
         self.block(depth + 1)
         if self.random.random() < 0.3:
@@ -221,7 +223,7 @@ def _program(seed: int) -> str:
 
 def _run(text: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
-    exec(compile(text, "test.py", "exec"), names)  # noqa: S102
+    exec(compile(text, "test.py", "exec"), names)
     return names
 
 
