@@ -252,7 +252,11 @@ class Builder:
                 continue
             while block not in self.handlers and (end := self.blocks[block][-1])[0] == op.JUMP:
                 after = end[2]
-                if after == block or after in self.handlers or [one for one in self.predecessors[after] if one in reachable and one not in gone] != [block]:
+                if (
+                    after == block
+                    or after in self.handlers
+                    or [one for one in self.predecessors[after] if one in reachable and one not in gone] != [block]
+                ):
                     break
                 self.blocks[block] = self.blocks[block][:-1] + self.blocks[after]
                 self._move_edges(after, block)
