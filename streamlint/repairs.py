@@ -46,7 +46,7 @@ def trials(
     def propose(file: str) -> Proposed:
         relints[file].rests()
         try:
-            fixes = [made[file].propose(report.findings[number]) for number in mine[file]]
+            fixes = made[file].propose_all([report.findings[number] for number in mine[file]])
         except Exception as error:  # a fault of ours costs the fixes of a file, never the run
             at = traceback.extract_tb(error.__traceback__)[-1]
             return None, f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}", []

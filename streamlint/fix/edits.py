@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from streamlint.findings import Edit, Span
@@ -22,30 +24,50 @@ class _Change:
 
 
 class Edited:
-    """A text with edits applied, and where each place of it was before."""
+    """A text with edits applied, and where each place of it was before. ``starts`` are the offsets at which its lines begin, if known."""
 
-    def __init__(self, before: str, edits: Iterable[Edit]) -> None:
+    def __init__(self, before: str, edits: Iterable[Edit], starts: list[int] | None = None) -> None:
         self.before = before
-        self._starts = line_starts(before)
+        self._starts = line_starts(before) if starts is None else starts
         changes = sorted({self._change(edit): None for edit in edits}, key=lambda change: (change.start, change.end))
         for one, two in itertools.pairwise(changes):
             if one.end > two.start:
                 raise Overlap
         self._changes = changes
-        self.text = self._applied()
-        self._new_starts = line_starts(self.text)
 
-    def was_at(self, row: int, column: int) -> tuple[int, int] | None:
-        """The place in the old text of one in the new; None for what was not there."""
-        offset, moved = self._new_starts[row - 1] + column - 1, 0
+    @functools.cached_property
+    def text(self) -> str:
+        """The text after the edits."""
+        parts, last = [], 0
         for change in self._changes:
-            if offset < change.start + moved:
-                break
-            if offset < change.start + moved + len(change.content):
-                return None
+            parts += [self.before[last : change.start], change.content]
+            last = change.end
+        return "".join([*parts, self.before[last:]])
+
+    @functools.cached_property
+    def _new_starts(self) -> list[int]:
+        return line_starts(self.text)
+
+    @functools.cached_property
+    def _moves(self) -> Sequence[tuple[int, int, int]]:
+        """Of each change: where it begins and ends in the new text, and how far it moves what follows."""
+        moves, moved = [], 0
+        for change in self._changes:
+            start = change.start + moved
             moved += len(change.content) - (change.end - change.start)
-        old = offset - moved
-        return place_at(self._starts, old)
+            moves.append((start, start + len(change.content), moved))
+        return moves
+
+    def was_at(self, row: int, column: int) -> tuple[int, int]:
+        """The place in the old text of one in the new; for what was not there, the row of the edit that brings it, and column 0."""
+        offset = self._new_starts[row - 1] + column - 1
+        number = bisect_right(self._moves, offset, key=lambda move: move[0]) - 1
+        if number < 0:
+            return place_at(self._starts, offset)
+        _, end, moved = self._moves[number]
+        if offset < end:
+            return place_at(self._starts, self._changes[number].start)[0], 0
+        return place_at(self._starts, offset - moved)
 
     def deleted(self) -> Iterator[tuple[str, str]]:
         """What each edit takes away, and what it puts there."""
@@ -57,10 +79,3 @@ class Edited:
         span: Span = edit.span
         start = self._starts[span.row - 1] + span.column - 1
         return _Change(start, self._starts[span.end_row - 1] + span.end_column - 1, edit.content)
-
-    def _applied(self) -> str:
-        parts, last = [], 0
-        for change in self._changes:
-            parts += [self.before[last : change.start], change.content]
-            last = change.end
-        return "".join([*parts, self.before[last:]])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
@@ -11,6 +13,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, Posi
 from streamlint.findings import Edit, Span
 from streamlint.fix.code import Lines, NotThere
 
+Node = TypeVar("Node", bound=cst.CSTNode)
 BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
 
@@ -29,8 +32,8 @@ class PythonCode(Lines):
             raise NotThere from None
         except (RecursionError, KeyError):  # nested too deeply; then libcst also misses the place of what it did not come to
             raise NotThere from None
-        self._calls = [node for node in self._ranges if isinstance(node, cst.Call)]
-        self._statements = [node for node in self._ranges if isinstance(node, (cst.SimpleStatementLine, *COMPOUND))]
+        self._calls = self._by_row(cst.Call)
+        self._statements = self._by_row(cst.SimpleStatementLine, *COMPOUND)
         self._strings = [node for node in self._ranges if isinstance(node, cst.SimpleString) and self._is_tall(node)]
 
     def range(self, node: cst.CSTNode) -> CodeRange:
@@ -49,7 +52,7 @@ class PythonCode(Lines):
         Raises NotThere.
         """
         around = []
-        for call in self._calls:
+        for call in self._calls[span.row]:
             name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
             start = self.range(name).start
             if (start.line, start.column + 1) == (span.row, span.column):
@@ -65,7 +68,7 @@ class PythonCode(Lines):
 
         Raises NotThere, also for the condition of a ``while``, which is asked again.
         """
-        found = [node for node in self._statements if self._covers(node, span)]
+        found = [node for node in self._statements[span.row] if self._covers(node, span)]
         if not found:
             raise NotThere
         node: cst.CSTNode = max(found, key=lambda node: (self.range(node).start.line, -self.range(node).end.line))
@@ -83,6 +86,15 @@ class PythonCode(Lines):
                 lead = len(node.prefix) + len(node.quote)
                 return (where.start.line, where.start.column + lead + 1), (where.end.line, where.end.column - len(node.quote) + 1)
         return None
+
+    def _by_row(self, *kinds: type[Node]) -> Mapping[int, list[Node]]:
+        """The nodes of some kinds by each row that they stand on."""
+        rows: defaultdict[int, list[Node]] = defaultdict(list)
+        for node, where in self._ranges.items():
+            if isinstance(node, kinds):
+                for row in range(where.start.line, where.end.line + 1):
+                    rows[row].append(node)
+        return rows
 
     def _is_tall(self, node: cst.CSTNode) -> bool:
         where = self.range(node)
