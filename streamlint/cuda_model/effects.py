@@ -29,6 +29,10 @@ class Work(enum.Enum):
     PEER = "peer"  # a copy between devices
 
 
+# Work on a blocking stream that an allocation on the null stream has to catch up with, until other null-stream work has come after it.
+CAUGHT_UP_WITH = (Work.FREE, Work.WAIT)
+
+
 class Scope(enum.Enum):
     """What a host thread waits for before a call returns."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from streamlint.cuda_model import FACTS, Clocks, Strength
 from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers, join
-from streamlint.cuda_model.effects import Effect, Lock, Locks, Scope, Work
+from streamlint.cuda_model.effects import CAUGHT_UP_WITH, Effect, Lock, Locks, Scope, Work
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.litmus.capture import Captures
 from streamlint.litmus.program import Call, Program, device_of
@@ -22,6 +22,7 @@ Strengths = dict[str, Strength]
 # Whether an optional fact holds, for a call of the program (or, where it is an order, for the whole program).
 Decide = Callable[[str, int], bool]
 MOST_OUTCOMES = 4096
+_BEHIND, _PERHAPS_BEHIND = "malloc-async-on-null-catches-up", "malloc-async-catches-up-beside-spare-memory"
 
 
 def leaves_a_mark(call: Call) -> bool:
@@ -100,6 +101,10 @@ class _Run:
     events: dict[int, Clock] = field(default_factory=dict)
     gate: Stamp | None = None
     in_capture: bool = False
+    # The fact that says how surely an allocation on the null stream has to catch up with blocking streams; empty: it has not.
+    behind: str = ""
+    freed: set[str] = field(default_factory=set)  # the streams that have freed
+    spare: bool = False  # there is memory that the null stream may take as it is
     peers: Clock = field(default_factory=dict)  # all copies between devices so far
     engines: dict[Direction, Clock] = field(default_factory=dict)  # the copies of each direction so far
     # The peer copies that went through the host so far, by the device of their stream.
@@ -178,6 +183,7 @@ class _Run:
     def _issue(self, index: int, call: Call, effect: Effect) -> Clock:
         """Put the call's work on its stream; returns the clock of what was before it."""
         stream = call.clock
+        self._catch_up(call)
         if effect.work is Work.NONE:
             if call.call in ("streamQuery", "eventQuery"):
                 clock = self.clocks.stream_work(stream) if call.call == "streamQuery" else self.events.get(call.event or 0, {})
@@ -192,6 +198,21 @@ class _Run:
         else:
             return self._run(index, call, effect)
         return {}
+
+    def _catch_up(self, call: Call) -> None:
+        """Note what the null stream's next allocation has to catch up with, and what comes after it."""
+        work, on_null = call.effect.work, call.clock == NULL and call.effect.stream != ""
+        synchronizes = call.call in ("streamSynchronize", "deviceSynchronize", "eventSynchronize")
+        if on_null and work not in (Work.NONE, Work.WAIT):
+            self.behind = self.behind and _PERHAPS_BEHIND
+        elif call.clock in self.clocks.blocking and work in CAUGHT_UP_WITH and (work is not Work.WAIT or call.event in self.events):
+            self.behind = _PERHAPS_BEHIND if self.spare else _BEHIND
+        if call.call == "freeOrdered" or (on_null and work is Work.FREE) or (synchronizes and self.freed):
+            self.spare = True
+        elif work is Work.ALLOC:
+            self.spare = False
+        if work is Work.FREE:
+            self.freed.add(call.clock)
 
     def _run(self, index: int, call: Call, effect: Effect) -> Clock:
         stream = call.clock
@@ -263,6 +284,10 @@ class _Run:
             return {lock for lock in (Lock.CONTEXT, Lock.OBJECTS) if lock.value in taken and self.decide(fact, index)}
         effect = call.effect
         takes = effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
+        if self.behind and effect.work is Work.ALLOC and call.clock == NULL:
+            takes = (Locks(Lock.CONTEXT, self.behind),)
+        elif call.call == "streamSynchronize" and call.clock in self.freed & self.clocks.blocking:
+            takes = (Locks(Lock.CONTEXT, "synchronize-after-free-takes-a-lock"),)
         if effect.work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device:
             takes = (Locks(Lock.CONTEXT, "wait-across-devices-takes-a-lock"),)
         elif call.device and effect.work is Work.PEER:

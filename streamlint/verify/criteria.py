@@ -92,10 +92,15 @@ def host_waits(figures: Figures) -> Outcome:
 
 
 def thread_held(figures: Figures) -> Outcome:
-    """Another thread is held. Figures: ``returned_before``, ``runs``: how often its call returned while the gate was shut."""
+    """Another thread is held. Figures: ``returned_before``, ``runs``: how often its call returned while the gate was shut;
+    ``first_inside``: how often the first thread was still in its own call then. One that has returned holds nobody.
+    """
     runs, free = int(figures.get("runs", 0)), int(figures.get("returned_before", 0))
+    inside = int(figures.get("first_inside", runs))
     if runs == 0:
         return Outcome(None, "no run")
+    if free < runs and inside < runs:
+        return Outcome(None, f"the other thread's launch was held in {runs - free} of {runs} runs, in {inside} of them by the call at most")
     if free == 0:
         return Outcome(True, f"the other thread's launch was held in {runs} of {runs} runs")
     if free == runs:

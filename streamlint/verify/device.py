@@ -28,6 +28,7 @@ from streamlint.verify.watchdog import Child, program
 NVCC_S = 120.0
 _TWO_PROCESSES = ("SL012", "SL025")
 PYTHON_HEADERS = "python-headers"
+_LEFT = 2  # processors that the compilers leave to the programs that run meanwhile
 BUILD_S = 300.0  # a torch extension, once per machine
 
 
@@ -163,7 +164,7 @@ class Device:
         importing = {str(case.path(variant)) for case in cases if case.builds for variant in VARIANTS}
         libraries: dict[str, str] = {}
         failures: dict[str, str] = {}
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
+        with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) - _LEFT)) as pool:
             try:
                 compiled = {path: pool.submit(self._compile, Path(path)) for path in sorted(native)}
                 built = {path: pool.submit(self._build_extension, path) for path in sorted(importing)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamlint.verify.cases import Trial
 from streamlint.verify.criteria import Experiment
-from streamlint.verify.lab import Lab
+from streamlint.verify.lab import LIMIT_S, Lab, LabError
 from streamlint.verify.timeline import STREAM
 
 GATES_MS = (20.0, 60.0, 120.0)
@@ -27,22 +27,43 @@ MAIN, SHUT = "host thread", "gated stream"
 CALL = "the program's call"
 
 
-def _warm(lab: Lab, trial: Trial) -> None:
-    """Two runs with no gate: kernels are loaded, allocators filled and given back to once."""
+_MARGIN = 3.0  # a call may be this much slower behind a gate than it was in the warm-up
+_MOST_OWN_S = LIMIT_S / 10  # of a call's own work: with longer, no gate could outlast the experiment
+
+
+def _warm(lab: Lab, trial: Trial) -> float:
+    """Two runs with no gate: kernels are loaded, allocators filled and given back to once.
+
+    Returns seconds within which the call has come to where it waits, if it does: what it does itself (touch fresh memory, copy) takes
+    the host no longer than the whole call with no gate. No experiment may open its gate, or ask another thread, before that.
+    """
+    own = 0.0
     for number in range(2):
         lab.timeline.stands(MAIN, f"warm-up run {number + 1}, no gate")
         trial.reset(0)
         lab.settle()
+        start = time.perf_counter()
         trial.call()
+        own = time.perf_counter() - start
         lab.settle()
+    return own * _MARGIN
+
+
+def _patience(lab: Lab, trial: Trial) -> float:
+    """Warm up; the seconds that the call needs for its own work, as :func:`_warm` has them. No number comes of a call that is too long."""
+    own = _warm(lab, trial)
+    if own > _MOST_OWN_S * _MARGIN:
+        raise LabError(f"the call takes {own / _MARGIN:.2g} s with no gate: too long to tell what a gate adds")
+    return own
 
 
 def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
     """Time the call behind gates of three lengths. ``gate_ms`` and ``host_ms`` count from the call's start."""
-    _warm(lab, trial)
+    own_ms = _patience(lab, trial) * 1e3
+    later = own_ms if own_ms > min(GATES_MS) else 0.0
     gates: list[float] = []
     hosts: list[float] = []
-    for milliseconds in GATES_MS * ROUNDS:
+    for milliseconds in [later + gate for gate in GATES_MS] * ROUNDS:
         trial.reset(len(gates) + 1)
         lab.settle()
         lab.timeline.stands(MAIN, f"{CALL}, behind a gate of {milliseconds:.0f} ms")
@@ -90,7 +111,7 @@ class _Worker:
 
 def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     """While one thread is in the call, another launches on a non-blocking stream of its own: does that launch return?"""
-    _warm(lab, trial)
+    grace = max(GRACE_MS / 1e3, _patience(lab, trial))
     other = lab.stream(blocking=False)
     first, second = _Worker(lab, "thread 1", CALL), _Worker(lab, "thread 2", "a launch on a stream of its own")
     first.submit(trial.call).wait(CATCH_UP_S)
@@ -102,7 +123,7 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
             call = first.submit(trial.call)
-            inside += not call.wait(GRACE_MS / 1e3)
+            inside += not call.wait(grace)
             launch = second.submit(lambda: lab.mark(other.ptr))
             before += launch.wait(GRACE_MS / 1e3)
             gate.open()
@@ -116,7 +137,7 @@ def thread_held(lab: Lab, trial: Trial) -> dict[str, Any]:
 
 def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
     """While one thread is in the call, behind a gate that lapses by itself, another Python thread counts: how far does it come?"""
-    _warm(lab, trial)
+    lapse = max(LAPSE_S, 2 * _patience(lab, trial))
     beats: list[float] = []
     stop = threading.Event()
 
@@ -133,9 +154,9 @@ def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
         for number in range(HELD_ROUNDS):
             trial.reset(number + 1)
             lab.settle()
-            lab.timeline.stands(MAIN, f"{CALL}, behind a gate that lapses after {LAPSE_S * 1e3:.0f} ms")
+            lab.timeline.stands(MAIN, f"{CALL}, behind a gate that lapses after {lapse * 1e3:.0f} ms")
             lab.timeline.begin()
-            with lab.gate(trial.gate, lapses_s=LAPSE_S) as gate:
+            with lab.gate(trial.gate, lapses_s=lapse) as gate:
                 start = time.perf_counter()
                 kept = trial.call()
                 end = time.perf_counter()
@@ -154,7 +175,7 @@ def gil_held(lab: Lab, trial: Trial) -> dict[str, Any]:
 
 def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
     """Shut stream A, run the call, mark stream B: is the mark there before A opens?"""
-    _warm(lab, trial)
+    grace_ms = max(GRACE_MS, _patience(lab, trial) * 1e3)
     lab.await_mark(lab.mark(trial.watch), CATCH_UP_S)
     before = after = 0
     waited = False
@@ -164,7 +185,7 @@ def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
         lab.timeline.stands(MAIN, f"{CALL}, then a mark on stream B, with stream A shut")
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
-            gate.open_after(3 * GRACE_MS)
+            gate.open_after(2 * grace_ms + GRACE_MS)
             start = time.perf_counter()
             kept = trial.call()
             end = time.perf_counter()
@@ -185,16 +206,16 @@ def streams_serialise(lab: Lab, trial: Trial) -> dict[str, Any]:
 
 def data_race(lab: Lab, trial: Trial) -> dict[str, Any]:
     """Hold the producer, let the program read: how often is the value wrong? ``first_wrong`` is the value and the right one."""
-    _warm(lab, trial)
+    gate_ms = max(RACE_GATE_MS, _patience(lab, trial) * 1e3)
     wrong = early = 0
     first: list[object] | None = None
     for number in range(1, RACES + 1):
         expected = trial.reset(number)
         lab.settle()
-        lab.timeline.stands(MAIN, f"{CALL}, run {number} of {RACES}, behind a gate of {RACE_GATE_MS:.0f} ms")
+        lab.timeline.stands(MAIN, f"{CALL}, run {number} of {RACES}, behind a gate of {gate_ms:.0f} ms")
         lab.timeline.begin()
         with lab.gate(trial.gate) as gate:
-            gate.open_after(RACE_GATE_MS)
+            gate.open_after(gate_ms)
             start = time.perf_counter()
             value = trial.call()
             end = time.perf_counter()

@@ -31,6 +31,11 @@ def counts(results: Sequence[Result]) -> str:
     return f"{len(results)} case{'' if len(results) == 1 else 's'}: " + (", ".join(parts) or "none ran")
 
 
+def verdict_line(result: Result) -> str:
+    """``  SL010 fetching_thread [cuda]: CONFIRMED``."""
+    return f"  {result.case.rule} {result.case.name} [{result.case.api}]: {result.judgement.verdict.value}"
+
+
 def full(name: str, results: Sequence[Result]) -> str:
     """A table with one line a case, and the counts. The bars: how much of the prediction misuse and remedy showed."""
     rows = [(r.case.rule, r.case.name, r.case.api, r.judgement.verdict.value, bars(r), f"{r.seconds:.1f} s") for r in results]

@@ -88,19 +88,28 @@ def _quiet(_line: str) -> None:
     pass
 
 
+def _unheard(_said: object) -> None:
+    pass
+
+
 def run_jobs(
-    jobs: Sequence[Job], spawn: Spawn, timeout: float, progress: Progress = _quiet, into: list[Answer] | None = None
+    jobs: Sequence[Job],
+    spawn: Spawn,
+    timeout: float,
+    progress: Progress = _quiet,
+    into: list[Answer] | None = None,
+    answered: Callable[[Answer], None] = _unheard,
 ) -> list[Answer]:
     """Run the jobs in sequence, in as few children as their deaths allow. ``timeout``: seconds for one job that should end.
 
-    ``into`` gets the answers, also those that had come when this is interrupted.
+    ``into`` gets the answers, also those that had come when this is interrupted; ``answered`` is told each as it comes.
     """
     answers: list[Answer] = [] if into is None else into
     before = len(answers)
     while len(answers) - before < len(jobs):
         rest = jobs[len(answers) - before :]
         child = spawn(rest)
-        listener = _Listener(child, rest, timeout, progress)
+        listener = _Listener(child, rest, timeout, progress, answered)
         try:
             heard = listener.hear()
         except BaseException:
@@ -109,6 +118,8 @@ def run_jobs(
         finally:
             answers += heard
             child.kill()
+        for answer in heard[listener.told :]:
+            answered(answer)
     return answers
 
 
@@ -120,6 +131,8 @@ class _Listener:
     jobs: Sequence[Job]
     timeout: float
     progress: Progress
+    answered: Callable[[Answer], None] = _unheard
+    told: int = 0  # how many answers were told
     answers: list[Answer] = field(default_factory=list)
     phases: dict[str, tuple[str, str]] = field(default_factory=dict)  # by thread: its name, and what it was about to do
     started: float | None = None  # when the job in flight did
@@ -158,6 +171,8 @@ class _Listener:
             self.answers.append(_answer(message, self._spent()))
             self.started, self.armed = None, False
             self._allow(self.timeout)
+            self.told += 1
+            self.answered(self.answers[-1])
 
     def _spent(self) -> float:
         return 0.0 if self.started is None else time.perf_counter() - self.started
@@ -203,10 +218,15 @@ def _answer(message: Message, seconds: float) -> Answer:
 
 
 def batches(cases: Sequence[Case]) -> list[list[Case]]:
-    """Cases that share a child: those of one API and number of GPUs, since a start costs more than a case. One that hangs is alone."""
+    """Cases that share a child: those of one API and number of GPUs, since a start costs more than a case. One that hangs is alone.
+
+    Those that compile when they are imported have a child of their own: the others need not wait for the compiler.
+    """
     groups: dict[tuple[str, ...], list[Case]] = {}
     for case in cases:
-        group = tuple(map(str, case.identity)) if case.experiment is Experiment.DEADLOCK else (case.api, str(case.devices))
+        group = (
+            tuple(map(str, case.identity)) if case.experiment is Experiment.DEADLOCK else (case.api, str(case.devices), str(case.builds))
+        )
         groups.setdefault(group, []).append(case)
     return list(groups.values())
 
@@ -228,24 +248,28 @@ def run_batch(
     swap: bool = False,
     progress: Progress = _quiet,
     into: list[Result] | None = None,
+    judged: Callable[[Result], None] = _unheard,
 ) -> list[Result]:
     """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``).
 
-    ``into`` gets the results, also those of the cases that were through when this is interrupted.
+    ``into`` gets each result as it comes, so that those of the cases that were through when this is interrupted are not lost;
+    ``judged`` is told each.
     """
     roles = ("remedy", "misuse") if swap else ("misuse", "remedy")
     jobs = [job for case in cases for job in _jobs(case, roles, libraries)]
     deadlock = cases[0].experiment is Experiment.DEADLOCK
     groups = [[job] for job in jobs] if deadlock else [jobs]
-    found: list[Answer] = []
     results: list[Result] = [] if into is None else into
-    try:
-        for group in groups:
-            run_jobs(group, spawn, timeout, progress, found)
-    finally:
-        answers = [answer for job, both in zip(jobs, found, strict=False) for answer in (_parted(both) if job.beside else (both,))]
-        whole = zip(cases, answers[::2], answers[1::2], strict=False)
-        results += [judge(case, misuse, remedy) for case, misuse, remedy in whole]
+    halves: list[Answer] = []  # two for each case
+
+    def answered(answer: Answer) -> None:
+        halves.extend(_parted(answer) if cases[len(halves) // 2].experiment is Experiment.COSTS else (answer,))
+        if len(halves) % 2 == 0:
+            results.append(judge(cases[len(halves) // 2 - 1], *halves[-2:]))
+            judged(results[-1])
+
+    for group in groups:
+        run_jobs(group, spawn, timeout, progress, answered=answered)
     return results
 
 

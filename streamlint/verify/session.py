@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from streamlint.verify import report, runner
+from streamlint.verify.building import Builds, Built, compiled
 from streamlint.verify.care import Plan
 from streamlint.verify.cases import VARIANTS, Case
 from streamlint.verify.criteria import Judgement, Verdict
@@ -64,27 +64,36 @@ def run_cases(
             runnable.append(case)
         else:
             results[case.identity] = _without_run(case, Verdict.UNSUPPORTED, lack)
-    if any(case.api == "cuda" or case.builds for case in runnable):
-        progress.say("compiling (cached for the next time) …")
-    libraries, failures = machine.build(runnable)
+    if any(map(compiled, runnable)):
+        progress.say("compiling beside the first programs (cached for the next time) …")
     progress.total = 2 * len(runnable)
-    for batch in runner.batches(runnable):
-        broken = {case.identity: problem for case in batch if (problem := _build_failure(case, failures)) is not None}
-        for case in batch:
-            if case.identity in broken:
-                results[case.identity] = _without_run(case, Verdict.INCONCLUSIVE, f"it did not compile: {broken[case.identity]}")
-        whole = [case for case in batch if case.identity not in broken]
-        if whole:
-            started = time.perf_counter()
-            found: list[Result] = []
-            try:
-                runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step, into=found)
-            finally:
-                results.update((result.case.identity, result) for result in found)
-            found = [_decided(machine, result, libraries, timeout, progress, swap) for result in found]
-            results.update((result.case.identity, result) for result in found)
-            progress.say(f"  {report.counts(found)} in {time.perf_counter() - started:.1f} s, the child's start included")
+    with Builds(machine, runnable) as builds:
+        for batch in builds.in_order(runnable):
+            _run_batch(machine, batch, builds.of(batch), timeout, progress, swap, results)
     return results
+
+
+def _run_batch(
+    machine: Machine, batch: Sequence[Case], built: Built, timeout: float, progress: Progress, swap: bool, results: Results
+) -> None:
+    """Run what could be compiled, and say each verdict as it comes."""
+    libraries, failures = built
+    broken = {case.identity: problem for case in batch if (problem := _build_failure(case, failures)) is not None}
+    for case in batch:
+        if case.identity in broken:
+            results[case.identity] = _without_run(case, Verdict.INCONCLUSIVE, f"it did not compile: {broken[case.identity]}")
+            progress.say(report.verdict_line(results[case.identity]))
+    whole = [case for case in batch if case.identity not in broken]
+    if not whole:
+        return
+
+    def judged(result: Result) -> None:
+        results[result.case.identity] = result
+        progress.say(report.verdict_line(result))
+
+    found = runner.run_batch(whole, machine.spawn, libraries, timeout, swap=swap, progress=progress.step, judged=judged)
+    found = [_decided(machine, result, libraries, timeout, progress, swap) for result in found]
+    results.update((result.case.identity, result) for result in found)
 
 
 def _decided(machine: Machine, result: Result, libraries: Mapping[str, str], timeout: float, progress: Progress, swap: bool) -> Result:
@@ -96,6 +105,7 @@ def _decided(machine: Machine, result: Result, libraries: Mapping[str, str], tim
             f"  {result.case.rule} {result.case.name} [{result.case.api}] decides nothing and is run again: {result.judgement.reason}"
         )
         (result,) = runner.run_batch([result.case], machine.spawn, libraries, timeout, swap=swap, progress=progress.step)
+        progress.say(report.verdict_line(result))
     return result
 
 

@@ -53,6 +53,14 @@ def test_thread_held(before: int, shown: bool | None) -> None:
     assert outcome(Experiment.THREAD_HELD, {"runs": 5, "returned_before": before}).shown is shown
 
 
+def test_a_thread_that_is_not_inside_holds_nobody() -> None:
+    held = outcome(Experiment.THREAD_HELD, {"runs": 5, "returned_before": 0, "first_inside": 3})
+    assert held.shown is None
+    assert "in 3 of them by the call at most" in held.reason
+    assert outcome(Experiment.THREAD_HELD, {"runs": 5, "returned_before": 0, "first_inside": 5}).shown is True
+    assert outcome(Experiment.THREAD_HELD, {"runs": 5, "returned_before": 5, "first_inside": 0}).shown is False
+
+
 @pytest.mark.parametrize(
     ("beats", "inside", "shown"),
     [([0, 1], [200.0, 201.0], True), ([80, 90], [200.0, 201.0], False), ([0, 90], [200.0, 201.0], None), ([0, 0], [200.0, 3.0], None)],

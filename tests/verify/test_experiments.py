@@ -120,6 +120,60 @@ def test_thread_held(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _shown(Experiment.THREAD_HELD, fake, Trial(locked_wait)) is True
 
 
+def _slow_to_wait(fake: FakeLab, seconds: float, lock: threading.Lock) -> Callable[[], None]:
+    """A call that works by itself for a while (it touches fresh memory, say) before it waits under a lock."""
+
+    def call() -> None:
+        time.sleep(seconds)
+        with lock:
+            fake.synchronize(0)
+
+    return call
+
+
+def test_a_call_that_comes_late_to_its_wait_holds_all_the_same(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other thread launches when the first is where it waits, however long that takes: 64 MiB of fresh memory take some 30 ms."""
+    monkeypatch.setattr(experiments, "HELD_ROUNDS", 2)
+    lock, launch = threading.Lock(), fake.mark
+
+    def locked_mark(stream: int) -> int:
+        with lock:
+            return launch(stream)
+
+    monkeypatch.setattr(fake, "mark", locked_mark)
+    figures = EXPERIMENTS[Experiment.THREAD_HELD](fake, Trial(_slow_to_wait(fake, 0.08, lock)))
+    assert outcome(Experiment.THREAD_HELD, figures).shown is True
+    assert figures["first_inside"] == 2
+
+
+def test_gates_are_longer_than_the_calls_own_work(fake: FakeLab) -> None:
+    slow = _slow_to_wait(fake, 0.08, threading.Lock())
+    assert _shown(Experiment.HOST_WAITS, fake, Trial(slow)) is True
+    assert _shown(Experiment.HOST_WAITS, fake, Trial(lambda: time.sleep(0.08))) is False
+
+
+def test_a_race_that_comes_late_is_still_one(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "RACES", 2)
+    numbers = {"written": 0, "next": 0}
+
+    def reset(number: int) -> object:
+        numbers["next"] = number
+        return number
+
+    def reads_late() -> object:
+        fake.streams[0].work.put(lambda: numbers.update(written=numbers["next"]))
+        time.sleep(0.05)
+        return numbers["written"]
+
+    assert EXPERIMENTS[Experiment.DATA_RACE](fake, Trial(reads_late, reset=reset))["wrong"] == 2
+
+
+def test_a_call_without_end_yields_no_number(fake: FakeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "_MOST_OWN_S", 0.01)
+    with pytest.raises(LabError, match="too long to tell"):
+        EXPERIMENTS[Experiment.HOST_WAITS](fake, Trial(lambda: time.sleep(0.02)))
+
+
 def test_thread_held_reports_a_failing_thread(fake: FakeLab) -> None:
     calls = iter(range(100))
 

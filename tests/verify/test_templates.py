@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser
 
 from streamlint.verify import templates
 from streamlint.verify.cases import SNIPPETS, VARIANTS, Case
+from streamlint.verify.criteria import Experiment
 from streamlint.verify.templates import _common
 
 CASES = [case for template in templates.load().values() for case in template.cases]
@@ -84,3 +88,33 @@ def test_numpy_without_row_stack_gets_one_of_its_own() -> None:
     before = SimpleNamespace(row_stack=sum)
     _common.supply_row_stack(before)
     assert before.row_stack is sum
+
+
+HELD_CUDA = [case for case in CASES if case.experiment is Experiment.THREAD_HELD and case.api == "cuda"]
+
+
+def _within(node: Node, kind: str) -> Iterator[Node]:
+    if node.type == kind:
+        yield node
+    for child in node.children:
+        yield from _within(child, kind)
+
+
+def _vectors_made(source: str) -> list[str]:
+    """The vectors that functions make with a size: they touch all of their memory when they are made."""
+    tree = Parser(Language(tree_sitter_cuda.language())).parse(source.encode())
+    made = [
+        declaration
+        for function in _within(tree.root_node, "function_definition")
+        for declaration in _within(function, "declaration")
+        if any(name.text == b"vector" for kind in _within(declaration, "template_type") for name in kind.children)
+    ]
+    return [(declaration.text or b"").decode() for declaration in made]
+
+
+@pytest.mark.parametrize("case", HELD_CUDA, ids=_name)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_memory_is_touched_before_the_copy(case: Case, variant: str) -> None:
+    """Another thread launches once the first is in its copy: what that one does before would let it by."""
+    assert _vectors_made(case.source(variant)) == []
+    assert _vectors_made("void f(int n) {\n  std::vector<float> host(n);\n}\n") == ["std::vector<float> host(n);"]

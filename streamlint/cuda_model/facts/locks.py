@@ -134,12 +134,39 @@ LOCKS: tuple[Fact, ...] = (
         shown_by="T0 memcpyAsync.d2h.pageable.small @null <gate\nT1 streamSynchronize @n1",
     ),
     Fact(
+        "synchronize-after-free-takes-a-lock",
+        "cudaStreamSynchronize of a blocking stream is held as a launch is, if the stream has had a cudaFreeAsync.",
+        MAY,
+        "",
+        "H200: held behind a first launch (2 of 2), not behind cudaFreeHost (1 of 1)",
+        shown_by="T0 launch @b2 <gate\nT0 freeHost\nT1 freeAsync @b1\nT1 streamSynchronize @b1",
+    ),
+    Fact(
         "malloc-async-takes-a-lock",
         "cudaMallocAsync is held as a launch is.",
         NEVER,
         "",
         "H200: never held",
         shown_by="T0 memcpyAsync.d2h.pageable.small @null <gate\nT1 mallocAsync @n1",
+    ),
+    Fact(
+        "malloc-async-on-null-catches-up",
+        "cudaMallocAsync on the null stream is held by a waiting call that holds everything, if a blocking stream has had a cudaFreeAsync "
+        "or cudaStreamWaitEvent since the null stream's last work.",
+        OBSERVED,
+        "",
+        "H200: whatever the size, the pool's threshold and the freeing thread; not after a launch, an allocation or an event record on the "
+        "blocking stream; not in a pool whose cudaMemPoolReuseFollowEventDependencies is off",
+        shown_by="T0 memcpy.h2d.pinned.small <gate\nT1 freeAsync @b1\nT1 mallocAsync @null",
+    ),
+    Fact(
+        "malloc-async-catches-up-beside-spare-memory",
+        "That is so too if there is memory which the allocation may take as it is: freed on the null stream, by cudaFree, or before a "
+        "synchronize call; or if the null stream has had work since.",
+        MAY,
+        "",
+        "H200: held in 24 of 370 runs; what decides is not known",
+        shown_by="T0 memcpy.h2d.pinned.small <gate\nT1 freeOrdered\nT1 freeAsync @b1\nT1 mallocAsync @null",
     ),
     Fact(
         "free-async-takes-a-lock",

@@ -37,6 +37,7 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     count = parameters["bytes"] // FLOAT
     field = floats(lab, count)
+    function(library, "prepare", None, SIZE)(count)  # the memory is there, and touched, before any gate shuts
     bring_home = function(library, "bring_home", None, POINTER, SIZE)
     return Trial(lambda: bring_home(field.data.ptr, count))
 
