@@ -6,12 +6,15 @@ import argparse
 import importlib.util
 import os
 import sys
-from typing import Any
+from typing import Any, BinaryIO
 
 from streamlint.commands.check_options import inline_settings
 from streamlint.commands.parser import Parser
 from streamlint.config import Settings, apply
 from streamlint.errors import ConfigError
+from streamlint.server import child
+from streamlint.server.greeting import greet
+from streamlint.server.jobs import Setup
 
 EXAMPLES = (
     ("streamlint server", "as editors start it: by stdin and stdout"),
@@ -39,16 +42,28 @@ def main(words: list[str]) -> int:
     options = build_parser().read(words)
     if importlib.util.find_spec("pygls") is None:
         raise ConfigError("the server needs pygls; install it with: pip install 'streamlint[server]'")
-    from streamlint.server.app import serve
-    from streamlint.server.jobs import Setup
-
     config, inline = _configuration(options)
     if not options.tcp and sys.stdin is None:
         raise ConfigError("standard input is closed")
     if config and options.isolated:
         raise ConfigError("--isolated ignores configuration files, --config names one")
     tables = (("--config", inline),) if inline else ()
-    return serve(Setup((), "utf-16", config, options.isolated, options.default_excludes, tables), options.tcp)
+    process = child.start()
+    try:
+        way = options.tcp or greet(sys.stdin.buffer, _answers())  # pygls takes long to import: the editor is answered before
+        from streamlint.server.app import serve
+
+        return serve(Setup((), "utf-16", config, options.isolated, options.default_excludes, tables), process, way)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers() -> BinaryIO:
+    """The way to the editor. What anybody prints must not stand between answers."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
 
 
 def _configuration(options: argparse.Namespace) -> tuple[str | None, dict[str, Any]]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
+import subprocess
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from streamlint import __version__
 from streamlint.reading import LANGUAGES, language_of
 from streamlint.server import hover, settings, shapes
+from streamlint.server.greeting import INCREMENTAL, Incoming, Outgoing
 from streamlint.server.jobs import Setup, Told
-from streamlint.server.positions import Lines
+from streamlint.server.positions import Lines, applied
 from streamlint.server.session import Document, Session
 
 CONFIGURATIONS = ("pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore")
@@ -26,21 +28,27 @@ BUILDS = ("setup.py", "setup.cfg", "CMakeLists.txt", "meson.build", "compile_com
 SUFFIXES = ",".join(sorted(suffix.removeprefix(".") for suffix in LANGUAGES))
 # The languages of documents whose name has no suffix that tells.
 SPOKEN = {"python": "python", "cython": "cython", "cuda": "cuda", "cuda-cpp": "cuda", "cpp": "cuda", "c": "cuda"}
-MOST_HEADER, MOST_MESSAGE = 1 << 16, 1 << 30  # bytes
 NO_FOLDER = f"{os.path.abspath(os.sep)}untitled"
 
 
-class Server(LanguageServer):
-    """One editor's server."""
+class _Protocol(LanguageServerProtocol):
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Generator[Any, Any, None]:
+        """Leave changes to our own documents: pygls cuts lines by `str.splitlines`, where editors do not (form feeds, U+2028)."""
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
-    def __init__(self, start: Setup) -> None:
-        # Whole texts: pygls applies changes by `str.splitlines`, which breaks lines where editors do not (form feeds, U+2028).
-        super().__init__("streamlint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+
+class Server(LanguageServer):
+    """One editor's server, with a linting process that is started already."""
+
+    def __init__(self, start: Setup, child: subprocess.Popen[bytes] | None = None) -> None:
+        kind = types.TextDocumentSyncKind(INCREMENTAL)
+        super().__init__("streamlint", __version__, kind, protocol_cls=_Protocol, converter_factory=default_converter)
         self.start = start
         self.settings = settings.EditorSettings()
         self.folders: tuple[str, ...] = ()
         self.ended = False
-        self.session = Session(self, self.setup)
+        self.session = Session(self, self.setup, child)
 
     def setup(self) -> Setup:
         """What the child is told."""
@@ -104,38 +112,19 @@ class Server(LanguageServer):
         return bool(resolve and "edit" in resolve.properties)
 
 
-def serve(start: Setup, address: tuple[str, int] | None = None) -> int:
-    """Serve one editor, by stdin and stdout or at an address. The exit code is 0 where the editor has said that it ends, else 1."""
-    server = Server(start)
+def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | tuple[Incoming, Outgoing]) -> int:
+    """Serve one editor, at an address or by streams. The exit code is 0 where the editor has said that it ends, else 1."""
+    server = Server(start, child)
     _lifetime(server)
     _documents(server)
     _requests(server)
-    if address is not None:
-        server.start_tcp(*address)
+    if isinstance(way[0], str):
+        server.start_tcp(*way)
     else:
-        answers = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # what anybody prints must not stand between answers
-        server.start_io(cast("BinaryIO", _Bounded(sys.stdin.buffer)), answers)
+        incoming, outgoing = way
+        server.start_io(cast("BinaryIO", incoming), cast("BinaryIO", outgoing))
     server.session.end()
     return 0 if server.ended else 1
-
-
-class _Bounded:
-    """A client's messages; one that no memory could hold ends them, as a client does that goes."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def readline(self) -> bytes:
-        """A line of a header, or the first part of one that has no end."""
-        return self._stream.readline(MOST_HEADER)
-
-    def read(self, size: int) -> bytes:
-        """A message's body."""
-        if size > MOST_MESSAGE:
-            print(f"streamlint: a message of {size} bytes is refused", file=sys.stderr)
-            return b""
-        return self._stream.read(size)
 
 
 def path_of(uri: str) -> str:
@@ -220,8 +209,8 @@ def _documents(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
         if document := server.document(params.text_document.uri):
-            text = server.workspace.get_text_document(document.uri).source
-            server.session.change(document, params.text_document.version, text)
+            edits = [(shapes.place_of(change), change.text) for change in params.content_changes]
+            server.session.change(document, params.text_document.version, applied(document.text, edits, server.encoding))
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -235,8 +224,8 @@ def _requests(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
     async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction]:
         document = server.document(params.text_document.uri)
-        if document is None:
-            return []
+        if document is None or (_is_automatic(params) and not server.session.is_looked_at(document)):
+            return []  # editors ask at each key; what is found is shown soon, and they ask again
         found: list[types.CodeAction] = []
         if shapes.asked_for(shapes.QUICK, params.context.only):
             found += await _quick_fixes(server, document, params.range)
@@ -256,6 +245,11 @@ def _requests(server: Server) -> None:
     async def hovered(params: types.HoverParams) -> types.Hover | None:
         document = server.document(params.text_document.uri)
         return await _hover(server, document, params.position) if document else None
+
+
+def _is_automatic(params: types.CodeActionParams) -> bool:
+    """Whether no user has asked."""
+    return params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
 
 
 async def _quick_fixes(server: Server, document: Document, place: types.Range) -> list[types.CodeAction]:

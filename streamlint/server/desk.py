@@ -7,15 +7,12 @@ import itertools
 import pickle
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from streamlint.server import child as process
 from streamlint.server.jobs import Answer, Job
-
-# The child's path is ours and nothing else: started with `-m` or `-c`, Python would look for modules in the folder that is linted.
-_CHILD = "import sys; sys.path[:] = {path!r}; from streamlint.server.worker import main; main()"
 
 
 class Died(Exception):
@@ -25,8 +22,9 @@ class Died(Exception):
 class Desk:
     """One child, and the jobs that it has not answered."""
 
-    def __init__(self, greet: Callable[[], None]) -> None:
+    def __init__(self, greet: Callable[[], None], first: subprocess.Popen[bytes] | None = None) -> None:
         self._greet = greet  # sends what every new child must know
+        self._first = first  # a child that is started already
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._child: subprocess.Popen[bytes] | None = None
@@ -53,8 +51,8 @@ class Desk:
             if self._child.poll() is None:
                 return
             self._lost(self._child)
-        command = [sys.executable, "-c", _CHILD.format(path=sys.path)]
-        self._child = child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._child = child = self._first or process.start()
+        self._first = None
         self._outgoing = queue.SimpleQueue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._listen, args=(child, loop), daemon=True).start()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Iterable
 
 from streamlint.findings import Span
 from streamlint.lines import split_lines
@@ -50,6 +52,42 @@ class Lines:
         if row > len(self._lines):
             return len(self._lines) - 1, width(self._lines[-1], self._encoding)
         return row - 1, width(self._lines[row - 1][: column - 1], self._encoding)
+
+
+_END = re.compile(r"\r\n|\n|\r")
+
+
+def applied(text: str, edits: Iterable[tuple[Range | None, str]], encoding: str) -> str:
+    """A text after edits, each of the text before it; one without a place is a whole new text.
+
+    A place behind a line's end is the line's end, one behind the last line the end of the text, as the protocol has it.
+    """
+    for place, new in edits:
+        if place is None:
+            text = new
+            continue
+        start, end = sorted((_offset(text, *place[:2], encoding), _offset(text, *place[2:], encoding)))
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _offset(text: str, line: int, character: int, encoding: str) -> int:
+    """The offset in code points of a client's position."""
+    start, ends = 0, _END.finditer(text)
+    for _ in range(line):
+        if (end := next(ends, None)) is None:
+            return len(text)
+        start = end.end()
+    last = next(ends, None)
+    body = text[start : last.start() if last else len(text)]
+    if body.isascii():
+        return start + min(max(character, 0), len(body))
+    at = 0
+    for offset, letter in enumerate(body):
+        at += width(letter, encoding)
+        if at > character:  # a place within a letter is before it
+            return start + offset
+    return start + len(body)
 
 
 def changes(before: str, after: str, encoding: str) -> tuple[tuple[Range, str], ...]:

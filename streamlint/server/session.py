@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamlint.server.desk import Desk, Died
 from streamlint.server.jobs import Answer, FixAll, Lint, Linted, Repair, Repairs, Setup, Text, Told, Touched
 
 SETTLED = 1.0  # seconds after a quick look before a document is looked at as a whole
+READY = 0.2  # seconds after a look before the repairs of its findings are worked out, one after the other
+MOST_READY = 50  # findings of a document whose repairs are worked out before somebody asks
 STALE = 0.5  # seconds before documents are linted again because another one has changed
 
 
@@ -26,7 +29,7 @@ class Screen(Protocol):
 
 @dataclass(eq=False, slots=True)
 class Document:
-    """An open document. ``rows`` were found in the text of version ``looked``."""
+    """An open document. ``rows`` were found in the text of version ``looked``; ``repairs`` of some of them are known, by fingerprint."""
 
     uri: str
     path: str
@@ -35,17 +38,20 @@ class Document:
     language: str
     rows: tuple[Told, ...] = ()
     looked: int | None = None
+    repairs: dict[str, list[Repair]] = field(default_factory=dict)
+    all_fixes: list[Repair | None] = field(default_factory=list)  # one, once it was worked out
     timer: asyncio.TimerHandle | None = None
+    later: asyncio.TimerHandle | None = None  # until repairs are worked out
 
 
 class Session:
     """The documents, and the child that lints them."""
 
-    def __init__(self, screen: Screen, setup: Callable[[], Setup]) -> None:
+    def __init__(self, screen: Screen, setup: Callable[[], Setup], child: subprocess.Popen[bytes] | None = None) -> None:
         self.delay = 0.0
         self.documents: dict[str, Document] = {}  # by path
         self._screen, self._setup = screen, setup
-        self._desk = Desk(self._greet)
+        self._desk = Desk(self._greet, child)
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_fault = ""
 
@@ -97,14 +103,31 @@ class Session:
         return document.rows if document.looked == document.version else ()
 
     async def repairs(self, document: Document, rows: list[Told]) -> list[list[Repair]]:
-        """What repairs findings; nothing where the text changes meanwhile."""
-        answer = await self._asked(Repairs(document.path, tuple(row.fingerprint for row in rows)), document)
-        return answer.value if answer and answer.status == "done" and answer.value else [[] for _ in rows]
+        """What repairs findings; nothing where the text changes meanwhile. What was worked out is not asked for again."""
+        unknown = tuple(dict.fromkeys(row.fingerprint for row in rows if row.fingerprint not in document.repairs))
+        known = document.repairs
+        if unknown:
+            answer = await self._asked(Repairs(document.path, unknown), document)
+            if answer is None or answer.status != "done" or not answer.value:
+                return [[] for _ in rows]
+            known.update(zip(unknown, answer.value, strict=True))
+        return [known[row.fingerprint] for row in rows]
+
+    def is_looked_at(self, document: Document) -> bool:
+        """Whether what is shown of a document was found in its text as it is now."""
+        return document.looked == document.version
 
     async def fix_all(self, document: Document) -> Repair | None:
         """All safe fixes of a document."""
+        if self.is_looked_at(document) and document.all_fixes:
+            return document.all_fixes[0]
         answer = await self._asked(FixAll(document.path), document)
-        return answer.value if answer and answer.status == "done" else None
+        if answer is None or answer.status != "done":
+            return None
+        repair: Repair | None = answer.value
+        if self.is_looked_at(document):
+            document.all_fixes = [repair]
+        return repair
 
     # Linting ------------------------------------------------------------------------------------------------------------------
 
@@ -143,8 +166,29 @@ class Session:
                 self._show(document, rows)
 
     def _show(self, document: Document, rows: tuple[Told, ...]) -> None:
-        document.rows, document.looked = rows, document.version
+        document.rows, document.looked, document.repairs = rows, document.version, {}
+        document.all_fixes = []
         self._screen.show(document, rows)
+        if document.later is not None:
+            document.later.cancel()
+            document.later = None
+        if any(row.fingerprint for row in rows):
+            later = asyncio.get_running_loop().call_later
+            document.later = later(READY, lambda: self._spawn(self._prepare(document, rows)))
+
+    async def _prepare(self, document: Document, rows: tuple[Told, ...]) -> None:
+        """Work out the repairs of what is shown, one by one: nothing else waits for more than one. A change ends it."""
+
+        def holds() -> bool:
+            return document.rows is rows and self.is_looked_at(document) and document.timer is None
+
+        mendable = [row for row in rows if row.fingerprint]
+        for row in mendable[:MOST_READY]:
+            if not holds():
+                return
+            await self.repairs(document, [row])
+        if holds() and len(mendable) <= MOST_READY:
+            await self.fix_all(document)
 
     def _again(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -190,6 +234,7 @@ class Session:
 
 
 def _cancel(document: Document) -> None:
-    if document.timer is not None:
-        document.timer.cancel()
-        document.timer = None
+    for timer in (document.timer, document.later):
+        if timer is not None:
+            timer.cancel()
+    document.timer = document.later = None

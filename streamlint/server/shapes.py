@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from lsprotocol import types
 
+from streamlint.server.greeting import KINDS
 from streamlint.server.jobs import Range, Repair, Told
 
-QUICK, ALL = types.CodeActionKind.QuickFix, f"{types.CodeActionKind.SourceFixAll.value}.streamlint"
+QUICK, ALL = KINDS
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -20,6 +21,14 @@ _SEVERITIES = {
 def range_of(place: Range) -> types.Range:
     """A range of the protocol."""
     return types.Range(types.Position(place[0], place[1]), types.Position(place[2], place[3]))
+
+
+def place_of(change: types.TextDocumentContentChangeEvent) -> Range | None:
+    """Where a text changes; None for a whole new text."""
+    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+        return None
+    start, end = change.range.start, change.range.end
+    return start.line, start.character, end.line, end.character
 
 
 def diagnostic(told: Told, uri_of: Callable[[str], str], related: bool) -> types.Diagnostic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import pickle
 import threading
@@ -15,11 +16,12 @@ from typing import Any, BinaryIO
 from streamlint import build, files
 from streamlint.config import Resolver, Settings, load
 from streamlint.errors import StreamlintError
-from streamlint.server import records
+from streamlint.server import records, warm
 from streamlint.server.jobs import Answer, FixAll, Job, Lint, Linted, Repair, Repairs, Setup, Text, Touched
 from streamlint.server.memory import Memory, tidy
 from streamlint.server.project import Project
 
+PAUSE = 0.5  # seconds without a job before it warms up further
 QUIET = 2.0  # seconds without a job before rubbish is collected
 
 
@@ -204,9 +206,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     inbox = Inbox(os.fdopen(os.dup(0), "rb"))
-    worker, idle = Worker(inbox.breathe), True
+    worker, idle, steps, patience = Worker(inbox.breathe), True, warm.steps(), 0.0
     while True:
-        next_one = inbox.next(None if idle else QUIET)
+        next_one = inbox.next(patience)
+        if next_one is None and (step := next(steps, None)) is not None:
+            with contextlib.suppress(Exception):  # what fails here fails again where somebody asks for it
+                step()
+            patience = PAUSE
+            continue
+        if next_one is None:
+            next_one = inbox.next(None if idle else QUIET)
         if next_one is None:
             tidy()
             idle = True
