@@ -26,8 +26,14 @@ SERVERS = {"streamlint": [str(HERE / "streamlint"), "server"], "ruff": [str(HERE
 GOALS = {"initialize": 300, "diagnostics, later": 250, "code action, later": 50}
 MISUSE = 'def load%d(n):\n    import sys\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n\n\n'
 PLAIN = "def plain%d(x):\n    y = x * 2\n    return y\n\n\n"
-TEXT = "import torch\n\n\n" + "".join(MISUSE % at for at in range(3)) + "".join(PLAIN % at for at in range(36))
 LINE = 6  # of the first misuse that both can mend: the import is above it
+
+
+def text(name: str) -> str:
+    """A file of 200 lines, of which no other file has a function by the same name and body."""
+    first = 1000 * ord(name[0])
+    plain = "".join((PLAIN % at).replace("* 2", f"* {at}") for at in range(first, first + 36))
+    return "import torch\n\n\n" + "".join(MISUSE % at for at in range(first, first + 3)).replace("host", f"host_{name[0]}") + plain
 
 
 class Client:
@@ -64,7 +70,8 @@ class Client:
 
     def open(self, name: str) -> list[Any]:
         uri = (self.folder / name).as_uri()
-        self.say(method="textDocument/didOpen", params={"textDocument": {"uri": uri, "languageId": "python", "version": 1, "text": TEXT}})
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": text(name)}
+        self.say(method="textDocument/didOpen", params={"textDocument": document})
         shown = self.until(lambda message: message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == uri)
         return list(shown["params"]["diagnostics"])
 
