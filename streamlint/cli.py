@@ -23,6 +23,18 @@ COMMANDS = {
     "clean": ("streamlint.commands.clean", "empty the cache"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }
+ALIASES = {"lint": "check", "explain": "rule"}
+# Words for a command that other linters have, and what is the same here.
+ELSEWHERE = {
+    "scan": "check",
+    "analyze": "check",
+    "run": "check",
+    "rules": "rule",
+    "version": "--version",
+    "lsp": "server",
+    "cache": "clean",
+}
+NEED_POSIX = ("verify", "litmus")  # programs that hang on the GPU are ended as a process group
 FAILED = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -39,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # names and sources may hold what the terminal cannot show
     try:
+        if words:
+            words[0] = ALIASES.get(words[0], words[0])
         if arguments is None and words[:1] == ["check"]:
             from streamlint.guard import supervised
 
@@ -83,6 +97,9 @@ def _dispatch(words: list[str]) -> int:
         return 0 if words else FAILED
     if words[0] not in COMMANDS:
         return _unknown(words[0])
+    if words[0] in NEED_POSIX and sys.platform == "win32":
+        print(f"streamlint: `{words[0]}` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
+        return FAILED
     from streamlint.errors import StreamlintError
 
     module = importlib.import_module(COMMANDS[words[0]][0])
@@ -123,9 +140,11 @@ def _is_somewhere() -> bool:
 def _usage() -> str:
     room = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    aliases = "\n".join(f"  {name:<{room}}  {command}" for name, command in ALIASES.items())
     return (
         "usage: streamlint COMMAND [OPTION]...\n\n"
         f"A linter for CUDA stream misuse in Python and C++.\n\ncommands:\n{rows}\n\n"
+        f"aliases:\n{aliases}\n\n"
         "options:\n  -h, --help     show this help, or that of a command after its name\n  -V, --version  show the version\n\n"
         "examples:\n  streamlint check src       lint a folder\n  streamlint check --help    all options of check\n"
         "  streamlint rule SL005      a rule's page\n  streamlint verify          what the rules claim, on this machine's GPU"
@@ -137,8 +156,8 @@ def _unknown(word: str) -> int:
     from streamlint.report.terminal import line
 
     kind = "option" if word.startswith("-") else "command"
-    known = ("--help", "--version") if kind == "option" else COMMANDS
-    hint = did_you_mean(word, known)
+    known = ("--help", "--version") if kind == "option" else (*COMMANDS, *ALIASES)
+    hint = f"; did you mean '{ELSEWHERE[word]}'?" if word in ELSEWHERE else did_you_mean(word, known)
     if kind == "command" and os.path.exists(word):
         hint = f"; to lint it, run 'streamlint check {word}'"
     print(line(f"streamlint: unknown {kind} '{word}'{hint}"), file=sys.stderr)

@@ -108,17 +108,22 @@ def apply(settings: Settings, table: Mapping[str, Any], root: Path, where: str) 
     """
     changes: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in KEYS:
-            raise ConfigError(f"{where}: unknown key '{key}'{did_you_mean(key, KEYS)}")
-        if key not in SELECTORS and key != "extend":
-            changes[key.replace("-", "_")] = _value(key, value, root, where)
+        try:
+            if key not in KEYS:
+                raise ConfigError(f"{where}: unknown key '{key}'{did_you_mean(key, KEYS)}")
+            if key in SELECTORS:
+                _check_selectors(list(_strings(value, f"{where}: {key}")), where)
+            elif key != "extend":
+                changes[key.replace("-", "_")] = _value(key, value, root, where)
+        except ConfigError as error:
+            error.keys = error.keys or (key,)
+            raise
     for key in ("extend_exclude", "models"):
         if key in changes:
             changes[key] = getattr(settings, key) + changes[key]
     layer = {key.replace("-", "_"): _strings(table[key], f"{where}: {key}") for key in SELECTORS if key in table}
     if layer:
         changes["selectors"] = (*settings.selectors, Selectors(**layer))
-        _check_selectors([word for words in layer.values() for word in words], where)
     return replace(settings, **changes)
 
 
@@ -168,13 +173,15 @@ def _models(value: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...]
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise ConfigError(f"{place}: expected a list of tables, not {value!r}")
     rows = tuple((f"{place}[{number}]", item) for number, item in enumerate(value))
-    for source, item in rows:
+    for number, (source, item) in enumerate(rows):
         try:
             if (language := item.get("language", "python")) not in LANGUAGES:
                 raise ModelError(f"{source}: language: {language!r} is none of {', '.join(LANGUAGES)}")
             Models().add({key: inner for key, inner in item.items() if key != "language"}, source)
         except ModelError as error:
-            raise ConfigError(str(error)) from None
+            wrong = ConfigError(str(error))
+            wrong.keys = ("models", number)
+            raise wrong from None
     return rows
 
 
@@ -200,10 +207,22 @@ def _load(path: Path, above: tuple[Path, ...]) -> Settings:
     settings = Settings(root=path.parent)
     if "extend" in table:
         if not isinstance(table["extend"], str):
-            raise ConfigError(f"{path}: extend: expected a path, not {table['extend']!r}")
+            raise _with_line(ConfigError(f"{path}: extend: expected a path, not {table['extend']!r}"), path, ("extend",))
         base = Path(os.path.normpath(path.parent / os.path.expanduser(table["extend"])))
         settings = replace(_load(base, (*above, path)), root=path.parent)
-    return replace(apply(settings, table, path.parent, str(path)), source=path)
+    try:
+        return replace(apply(settings, table, path.parent, str(path)), source=path)
+    except ConfigError as error:
+        raise _with_line(error, path, error.keys) from None
+
+
+def _with_line(error: ConfigError, path: Path, keys: tuple[str | int, ...]) -> ConfigError:
+    """The error of a file, with the line on which the key stands behind the file's name."""
+    from streamlint.toml_lines import line_of
+
+    text = read_bytes(path, MOST_BYTES).decode("utf-8-sig", "replace")
+    line = line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
+    return ConfigError(f"{path}:{line}{str(error).removeprefix(str(path))}") if line and str(error).startswith(str(path)) else error
 
 
 def _table(path: Path) -> Mapping[str, Any] | None:

@@ -17,6 +17,8 @@ class StreamlintError(Exception):
 class ConfigError(StreamlintError):
     """A configuration file, or an option that stands for one of its keys, is wrong."""
 
+    keys: tuple[str | int, ...] = ()  # the key of the configuration, and the row of its list, that the error concerns
+
 
 class PathError(StreamlintError):
     """A path that was asked for does not exist."""
@@ -33,5 +35,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the nearest known word, or nothing."""
     import difflib
 
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    bare = {name.lstrip("-"): name for name in known}  # dashes in front make any two options alike
+    close = difflib.get_close_matches(word.lstrip("-"), list(bare), n=1, cutoff=0.6)
+    return f"; did you mean '{bare[close[0]]}'?" if close else ""

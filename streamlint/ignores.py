@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +11,7 @@ from streamlint.findings import Finding
 from streamlint.layout import layout
 from streamlint.reading import language_of
 from streamlint.rewriting import rewrite
-from streamlint.suppress import OWN, suppress
+from streamlint.suppress import OWN, UNTIL, suppress
 
 OURS = re.compile(r"(?:#|//) streamlint: ignore\[[^\r\n]*")
 
@@ -52,9 +53,12 @@ def _candidates(text: str, language: str, row: int, codes: list[str], reason: st
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     places = layout(text, language)
     first, last = places.statement_at(row)
-    for own in range(first, last + 1):
-        if OWN.search(_body(lines[own - 1])):
-            yield _with(lines, own, _joined(lines[own - 1], codes)), 0
+    top = first  # the comments above a statement count for it
+    while top - 1 in places.comment_rows():
+        top -= 1
+    for own in range(top, last + 1):
+        if (found := OWN.search(_body(lines[own - 1]))) and (own >= first or (found["form"] == "ignore" and _ended(found["reason"]))):
+            yield _with(lines, own, _joined(lines[own - 1], codes, reason)), 0
     marks = ("//",) if language == "cuda" else ("#", "//")  # a string may hold C++
     for mark in marks:
         comment = f"{mark} streamlint: ignore[{', '.join(codes)}]" + f" {reason}".rstrip()
@@ -68,15 +72,31 @@ def _candidates(text: str, language: str, row: int, codes: list[str], reason: st
             yield _with(lines, first, f"{indent}{comment}{_split(head)[1] or chr(10)}{head}"), 1
 
 
-def _joined(line: str, codes: list[str]) -> str:
-    """A line whose comment names further codes."""
+def _joined(line: str, codes: list[str], reason: str) -> str:
+    """A line whose comment names further codes; one that has ended loses its date, and takes the new reason if there is one."""
 
     def more(match: re.Match[str]) -> str:
         known = [word.strip() for word in (match["codes"] or "").split(",") if word.strip()]
         listed = ", ".join([*known, *(code for code in codes if code not in known)])
-        return match[0].replace(f"[{match['codes']}]", f"[{listed}]", 1)
+        given = match["reason"]
+        if (ends := UNTIL.search(given)) and _ended(given):
+            kept, close = given[: ends.start()].rstrip(" ,;:-"), given[ends.end() :].rstrip()
+            given = (f" {reason}" if reason else kept) + (f" {close.lstrip()}" if close else "")
+        elif reason and not given.strip():
+            given = f" {reason}"
+        head = match[0][: len(match[0]) - len(match["reason"])]
+        return head.replace(f"[{match['codes']}]", f"[{listed}]", 1) + given
 
     return OWN.sub(more, line)
+
+
+def _ended(reason: str) -> bool:
+    """Whether the words behind a comment's codes name a day that has come."""
+    ends = UNTIL.search(reason)
+    try:
+        return ends is not None and datetime.date.today() >= datetime.date.fromisoformat(ends[1])
+    except ValueError:
+        return False
 
 
 def _with(lines: Sequence[str], row: int, line: str) -> str:

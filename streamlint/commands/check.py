@@ -178,7 +178,8 @@ def _input(options: argparse.Namespace) -> bytes:
 
 def _diff(options: argparse.Namespace, done: fixing.Fixed) -> int:
     fixing.print_diff(done, Paint(wants_color(options.color, sys.stdout)))
-    _say(options, f"would fix {_count(len(done.mended), 'finding')}")
+    more = 0 if options.unsafe_fixes else fixing.unsafe_left(done.report)
+    _say(options, f"would fix {_count(len(done.mended), 'finding')}" + (f"; {more} more with --unsafe-fixes" if more else ""))
     return FOUND if done.mended and not options.exit_zero else CLEAN
 
 
@@ -245,7 +246,7 @@ def _targets(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str,
 def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]]) -> None:
     for format, file in targets:
         color = file is None and wants_color(options.color, sys.stdout)
-        text = _rendered(options, report, format, color)
+        text = _rendered(options, report, format, color, file)
         if file is None:
             sys.stdout.write(text)
             continue
@@ -261,16 +262,15 @@ def _write(file: str, text: str) -> None:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from None
 
 
-def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool) -> str:
+def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool, file: str | None) -> str:
     from streamlint.report import View, render
 
-    columns = 80
-    if sys.stdout.isatty():
+    columns, links = 80, False
+    if on_terminal := sys.stdout.isatty() and file is None:
         import shutil
 
-        columns = min(shutil.get_terminal_size((80, 24)).columns, 120)
-    links = color and sys.stdout.isatty()
-    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes)
+        columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, whole_lines=not on_terminal)
     if options.statistics:
         from streamlint.report import statistics
 

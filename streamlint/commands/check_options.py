@@ -137,10 +137,9 @@ def _comma_list(text: str) -> list[str]:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no positive number")
-    return number
+    return int(text)
 
 
 def _per_file_ignores(pairs: list[str]) -> dict[str, list[str]]:

@@ -115,6 +115,11 @@ def shown_fixes(mended: list[Finding]) -> list[str]:
     return lines
 
 
+def unsafe_left(report: Report) -> int:
+    """How many findings only ``--unsafe-fixes`` would mend."""
+    return sum(finding.fix is not None and finding.fix.applicability == "unsafe" for finding in report.findings)
+
+
 def footer(report: Report, unsafe: bool) -> str:
     """How many findings ``--fix`` would mend, and how many more ``--unsafe-fixes``."""
     kinds = collections.Counter(finding.fix.applicability for finding in report.findings if finding.fix)

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+# Options that other linters have, and what is the same here.
+ELSEWHERE = {
+    **dict.fromkeys(("--list-rules", "--rules", "--show-rules", "--all-rules"), "; 'streamlint rule' prints the table of rules"),
+    **dict.fromkeys(("--explain", "--explain-rule"), "; 'streamlint rule CODE' prints the page of a rule"),
+    **dict.fromkeys(("--format", "--output", "--reporter"), "; did you mean '--output-format'?"),
+}
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal; argparse imports all compressors of Python to learn how wide that is."""
 
@@ -40,7 +48,9 @@ class Parser(argparse.ArgumentParser):
         options, rest = self.parse_known_intermixed_args(words)
         if rest:
             known = [text for action in self._actions for text in action.option_strings]
-            self.error(f"unknown option '{rest[0]}'{did_you_mean(rest[0].partition('=')[0], known)}")
+            word = rest[0].partition("=")[0]
+            hint = "" if word in known else ELSEWHERE.get(word, "")
+            self.error(f"unknown option '{rest[0]}'{hint or did_you_mean(word, known)}")
         return options
 
     def error(self, message: str) -> NoReturn:

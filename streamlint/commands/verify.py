@@ -134,8 +134,11 @@ def _write(
 
             return as_page(page.get("platform", {}), page.get("cases", []), page.get("remarks", []))
         color = file is None and wants_color("auto", sys.stdout)
+        whole = file is not None or not sys.stdout.isatty()
         columns = min(shutil.get_terminal_size((80, 24)).columns, 120) if sys.stdout.isatty() else 80
         shown = with_verdicts(report, verdicts or {}, format)
-        return render(format, View(shown, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=evidence))
+        return render(
+            format, View(shown, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=evidence, whole_lines=whole)
+        )
 
     command.write_reports(targets, rendered)

@@ -28,6 +28,7 @@ class View:
     links: bool = False  # whether rule names may be terminal hyperlinks
     evidence: Evidence | None = None
     unsafe_fixes: bool = False  # whether a fix that is not safe counts as one
+    whole_lines: bool = False  # source lines are not cut to the width: a log has room
 
     def fix_mark(self, finding: Finding) -> str:
         """``[*] `` for a finding that ``--fix`` would mend."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TAB = "    "
 ELLIPSIS = "..."
+WHOLE = 1000  # columns of a source line in a log: longer ones were written by programs
 LABEL_WIDTH = 50  # what a label that goes over several lines may take
 
 
@@ -97,6 +98,7 @@ class _Block:
                 self._labels.append(_Label(step.span, text, False))
         self._gutter = max(len(str(label.span.row)) for label in self._labels)
         self._room = view.width - self._gutter - 3
+        self._source_room = WHOLE if view.whole_lines else self._room
 
     def render(self) -> str:
         parts = [*self._head(), *self._sources(), *self._notes()]
@@ -141,7 +143,7 @@ class _Block:
 
     def _line(self, file: str, row: int, column: int = 1) -> _Line:
         lines = self._lines.get(file, [])
-        return _Line.around(plain(lines[row - 1]) if row <= len(lines) else "", column, self._room)
+        return _Line.around(plain(lines[row - 1]) if row <= len(lines) else "", column, self._source_room)
 
     def _numbered(self, row: int, line: _Line) -> str:
         return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.shown}"

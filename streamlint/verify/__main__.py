@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from streamlint.verify import command
-
 
 def main() -> int:
+    if sys.platform == "win32":
+        print("streamlint: `verify` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
+        return 2
+    from streamlint.verify import command
+
     parser = argparse.ArgumentParser(prog="streamlint verify", description="verify the rules' predictions on a GPU")
     command.add_arguments(parser)
     try:

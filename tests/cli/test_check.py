@@ -185,3 +185,11 @@ def test_start_up_imports_no_parser():
         "tomllib",
     ):
         assert f"'{name}'" not in done.stderr
+
+
+def test_a_log_has_whole_source_lines(capsys):
+    """A terminal has columns, a log has none."""
+    Path("src/a.py").write_text(f"import torch.cuda\nmisuse = torch.cuda.Stream()  # {'x' * 200}\n")
+    assert f"# {'x' * 200}\n" in check(capsys)[1]
+    check(capsys, "-o", "out.txt")
+    assert f"# {'x' * 200}\n" in Path("out.txt").read_text()

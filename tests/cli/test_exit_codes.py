@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,13 @@ def test_clean_says_what_it_did(run, tmp_path):
         (["chek"], "streamlint: unknown command 'chek'; did you mean 'check'?"),
         (["--vrsion"], "streamlint: unknown option '--vrsion'; did you mean '--version'?"),
         (["rule", "SL9000"], "streamlint: unknown rule 'SL9000'; did you mean 'SL900'?"),
-        (["rule"], "name a rule, or --all"),
+        (["explan"], "streamlint: unknown command 'explan'; did you mean 'explain'?"),
+        (["lnt"], "streamlint: unknown command 'lnt'; did you mean 'lint'?"),
+        (["scan"], "streamlint: unknown command 'scan'; did you mean 'check'?"),
+        (["zzz"], "streamlint: unknown command 'zzz'\n"),
+        (["check", "--list-rules"], "unknown option '--list-rules'; 'streamlint rule' prints the table of rules\n"),
+        (["check", "--shwo-files"], "unknown option '--shwo-files'; did you mean '--show-files'?"),
+        (["check", "-j", "zwei"], "argument -j/--jobs: 'zwei' is no positive number\n"),
         ([], "usage: streamlint COMMAND"),
     ],
     ids=" ".join,
@@ -71,7 +78,35 @@ def test_a_wrong_configuration(run, tmp_path):
     (tmp_path / "streamlint.toml").write_text("ignor = []\n")
     done = run("check")
     assert done.returncode == 2
-    assert done.stderr == f"streamlint: {tmp_path}/streamlint.toml: unknown key 'ignor'; did you mean 'ignore'?\n"
+    assert done.stderr == f"streamlint: {tmp_path}/streamlint.toml:1: unknown key 'ignor'; did you mean 'ignore'?\n"
+
+
+def test_aliases_are_the_commands(run, tmp_path):
+    (tmp_path / "a.py").write_text(PLAIN)
+    done = run("lint", "a.py")
+    assert (done.returncode, done.stderr) == (0, "1 file, 0 mention CUDA, 0 findings\n")
+    assert run("explain", "SL005").stdout == run("rule", "SL005").stdout
+
+
+@pytest.mark.parametrize("command", cli.NEED_POSIX)
+def test_what_needs_posix_says_so_on_windows(command, monkeypatch, capsys):
+    """Before anything of the command is imported: on Windows the import itself would fail."""
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr(cli.importlib, "import_module", lambda name: pytest.fail(f"{name} is imported"))
+    assert cli.main([command]) == 2
+    assert capsys.readouterr() == ("", f"streamlint: `{command}` does not run on Windows; use Linux or WSL 2. `check` runs on Windows\n")
+
+
+def test_the_module_of_verify_says_so_on_windows(tmp_path):
+    lines = (
+        "import sys, runpy",
+        "sys.platform = 'win32'",
+        "try: runpy.run_module('streamlint.verify', run_name='__main__')",
+        "except SystemExit as end: print(end.code, 'streamlint.verify.command' in sys.modules)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "2 False\n"
+    assert done.stderr.startswith("streamlint: `verify` does not run on Windows")
 
 
 def test_force_exclude_may_empty_the_list(run, tmp_path):

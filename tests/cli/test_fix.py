@@ -85,7 +85,7 @@ def test_fix_only_tells_nothing_of_what_is_left(run, source):
 
 def test_diff_writes_nothing(run, source):
     done = run("check", "--diff")
-    assert (done.returncode, done.stdout, done.stderr) == (1, DIFF, "would fix 1 finding\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, DIFF, "would fix 1 finding; 1 more with --unsafe-fixes\n")
     assert source.read_text() == HAZARDS
     source.write_text(SAFE)
     assert run("check", "--diff").returncode == 0
@@ -160,3 +160,10 @@ def test_diff_shows_what_fix_writes(run, source):
     added = [line[1:] for line in would.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
     assert [line for line in source.read_text().splitlines() if line not in TWICE.splitlines()] == added
     assert len(added) == 4
+
+
+def test_a_diff_names_the_option_for_unsafe_fixes(run, source):
+    source.write_text(SAFE)
+    done = run("check", "--fix", "--diff")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "would fix 0 findings; 1 more with --unsafe-fixes\n")
+    assert run("check", "--diff", "--unsafe-fixes").stderr == "would fix 1 finding\n"

@@ -8,6 +8,7 @@ import pytest
 
 from streamlint import cli, measured
 from streamlint.commands.rule import wrapped
+from streamlint.rules import all_rules
 
 RECORD = {
     "verdict": "CONFIRMED",
@@ -91,3 +92,11 @@ def test_evidence_of_a_finding(recorded):
         "date": "2026-11-20",
         "summary": "nothing waits",
     }
+
+
+def test_without_a_name_the_table_of_rules(capsys):
+    assert cli.main(["rule"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[:3] for row in rows] == [[code, rule.name, rule.default] for code, rule in all_rules().items()]
+    assert cli.main(["rule", "--output-format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(rows)

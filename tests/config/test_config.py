@@ -72,7 +72,7 @@ def test_extend_in_a_circle(here):
         ("selct = []", "unknown key 'selct'; did you mean 'select'?"),
         ("extend_select = []", "did you mean 'extend-select'?"),
         ('select = "SL001"', "select: expected a list of strings, not 'SL001'"),
-        ('select = ["SL002"]', "streamlint.toml: unknown rule 'SL002'; did you mean"),
+        ('select = ["SL002"]', "streamlint.toml:1: unknown rule 'SL002'; did you mean"),
         ('ignore = ["unpinned-non-blockin"]', "did you mean 'unpinned-non-blocking'?"),
         ("preview = 1", "preview: expected true or false, not 1"),
         ('default-stream = "legasy"', "'legasy' is none of auto, legacy, per-thread; did you mean 'legacy'?"),

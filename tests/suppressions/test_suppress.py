@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 from streamlint.findings import Category, Finding, Span
+from streamlint.ignores import add_ignores
 from streamlint.suppress import suppress, unused
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
@@ -129,3 +130,19 @@ def test_unused():
     assert (finding.code, finding.name, finding.message) == ("SL900", "unused-suppression", "suppression of SL005 hides nothing")
     assert (finding.span.row, finding.span.column) == (1, 11)
     assert unused("a.py", suppressions, frozenset({"SL001"})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("MISUSE()  # streamlint: ignore[SL001] old until=2020-01-01\n", "MISUSE()  # streamlint: ignore[SL001] new\n"),
+        ("# streamlint: ignore[SL001] old until=2020-01-01\nMISUSE()\n", "# streamlint: ignore[SL001] new\nMISUSE()\n"),
+        ("MISUSE()  # streamlint: ignore[SL005] old until=2020-01-01\n", "MISUSE()  # streamlint: ignore[SL005, SL001] new\n"),
+        ("MISUSE()  # streamlint: ignore[SL005] old\n", "MISUSE()  # streamlint: ignore[SL005, SL001] old\n"),
+    ],
+)
+def test_a_comment_that_has_ended_is_renewed(text, wanted):
+    """No second comment is written beside it."""
+    row = next(number for number, line in enumerate(text.splitlines(), 1) if "MISUSE" in line)
+    found = Finding("SL001", "unpinned-non-blocking", Category.STALL, "m", Span("a.py", row, 1, row, 7))
+    assert add_ignores("a.py", text, "python", [found], "new") == (wanted, 1)

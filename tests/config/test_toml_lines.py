@@ -1,0 +1,60 @@
+"""Errors of a configuration carry the line of the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamlint.config import load
+from streamlint.errors import ConfigError
+from streamlint.toml_lines import line_of
+
+PROJECT = '''[project]
+name = "selct"
+description = """
+[tool.streamlint]
+selct = []
+"""
+
+[tool.other]
+selct = 1
+
+[tool.streamlint]
+preview = true
+select = [
+    "SL001",
+    "SL005",
+]
+'''
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "message"),
+    [
+        ("selct = []\n", 17, ": unknown key 'selct'; did you mean 'select'?"),
+        ('ignore = [\n "SL9999",\n]\n', 17, ": unknown rule 'SL9999'"),
+        ('"baseline" = 3\n', 17, ": baseline: expected a path, not 3"),
+        (
+            '\n[[tool.streamlint.models]]\nlibrary = "torch"\n\n[[tool.streamlint.models]]\nlibary = "torch"\n',
+            21,
+            ": models[1]: unknown key",
+        ),
+        ('\n[tool.streamlint.per-file-ignores]\n"a.py" = ["SL9999"]\n', 18, ": per-file-ignores: unknown rule"),
+        ("extend = 1\n", 17, ": extend: expected a path"),
+    ],
+)
+def test_the_line_of_an_error(tmp_path: Path, more: str, line: int, message: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(PROJECT + more)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}:{line}{message}")
+
+
+def test_the_parser_decides() -> None:
+    keys = ("tool", "streamlint", "select")
+    assert line_of(PROJECT, keys) == 13
+    assert line_of(PROJECT, ("tool", "streamlint", "selct")) is None
+    assert line_of(PROJECT.replace("\n", "\r\n"), keys) == 13
+    assert line_of("a = \n", ("a",)) is None
