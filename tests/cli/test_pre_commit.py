@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BAD = b"# \xff\xfe\nx = 1\n"
 GOOD = "x = 1\n"
+MISUSE = 'import torch\n\n\ndef load(n):\n    return torch.empty(n).to("cuda", non_blocking=True)\n'
+
+
+def git_in(folder, env):
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    return lambda *words: subprocess.run(["git", *identity, *words], cwd=folder, env=env, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -61,3 +68,27 @@ def test_a_good_commit_passes(commit):
 
 def test_excluded_files_pass(commit):
     assert commit("tests/bad.py", BAD).returncode == 0
+
+
+def test_the_example_of_the_readme(tmp_path):
+    """As printed, with the path of a clone; the hook runs the installed command, for an installation needs a network."""
+    import yaml
+
+    command = Path(sys.executable).with_name("streamlint").parent
+    env = {"PATH": f"{command}:{os.environ['PATH']}", "HOME": str(tmp_path), "PRE_COMMIT_HOME": str(tmp_path / "cache")}
+    clone, user = tmp_path / "streamlint", tmp_path / "user"
+    for folder in (clone, user):
+        folder.mkdir()
+        git_in(folder, env)("init", "-q")
+    (clone / ".pre-commit-hooks.yaml").write_text((ROOT / ".pre-commit-hooks.yaml").read_text())
+    git_in(clone, env)("add", ".")
+    git_in(clone, env)("commit", "-qm", "start")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    config = yaml.safe_load(block.replace("/path/to/streamlint", str(clone)))
+    config["repos"][0]["hooks"][0]["language"] = "system"
+    (user / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    (user / "a.py").write_text(MISUSE)
+    git_in(user, env)("add", ".")
+    run = subprocess.run([sys.executable, "-m", "pre_commit", "run"], cwd=user, env=env, capture_output=True, text=True)
+    assert run.returncode == 1, run.stderr
+    assert "unpinned-non-blocking [SL001]" in run.stdout
