@@ -22,7 +22,7 @@ EXAMPLES = (
     ("streamlint check --since main", "only what touches changed lines"),
     ("streamlint check src --write-baseline known.json", "accept what is there"),
     ("streamlint check --output-format sarif:out.sarif --output-format concise", "for code scanning, and for the log"),
-    ("streamlint check src --explain-silence src/loader.py:14", "why nothing is told there"),
+    ("streamlint check src --explain-silence src/loader.py:14", "why nothing is reported there"),
     ("streamlint check --shard 1/4 -o shard-1.json", "a quarter of the work, for `streamlint merge`"),
     ("git show HEAD:a.py | streamlint check - --stdin-filename a.py", "standard input"),
 )
@@ -34,7 +34,7 @@ def build_parser() -> Parser:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
     _add_rules(parser.add_argument_group("rules"))
     _add_files(parser.add_argument_group("files"))
-    _add_findings(parser.add_argument_group("what is told"))
+    _add_findings(parser.add_argument_group("reporting"))
     _add_fixes(parser.add_argument_group("fixes"))
     _add_output(parser.add_argument_group("output"))
     _add_configuration(parser.add_argument_group("configuration"))
@@ -76,29 +76,29 @@ def _add_rules(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--exclude", type=_comma_list, action="extend", metavar="PATTERN", help="what to leave out, instead of the default")
-    group.add_argument("--extend-exclude", type=_comma_list, action="extend", metavar="PATTERN", help="what to leave out besides")
+    group.add_argument("--exclude", type=_comma_list, action="extend", metavar="PATTERN", help="paths to exclude, instead of the default")
+    group.add_argument("--extend-exclude", type=_comma_list, action="extend", metavar="PATTERN", help="further paths to exclude")
     group.add_argument("--force-exclude", action="store_true", help="apply exclusions to files that are named themselves, too")
     group.add_argument(
         "--no-default-excludes", dest="default_excludes", action="store_false", help="read tests, examples and vendored folders"
     )
-    group.add_argument("--respect-gitignore", action=argparse.BooleanOptionalAction, help="leave out what git ignores (default: yes)")
+    group.add_argument("--respect-gitignore", action=argparse.BooleanOptionalAction, help="exclude files that git ignores (default: yes)")
     group.add_argument("--stdin-filename", metavar="PATH", help="the name of standard input")
     group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
 
 
 def _add_findings(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--baseline", metavar="FILE", help="tell only what this file does not list")
+    group.add_argument("--baseline", metavar="FILE", help="report only findings that this file does not list")
     group.add_argument("--write-baseline", metavar="FILE", help="list all findings there, and exit 0")
-    group.add_argument("--since", metavar="REV", help="tell only what touches lines that changed since a git revision")
+    group.add_argument("--since", metavar="REV", help="report only findings on lines changed since a git revision")
     group.add_argument("--add-ignore", metavar="REASON", help="write suppression comments; alone, or --add-ignore=REASON")
 
 
 def _add_fixes(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--fix", action="store_true", help="apply safe fixes, and tell what is left")
-    group.add_argument("--unsafe-fixes", action="store_true", help="count fixes that may change more than the hazard as well")
+    group.add_argument("--fix", action="store_true", help="apply safe fixes, and report the remaining findings")
+    group.add_argument("--unsafe-fixes", action="store_true", help="include fixes that may change behavior")
     group.add_argument("--diff", action="store_true", help="print what --fix would change, and exit 1 if it would")
-    group.add_argument("--fix-only", action="store_true", help="apply fixes, and tell nothing of what is left")
+    group.add_argument("--fix-only", action="store_true", help="apply fixes, and report no remaining findings")
     group.add_argument("--show-fixes", action="store_true", help="list what was fixed")
     group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if anything was fixed")
 
@@ -126,7 +126,7 @@ def _add_configuration(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
     group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="where the cache lies")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
     group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
     group.add_argument("--executor", choices=("dask",), help="have a cluster do the work, which runs what it is sent: trust it")
     group.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
