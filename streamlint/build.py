@@ -90,19 +90,45 @@ def per_thread_default_stream(path: str) -> bool | None:
 
     False if what compiles it does not ask for them; None if nothing at hand compiles it, or if it hangs on an option.
     """
-    source = os.path.abspath(path)
+    return _default_stream_of(os.path.abspath(path))[0]
+
+
+@question
+def per_thread_place(path: str) -> str:
+    """Where that is asked for, as ``file:row:column:end``; empty where no build file that is read as text asks for it."""
+    file = _default_stream_of(os.path.abspath(path))[1]
+    if file is None:
+        return ""
+    with contextlib.suppress(Unreadable):
+        return ":".join(map(str, (file, *place_in_text(read_bytes(file, _MOST_BYTES).decode("utf-8", "replace")))))
+    return ""
+
+
+def place_in_text(text: str) -> tuple[int, int, int]:
+    """The row and the columns at which a text first names the option for per-thread default streams."""
+    for row, line in enumerate(text.splitlines(), 1):
+        if found := _OPTION.search(line.split("#")[0] if not line.lstrip().startswith("#define") else line):
+            return row, found.start() + 1, found.end() + 1
+    return 1, 1, 2
+
+
+_OPTION = re.compile(r"-*default-stream[\"',;\s=]*(?:per-thread)?|CUDA_API_PER_THREAD_DEFAULT_STREAM")
+
+
+def _default_stream_of(source: str) -> tuple[bool | None, Path | None]:
+    """What the build files say of a source, and the one that asks for per-thread default streams."""
     is_built, maybe = False, False
     for here in _up_to_root(os.path.dirname(source)):
         for commands in here.commands:
             if (compiled := commands.get(source)) is not None:
-                return compiled
+                return compiled, None
         for file, text in here.speaking:
             said = _said_by(file, text, Path(source))
             if said:
-                return True
+                return True, file
             maybe = maybe or said is None
         is_built = is_built or here.compiles
-    return False if is_built and not maybe else None
+    return (False if is_built and not maybe else None), None
 
 
 def _said_by(file: Path, text: str, source: Path) -> bool | None:

@@ -329,6 +329,7 @@ class Callback(Operation):
 
     stream: Stream | None = None
     body_known: bool = False
+    takes_gil: bool = False  # its body takes Python's GIL
 
 
 @record(eq=False, slots=True)

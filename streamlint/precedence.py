@@ -18,7 +18,7 @@ _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL
 
 
 def best(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One finding a place and code: one that tells of other places too, else one that is shown, of these that with the shortest trail.
+    """One finding a place and code: one that tells of other places too, else one that is shown, of these the worst with the shortest trail.
 
     It speaks for the conflicts of all.
     """
@@ -39,8 +39,8 @@ def best(findings: Iterable[Finding]) -> Iterable[Finding]:
     ]
 
 
-def _weight(finding: Finding) -> tuple[int, bool, int, str]:
-    return -len(finding.covers), not finding.shown, len(finding.trail), finding.message
+def _weight(finding: Finding) -> tuple[int, bool, int, int, str]:
+    return -len(finding.covers), not finding.shown, _BY_CATEGORY.index(finding.category), len(finding.trail), finding.message
 
 
 def winners(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import Program
     from streamlint.interpreter.words import Imports, Words
 
-BUILT_OF_NATIVES = ("per_thread_default_stream", "build_root", "language_of_source", "sources_built_with")
+BUILT_OF_NATIVES = ("per_thread_default_stream", "per_thread_place", "build_root", "language_of_source", "sources_built_with")
 
 
 @record(slots=True)

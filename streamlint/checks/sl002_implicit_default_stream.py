@@ -9,7 +9,20 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail, entered
-from streamlint.operations import Alloc, Conflict, Copy, Direction, Launch, Opaque, Operation, Record, Synchronize, Wait, touched_on_device
+from streamlint.operations import (
+    Alloc,
+    Conflict,
+    Copy,
+    Create,
+    Direction,
+    Launch,
+    Opaque,
+    Operation,
+    Record,
+    Synchronize,
+    Wait,
+    touched_on_device,
+)
 
 _PYTHON = frozenset({"torch", "cupy", "numba", "cuda_python"})
 _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
@@ -45,8 +58,9 @@ class ImplicitDefaultStream(Check):
     ```
 
     ## When it is fine
-    Programs that use one stream only, set-up and teardown, builds with the per-thread default stream, and torch's own operations, whose
-    current stream is the default stream. Of functions of an extension that are neither bound nor called ``evidence = "possible"`` tells.
+    Programs that use one stream only, set-up (such as filling new memory before there is a stream) and teardown, builds with the
+    per-thread default stream, and torch's own operations, whose current stream is the default stream. Of functions of an extension that
+    are neither bound nor called ``evidence = "possible"`` tells.
 
     ## Verify
     With a kernel behind a gate on one blocking stream, null-stream work in between keeps a second stream's kernel from starting. In a torch
@@ -224,6 +238,8 @@ class ImplicitDefaultStream(Check):
             return None
         if self._behind_device_wait(operation, path) or (self._fetches_at_rest(operation) and not self._of_given_stream(operation, path)):
             return None
+        if self._sets_up(operation, path):
+            return None
         if self._has_stream_at_hand(operation, facts) or self._works_on_another(operation, path):
             return "a stream is at hand here"
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
@@ -284,6 +300,21 @@ class ImplicitDefaultStream(Check):
             if any(buffer.storage in own for buffer in touched_on_device(other)):
                 return False
         return True
+
+    def _sets_up(self, operation: Launch | Copy, path: Trace) -> bool:
+        """A synchronous copy or a memset that fills memory which the path has just made and keeps, before it has any stream."""
+        if operation.beside or (operation.asked_async if isinstance(operation, Copy) else operation.kind == "kernel"):
+            return False
+        own = {buffer.storage for buffer in touched_on_device(operation)}
+        if not own or any(s.freed or not isinstance(s.allocated, Alloc) or s.allocated.cached for s in own):
+            return False
+        if any(path.facts.is_given_stream(function, place) for function, place in entered(operation)):
+            return False
+        made = {id(o.value) for o in path.after(operation) if isinstance(o, Create)}
+        streams = (o.stream for o in path.operations if isinstance(o, Launch | Copy) and o.stream is not None)
+        return all(s.kind == "null" or id(s) in made for s in streams) and not any(
+            isinstance(o, Create) and o.what == "stream" for o in path.before(operation)
+        )
 
     def _of_given_stream(self, operation: Launch | Copy, path: Trace) -> bool:
         """The function itself takes a stream, on which what it fetches is made, and nobody has waited yet."""

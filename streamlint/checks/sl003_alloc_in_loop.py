@@ -105,7 +105,8 @@ class AllocInLoop(Check):
     ```
 
     ## When it is fine
-    Buffers that only grow, set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
+    Buffers that only grow, memory for some rounds only (the condition differs from round to round, and the other work does not stand
+    under it), set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
     pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
@@ -201,6 +202,8 @@ class AllocInLoop(Check):
             return
         place = call_in_loop(allocated, loop)
         inside = path.within(loop)[0]
+        if self._in_some_rounds(allocated, loop, inside, path):
+            return
         yield self.finding(
             allocated,
             self._message(free),
@@ -227,6 +230,13 @@ class AllocInLoop(Check):
             return False
         # Guards of helpers that were called from inside the loop count as well; those around the loop do not.
         return not any(g.kind in silent for g in context.guards if g.span is None or not is_inside(loop.span, g.span))
+
+    def _in_some_rounds(self, operation: Operation, loop: LoopFrame, inside: list[Operation], path: Trace) -> bool:
+        """Whether a condition on what differs from round to round guards it, and the loop's own work goes on without it."""
+        guards = [g for g in operation.context.guards if g.span is not None and not is_inside(loop.span, g.span)]
+        changing = {g.span for g in guards if g.span is not None and path.facts.asks_for_changing(g.span, loop.span)}
+        work = [o for o in inside if isinstance(o, Launch | Copy)]
+        return bool(changing) and any(not changing & {g.span for g in o.context.guards} for o in work)
 
     def _trim(self, trim: Free, path: Trace) -> Iterator[Finding]:
         """``empty_cache()`` in each round of a loop that works on the device."""

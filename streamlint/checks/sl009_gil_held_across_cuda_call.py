@@ -40,9 +40,9 @@ class GilHeldAcrossCudaCall(Check):
     module of tests, each of which is bound with a doc string that says so.
 
     ## Why is this bad
-    No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. If what the GPU waits
-    for needs the GIL itself (a host function, a thread that has to launch the other half of a collective), the program hangs. pybind11 and
-    nanobind never release the GIL by themselves.
+    No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. That is a
+    stall. Where the path shows that the GPU waits for a host function that takes the GIL itself, the program hangs, and the finding is a
+    deadlock. pybind11 and nanobind never release the GIL by themselves.
 
     ## Example
     ```cuda
@@ -88,7 +88,7 @@ class GilHeldAcrossCudaCall(Check):
 
     code = "SL009"
     name = "gil-held-across-cuda-call"
-    category = Category.DEADLOCK
+    category = Category.STALL
     default = "on"
     rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits", "free-waits", "malloc-waits")
     from_python = True
@@ -144,11 +144,12 @@ class GilHeldAcrossCudaCall(Check):
             own = calls[holding.depth : holding.depth + 1]
             place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())
             help = "release the GIL around the call"
-        name = operation.callee if isinstance(operation, Opaque) else operation.name
+        needing = _awaited_that_needs_it(operation, path)
         yield self.finding(
             operation,
-            f"the GIL is held while {name.rpartition('.')[2]} {why}: no other Python thread runs meanwhile",
+            self._message(operation, why, needing is not None),
             span=place,
+            category=Category.STALL if needing is None else Category.DEADLOCK,
             shown=(not isinstance(operation, Alloc) or operation.seen_to_wait)
             and not holding.for_tests
             and not path.times_repeated_work()
@@ -156,11 +157,40 @@ class GilHeldAcrossCudaCall(Check):
             trail=(
                 *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),
+                *((Step("this host function takes the GIL", needing.span),) if needing is not None else ()),
                 *((Step(f"{why} here", operation.span),) if operation.span != place else ()),
             ),
             help=help,
             facts={"api": operation.api},
         )
+
+    def _message(self, operation: Operation, why: str, hangs: bool) -> str:
+        held = f"the GIL is held while {_called(operation)} {why}"
+        return f"{held}, which waits for a host function that needs the GIL: it hangs" if hangs else f"{held}: no other Python thread runs"
+
+
+def _called(operation: Operation) -> str:
+    """What stands for an operation in a sentence: the call's name, or, where no call is written, what happens."""
+    if isinstance(operation, Free) and operation.kind == "drop":
+        return "the release of its memory"
+    name = operation.callee if isinstance(operation, Opaque) else operation.name
+    return name.rpartition(".")[2]
+
+
+def _awaited_that_needs_it(operation: Operation, path: Trace) -> Callback | None:
+    """The host function in front of a wait that takes the GIL, and that nobody has waited for without it: the wait never ends."""
+    if isinstance(operation, Synchronize):
+        awaited = operation.of.key if operation.of is not None else None  # (the device)
+    elif isinstance(operation, Copy | Launch) and operation.stream is not None:
+        awaited = operation.stream.key
+    else:
+        return None
+    for earlier in reversed(list(path.before(operation))):
+        if isinstance(earlier, Synchronize) and earlier.gil is None and earlier.context.callback is None:
+            return None
+        if isinstance(earlier, Callback) and earlier.takes_gil and earlier.stream is not None and awaited in (None, earlier.stream.key):
+            return earlier
+    return None
 
 
 def _waits(operation: Operation) -> str:

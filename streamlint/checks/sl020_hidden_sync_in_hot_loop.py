@@ -53,9 +53,9 @@ class HiddenSyncInHotLoop(Check):
 
     ## When it is fine
     Values that the step needs (a check for NaN, an early stop, a learning rate that adapts, a size), reads behind a condition that is
-    rarely true, a read right behind another wait that has to stay (nothing was queued in between, so it costs nothing), values on the CPU,
-    loops that evaluate, and code that measures or tests. A loop over the cases that stand in the source, or over what makes the leaves
-    whose gradients it reads, only tries something out; one over pieces that are one by default is no round.
+    rarely true, a read right behind or right before another wait that has to stay (nothing is queued in between, so it costs nothing),
+    values on the CPU, loops that evaluate, and code that measures or tests. A loop over the cases that stand in the source, or over what
+    makes the leaves whose gradients it reads, only tries something out; one over pieces that are one by default is no round.
 
     Noise and zeros that are made on the host and then uploaded (``torch.randn(n).to(device)``) are told with ``evidence = "possible"``
     alone: some want the numbers of the host's generator.

@@ -14,7 +14,7 @@ from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, leav
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import Shown, shown
 from streamlint.interpreter.peeks import settle
-from streamlint.interpreter.per_thread import has_per_thread_streams
+from streamlint.interpreter.per_thread import has_per_thread_streams, per_thread_because
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
@@ -173,6 +173,8 @@ class Explorer:
             run.calls = 1 if not again else CALLS if self.settings.lifetimes else 2
             run.sight = sight
             run.machine.per_thread = has_per_thread_streams(self.root.file, self.settings.default_stream)
+            if run.machine.per_thread:
+                run.machine.per_thread_because = per_thread_because(self.root.file, self.settings.default_stream)
             try:
                 run_root(run, self.root)
             except Unnoticed:

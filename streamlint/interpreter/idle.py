@@ -44,6 +44,12 @@ def fetched(run: Run, value: Value | None) -> None:
         run.queued = before
 
 
+def computed_after(run: Run, value: Value | None, since: int) -> int:
+    """What the run had counted to before a value that is fetched was computed, if that is the last work; else ``since``."""
+    latest, before, now = run.latest_work
+    return before if value is not None and latest is value and now == run.queued else since
+
+
 def queued_before(run: Run, value: Value | None) -> int:
     """What the run had counted to before the value that is fetched was converted."""
     return _before(run, value, run.queued)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from streamlint import cuda_model
 from streamlint.cuda_model import Clocks, Scope, Stamp, Strength, covers
+from streamlint.findings import Step
 from streamlint.interpreter.alike import Alike
 from streamlint.interpreter.blocks import Blocks
 from streamlint.interpreter.captures import Captures
@@ -64,6 +65,7 @@ class Machine:
         self.alike = Alike()
         self._ago = 0  # how often what goes on was put before all that is known of
         self.per_thread = False  # the default stream is the thread's own
+        self.per_thread_because: tuple[Step, ...] = ()  # where that is said
         # Atoms decided without evidence so far, in order; kept by the path.
         self.guesses: tuple[str, ...] = ()
         # What the host has seen once it knows that a callback ran: one clock for each that was registered.
@@ -92,7 +94,7 @@ class Machine:
         """Append an operation to the path, with its surroundings."""
         operation.index = len(self.operations)
         if self.per_thread:
-            give_threads_own(operation)
+            give_threads_own(operation, self.per_thread_because)
         capture = self.captures.step
         operation.context = self.context if capture is None else replace(self.context, capture=capture)
         operation.guesses = self.guesses  # one for all up to the next: what is kept of an object holds hundreds

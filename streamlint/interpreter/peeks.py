@@ -12,10 +12,11 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.at_hand import contains, enclosing
-from streamlint.interpreter.guards import loop_kind
+from streamlint.interpreter.guards import called_name, loop_kind
+from streamlint.interpreter.host_only import is_host_only
 from streamlint.interpreter.hot import has_few_rounds, is_hot, is_step
-from streamlint.interpreter.idle import covers, fetched, hangs_on, queued_before
-from streamlint.interpreter.index import File
+from streamlint.interpreter.idle import computed_after, covers, fetched, hangs_on, queued_before
+from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.met import met_each_step
 from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, Settled
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # What a wait is for. ``size`` needs the answer on the host for a shape: only with proven CUDA. ``cast`` may meet plain numbers.
 # ``number``: a library needs one as an argument, and its result stays on the device.
 READ, CAST, SIZE, UPLOAD, DEVICE, CACHE, NUMBER = "read", "cast", "size", "upload", "device", "cache", "number"
+_NEEDED = "the round needs the value: a decision, a message or a result depends on it"
 Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call frame that it runs in, and its place
 _MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
 
@@ -52,6 +54,8 @@ class Peek:
     queued: int  # how often work may have gone to a stream before
     since: int  # the same, before the value was converted that is fetched
     device: str = ""  # of a wait for a device: what names it
+    lead: int = -1  # as ``since``, before the value was computed, where that was the last work
+    after: int = -1  # as ``queued``, once the host has the value
 
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch", device: str = "") -> None:
@@ -60,8 +64,11 @@ def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: s
     if run.context.loops or (run.frames[-1].function is not None and methods):
         stream, since = run.stream_of("torch").key, queued_before(run, value)
         run.peeks.append(Peek(what, value, span, name, api, tuple(run.frames), run.context, stream, run.queued, since, device))
+        run.peeks[-1].lead = computed_after(run, value, since)
     if what in (READ, CAST):
         fetched(run, value)
+        if run.peeks and run.peeks[-1].span == span:
+            run.peeks[-1].after = run.queued
 
 
 def settle(run: Run) -> None:
@@ -73,6 +80,8 @@ def settle(run: Run) -> None:
     seen: set[tuple[object, ...]] = set()
     told: set[int] = set()  # the numbers of those that are hazards by themselves
     after: defaultdict[int, list[int]] = defaultdict(list)  # by what had been queued: the numbers of those before
+    busy: list[tuple[Peek, ops.HostWait]] = []  # the reads that find something to wait for
+    needed: list[Peek] = []  # the reads that have to stay
     for number, found in enumerate(run.peeks):
         earlier = [n for n in after[found.since] if covers(run, run.peeks[n], found)]
         after[found.queued].append(number)
@@ -83,11 +92,13 @@ def settle(run: Run) -> None:
         operation = _judged(run, found, settled)
         if isinstance(operation, str):
             run.passed_over.append((found, operation))
+            needed += [found] * (operation == _NEEDED)
             continue
         first = None if any(n in told for n in earlier) else _waited_before(run, found, [run.peeks[n] for n in earlier], wide)
         if first is None:
             seen.add(place)
             told.add(number)
+            busy += [(found, operation)] * (found.what in (READ, CAST))
         else:
             operation.behind, operation.rests_on = first
             run.idle.append(operation)
@@ -95,6 +106,26 @@ def settle(run: Run) -> None:
             run.passed_over.append((found, f"the host has just waited in {row}, and nothing is queued in between"))
         operation.context, operation.index = found.context, len(run.machine.operations)
         run.machine.operations.append(operation)
+    for found, operation in busy:
+        _compare_with_next(run, found, operation, needed)
+
+
+def _compare_with_next(run: Run, found: Peek, operation: ops.HostWait, needed: Sequence[Peek]) -> None:
+    """A read whose wait only comes forward: right behind it, with nothing queued in between, stands a read that has to stay."""
+    loop = _loop_of(run, found)[0]
+    stands = _stands(found, loop) if loop is not None else None
+    if loop is None or stands is None:
+        return
+    for later in needed:
+        if later.lead - found.after > _asks(later) or run.peeks.index(later) < run.peeks.index(found) or not covers(run, later, found):
+            continue
+        there = _stands(later, loop) if len(later.frames) > loop[1] and later.frames[loop[1]] is found.frames[loop[1]] else None
+        hangs = hangs_on(run, later, there, stands) if there is not None else None
+        if hangs is not None:
+            operation.behind, operation.rests_on = later.span, hangs
+            run.idle.append(operation)
+            run.passed_over.append((found, f"the host waits in line {later.span.row} anyway, and nothing is queued in between"))
+            return
 
 
 def _waited_before(run: Run, found: Peek, earlier: Sequence[Peek], settled: Callable[[], Settled]) -> tuple[Span, tuple[str, ...]] | None:
@@ -112,6 +143,17 @@ def _waited_before(run: Run, found: Peek, earlier: Sequence[Peek], settled: Call
         if hangs is not None:
             return first.span, hangs
     return None
+
+
+def _asks(later: Peek) -> int:
+    """How many calls stand in a test itself, if they only ask what its value is like (``torch.isnan(loss)``): work that takes no time."""
+    file = later.frames[-1].file
+    test = next((node for node in walk_module(file.module) if isinstance(node, p.Call) and node.at == later.span.at), None)
+    calls = [node for node in p.walk(test) if isinstance(node, p.Call)] if test is not None else []
+    return len(calls) if all(called_name(call.function) in _ASKS for call in calls) else 0
+
+
+_ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all"})
 
 
 def _loop_of(run: Run, found: Peek) -> tuple[Round | None, bool]:
@@ -134,6 +176,8 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         origin = settled().origin(found.value) if found.value is not None else None
         if not _on_device(found, origin, loop):
             return "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
+    if found.api == "torch" and is_host_only(found.frames[loop[1]].file):
+        return "the program makes its own models, and no code of it puts anything on a device"
     stands = _stands(found, loop)
     if stands is None:
         return "the way from the loop to it cannot be followed"
@@ -143,7 +187,7 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     if stands[0].is_forward and any(infers(frame.qualname) for frame in found.frames[loop[1] :]):
         return "the code around it is named as what runs without training"
     if found.what in (READ, CAST) and not _is_avoidable(found, stands, trains):
-        return "the round needs the value: a decision, a message or a result depends on it"
+        return _NEEDED
     reason = origin.text if origin is not None else ""
     if found.what == UPLOAD:
         reason = _uploads_needlessly(found, stands[-1], settled)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint import program as p
-from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream
-from streamlint.findings import Span
+from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream, per_thread_place, place_in_text
+from streamlint.files import shown
+from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
@@ -51,6 +52,38 @@ def has_per_thread_streams(file: File, default_stream: str) -> bool:
         return False
     built = default_stream == "per-thread" or built_per_thread(file) is True
     return built or (MACRO in file.module.text and working_macro(file) is not None)
+
+
+@remembered(256)
+def per_thread_because(file: File, default_stream: str) -> tuple[Step, ...]:
+    """What makes the default stream of such a file its thread's own, with the place: the macro in its text, or a build file."""
+    if default_stream == "per-thread":
+        return ()  # the configuration says so of all files
+    if built_per_thread(file) is True:
+        place = _place_of(per_thread_place(file.path)) or _place_in_python(file)
+    else:
+        place = working_macro(file) if MACRO in file.module.text else None
+    return () if place is None else (Step("built with per-thread default streams: the default stream is the thread's own", place),)
+
+
+def _place_of(told: str) -> Span | None:
+    """A place as ``per_thread_place`` tells it."""
+    path, *numbers = told.rsplit(":", 3)
+    if len(numbers) != 3:
+        return None
+    row, start, end = map(int, numbers)
+    return Span(shown(path), row, start, row, end)
+
+
+def _place_in_python(file: File) -> Span | None:
+    """Where Python at hand that compiles a file asks for it."""
+    name = file.path.rpartition("/")[2]
+    for other in file.program.saying(file, "per-thread", "PER_THREAD"):
+        text = other.module.text
+        if (name in text or other.path == file.path) and default_stream_of_python(_code(other), file.path):
+            row, start, end = place_in_text(text)
+            return Span(other.path, row, start, row, end)
+    return None
 
 
 def built_per_thread(file: File) -> bool | None:

@@ -212,6 +212,7 @@ EFFECTS: dict[str, tuple[str, dict[str, str]]] = {
             "gradients": "bool",  # it reads the gradients that backward passes have left as well
             "size_query": "selector",  # no work where this argument is null (CUB)
             "waits": "bool",  # the host waits for it (thrust)
+            "makes": "bool",  # on memory that the path has made and not used yet it is a part of making it: no work by itself
             "long": "bool",  # it takes long by what it does: it sorts in scratch memory of its own, or meets other processes
             "policy": "bool",  # thrust: the stream is in the policy, if the first argument is one
             "graph": "bool",  # a graph is launched

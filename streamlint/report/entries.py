@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.fingerprint import Statements, with_fingerprints
@@ -40,6 +42,14 @@ def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object
     """What `verify` found out about the finding or its rule, cut to the published keys."""
     record = (evidence or {}).get(finding) or (evidence or {}).get(finding.code)
     return {key: record.get(key) for key in EVIDENCE_KEYS} if record else None
+
+
+def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
+    """What was measured, as a sentence part: whether a run settled the rule, or these facts, but never this place of the code."""
+    verdict, where = str(evidence["verdict"]), f"on {evidence['platform']}, {evidence['date']}"
+    if evidence["level"] == "facts":
+        return f"{verdict} {where}, with the facts of this finding: {evidence['summary']}"
+    return f"rule {verdict.lower()} {where} (streamlint rule {finding.code})"
 
 
 def _finding(finding: Finding, view: View) -> dict[str, Any]:

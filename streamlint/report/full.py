@@ -11,7 +11,7 @@ from streamlint.findings import Finding, Span
 from streamlint.lines import split_lines
 from streamlint.record import record
 from streamlint.report import View
-from streamlint.report.entries import evidence_of, page
+from streamlint.report.entries import evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
 
 if TYPE_CHECKING:
@@ -167,9 +167,7 @@ class _Block:
         if fix := self._finding.fix:
             yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
         if self._measured and (evidence := evidence_of(self._finding, self._view.evidence)):
-            # What a run with the finding's own facts showed is told here; the figures of the rule stand on its page.
-            more = f": {evidence['summary']}" if evidence["level"] == "facts" else f" (streamlint rule {self._finding.code})"
-            yield from self._note("verify", f"{evidence['verdict']} on {evidence['platform']}{more}")
+            yield from self._note("verify", verified(self._finding, evidence))
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
 

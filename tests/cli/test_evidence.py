@@ -130,4 +130,4 @@ def test_a_rules_page_and_check_show_it(capsys: pytest.CaptureFixture[str], tmp_
     loop = "    for _ in range(n):\n        memory = cupy.cuda.runtime.malloc(64)\n        cupy.cuda.runtime.free(memory)\n"
     Path("a.py").write_text(f"import cupy\n\n\ndef f(n):\n{loop}", encoding="utf-8")
     main(["check", "a.py", "--isolated"])
-    assert capsys.readouterr().out.count("= verify: REFUTED on Fake GPU · driver 1.2 · CUDA 13.0 (streamlint rule SL003)") == 1
+    assert capsys.readouterr().out.count("= verify: rule refuted on Fake GPU · driver 1.2 · CUDA 13.0") == 1

@@ -82,7 +82,7 @@ error: d2h-read-before-sync [SL005] 100% read, too: early
 1 | 日本(x)
   | ^^^^
   |
-  = verify: CONFIRMED on GPU (streamlint rule SL005)
+  = verify: rule confirmed on GPU, 2026-11-20 (streamlint rule SL005)
 
 """
 
@@ -93,7 +93,9 @@ def test_full():
 
 def test_full_tells_what_a_run_with_the_findings_own_facts_showed():
     own = {"SL005": {**EVIDENCE["SL005"], "level": "facts"}}
-    assert "  = verify: CONFIRMED on GPU: stale\n" in render("full", View(VIEW.report, evidence=own))
+    assert "  = verify: CONFIRMED on GPU, 2026-11-20, with the facts of this finding: stale\n" in render(
+        "full", View(VIEW.report, evidence=own)
+    )
 
 
 def test_a_step_at_the_operation_itself_shares_its_underline():

@@ -20,11 +20,14 @@ def _callback(call: Call) -> Value:
     stream = stream_argument(call)
     function = _callback_function(call)
     known = isinstance(function, FunctionValue)
-    run.machine.callback(ops.Callback(call.span, call.library, call.name, stream=stream, body_known=known))
+    operation = ops.Callback(call.span, call.library, call.name, stream=stream, body_known=known)
+    run.machine.callback(operation)
     if function is not None and run.context.callback is None:
         step = Step("registered as a host callback here", call.span)
         with run.within(callback=step, loops=(), guards=()), run.machine.gil.entered(None):
+            taken = run.machine.gil.taken
             _run_callback(call, function, stream)
+            operation.takes_gil = run.machine.gil.taken > taken
     return call.status()
 
 

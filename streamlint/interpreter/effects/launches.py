@@ -20,7 +20,19 @@ from streamlint.interpreter.gradients import gradient_of, left
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.interop import handed_over
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Environment, FunctionValue, Handle, KernelConfig, Opaque, Series, Stream, Value
+from streamlint.interpreter.values import (
+    Buffer,
+    Const,
+    Environment,
+    FunctionValue,
+    Handle,
+    KernelConfig,
+    Opaque,
+    Series,
+    Storage,
+    Stream,
+    Value,
+)
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.operations import Direction, Evidence, Memory
@@ -200,6 +212,8 @@ def _launch(call: Call) -> Value:
     if call.flag("gradients") and not any(b.storage.on_host for b in updated):
         reads += left(run)
     writes += tuple(b for b in updated if b.storage.on_device)
+    if call.flag("makes") and writes and all(_is_unused(run, b.storage) for b in writes):
+        return call.status()
     operation = ops.Launch(
         call.span,
         call.library,
@@ -215,6 +229,14 @@ def _launch(call: Call) -> Value:
     run.machine.launch(operation)
     run.coverage.launches[(call.span, call.name)] = stream is not None
     return call.status() if run.file.is_cuda else Const(None)
+
+
+def _is_unused(run: Run, storage: Storage) -> bool:
+    """Whether the path has made memory itself, and no operation has touched it."""
+    touched = (b for o in run.machine.operations if isinstance(o, ops.Launch | ops.Copy) for b in ops.touched_on_device(o))
+    if storage.owner or storage.made_in is None or storage.made_in != run.context.calls[: len(storage.made_in)]:
+        return False  # (what an object held before was made around it)
+    return all(b.storage is not storage for b in touched)
 
 
 def _kernel_arguments(call: Call) -> list[Value] | None:
