@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -133,3 +134,19 @@ def in_fields(literal: str, new: dict[str, str], of_self: dict[str, str]) -> str
         return "{" + expression + colon + form + "}"
 
     return re.sub(r"\{([^{}]*)\}", field, literal)
+
+
+# Each holds a word of the engine's lists, and is another one.
+MISLEADING = (
+    "sentiment sometimes everywhere latest teststep contest catalog streamer upstreaming syncopate eventual deviceful Factory Maker "
+    "unpinnedly pinning revalidated exportee onnxish weighty steeplechase thresher oversample infernal profiled agile recorder"
+).split()
+
+
+def misled(files: Iterable[File]) -> list[File]:
+    """The files as `rename` leaves them, with misleading names in place of ``v0``, ``a0`` and so on."""
+    renamed = rename(files)
+    found = sorted({name for file in renamed if file.language == "python" for name in re.findall(r"\b[va]\d+\b", file.text)})
+    rounds = itertools.count()
+    new = {name: f"{word}{n // len(MISLEADING) or ''}" for name, word, n in zip(found, itertools.cycle(MISLEADING), rounds, strict=False)}
+    return [File(f.name, f.language, re.sub(r"\b[va]\d+\b", lambda m: new[m[0]], f.text)) if f.language == "python" else f for f in renamed]

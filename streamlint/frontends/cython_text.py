@@ -19,6 +19,7 @@ _LAYOUT = re.compile(
     r"(?:(?:cdef|cpdef)\s+(?:(?:public|api|packed|extern)\s+)*(?:enum|struct|union|cppclass|packed|fused)\b|ctypedef\b|(?:cdef\s+)?extern\b)"
 )
 _SECTION = re.compile(r"cdef(?:\s+(?:public|api|readonly|nogil|inline))*\s*:")
+_INNER_SECTION = re.compile(r"(?:public|readonly|inline|nogil)\s*:")
 _MODIFIERS = re.compile(r"(?:cdef|cpdef)\b(?:\s+(?:public|api|readonly|inline|extern|static)\b)*")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -104,7 +105,7 @@ class _Translator:
             self.class_(line)
         elif _LAYOUT.match(mask):
             return self.dropped(index)
-        elif _SECTION.fullmatch(mask.strip()):
+        elif _SECTION.fullmatch(mask.strip()) or (self.sections and _INNER_SECTION.fullmatch(mask.strip())):
             self.put(line.start, "if 1:".ljust(len(mask.rstrip())))
             self.sections.append(line.indent)
         elif self.sections or word in ("cdef", "cpdef"):

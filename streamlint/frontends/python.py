@@ -13,7 +13,7 @@ import warnings
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import UnreadableSource, parser_of
+from streamlint.frontends import MissingParser, UnreadableSource, parser_of
 from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
 
@@ -55,8 +55,19 @@ def lower(path: str, text: str) -> Module:
     _refuse_null_bytes(text)
     _refuse_deep_brackets(text)
     _refuse_long_chains(text)
-    made = _plainly(path, text) if is_placed(text) else None
-    return _by_libcst(path, text) if made is None else made
+    made = _plainly(path, text) if (placed := is_placed(text)) else None
+    if made is not None:
+        return made
+    try:
+        return _by_libcst(path, text)
+    except MissingParser:
+        raise
+    except UnreadableSource:
+        # Python accepts tabs that libcst does not. Where parts of f-strings stand is a little uncertain then.
+        made = _plainly(path, text) if not placed else None
+        if made is None:
+            raise
+        return made
 
 
 def ready() -> None:

@@ -22,6 +22,7 @@ from streamlint.interpreter.names import expanded
 from streamlint.interpreter.objects import construct
 from streamlint.interpreter.purpose import is_for_tests
 from streamlint.interpreter.run import Frame, Run, Signal
+from streamlint.interpreter.spelling import says
 from streamlint.interpreter.values import ClassValue, Environment, FunctionValue, Instance, Opaque, Value
 from streamlint.operations import Holding
 from streamlint.record import record, replace
@@ -141,6 +142,9 @@ def keeps_gil(file: File, binding: Binding) -> bool:
     return all(_keeps(file, binding.within, arg.value) for arg in binding.call.args)
 
 
+_OF_GIL = frozenset({"gil", "nogil"})
+
+
 def _keeps(file: File, within: p.Function, node: p.Expression) -> bool:
     if isinstance(node, p.Name):
         return _name_keeps(file, within, node.id)
@@ -148,7 +152,7 @@ def _keeps(file: File, within: p.Function, node: p.Expression) -> bool:
         return not _releases(file.resolve_type(node.type))
     if isinstance(node, p.Call) and isinstance(node.function, p.Name):
         name, template = node.function.id, tuple(p.Type(text) for text in node.template)
-        if "gil" in name.rpartition("::")[2].lower().replace("guilty", ""):
+        if says(name.rpartition("::")[2], _OF_GIL):
             return False  # a helper whose name says what it does with it: wrap_pybind_function_no_gil
         kind = file.resolve_type(p.Type(name, template))
         return not _releases(kind) and all(_keeps(file, within, arg.value) for arg in node.args)

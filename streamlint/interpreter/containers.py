@@ -19,7 +19,7 @@ from streamlint.interpreter.values import (
 )
 from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
-from streamlint.program import Attr, Call, Name, Type
+from streamlint.program import Attr, Call, Name, Type, walk
 from streamlint.record import replace
 
 LONGEST = 4
@@ -94,10 +94,9 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
     source = values[0] if values else None
     if isinstance(source, Buffer) and span is not None and source.storage.on_host:
         host_read(run, source, span, kind.name)
-    pinned = any("pinned" in a.name.lower() for a in kind.args[1:])
-    allocator = len(kind.args) > 1 and kind.name != "std::array"
-    kept = allocator or name.rpartition(".")[2] in registered_members(run.file)
-    memory = Memory.PINNED if pinned else Memory.UNKNOWN if kept else Memory.PAGEABLE
+    memory = _memory_of_allocator(run, kind.args[1]) if len(kind.args) > 1 and kind.name != "std::array" else _memory_of_row(row)
+    if memory is Memory.PAGEABLE and name.rpartition(".")[2] in registered_members(run.file):
+        memory = Memory.UNKNOWN
     trail = (Step(f"{kind.name}: pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
     size = None
     if kind.name == "std::array" and len(kind.args) > 1 and (count := _count(run, kind.args[1].name)) is not None:
@@ -110,6 +109,26 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
     storage = run.storage(memory, name, nbytes=size, small=size is not None and size <= 65536, trail=trail, width=SIZES.get(element.name))
     storage.counted = size is None and is_whole(element)
     return Buffer(storage, type=row.name if row is not None else kind.name)
+
+
+def _memory_of_row(row: TypeRow | None) -> Memory:
+    """What a row says of a container's memory; plain containers have pageable memory."""
+    return Memory(row.memory) if row is not None and row.memory != "unknown" else Memory.PAGEABLE
+
+
+def _memory_of_allocator(run: Run, kind: Type) -> Memory:
+    """The memory that an allocator gives: what its row says, or what all its ``allocate`` ask CUDA for. No name of a class tells it."""
+    kind = run.file.resolve_type(kind)
+    row = type_row(run, kind)
+    if row is not None:
+        return Memory(row.memory)
+    made = class_of(run, kind)
+    if made is None:
+        return Memory.UNKNOWN
+    calls = (node for method in made.definition.methods.get("allocate", ()) for node in walk(method) if isinstance(node, Call))
+    rows = (made.file.models.call(node.function.id) for node in calls if isinstance(node.function, Name))
+    given = {row.get("memory") for row in rows if row is not None and row.effect == "alloc"}
+    return Memory.PINNED if given == {"pinned"} else Memory.UNKNOWN
 
 
 def _series(run: Run, element: Type, held: TypeRow | None, name: str, span: Span | None, values: list[Value]) -> Series:

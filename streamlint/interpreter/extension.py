@@ -18,8 +18,9 @@ _HEADERS = (
     "ATen/",
     "c10/cuda",
     "torch/serialize",
+    "torch/csrc/stable/",
 )
-TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList"})
+TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList", "torch::stable::Tensor"})
 
 
 @question

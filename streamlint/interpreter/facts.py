@@ -22,6 +22,7 @@ from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
 from streamlint.interpreter.questions import question
+from streamlint.interpreter.spelling import ends_in
 from streamlint.interpreter.stale import Kept, kept_streams
 from streamlint.interpreter.stand_ins import stand_ins
 from streamlint.interpreter.uncalled import is_uncalled
@@ -234,7 +235,8 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
     if not file.is_cuda:
         return facts
     facts.is_torch_extension = is_torch_extension(file)
-    for definition in dict.fromkeys(file.module.classes.values()):
+    near = (file, *(other for other in file.neighbours() if other.is_cuda))
+    for definition in dict.fromkeys(held for other in near for held in other.module.classes.values()):
         if any(f.type is not None and (_is_stream(f.type) or _wraps_stream(facts, f.type)) for f in definition.fields):
             facts.classes_with_streams.add(definition.qualname)
     for function, _ in p.functions_of(file.module):
@@ -342,7 +344,8 @@ def _given_stream(node: p.Launch) -> bool:
 
 _WAKES = frozenset({"notify", "notify_all", "notify_one", "set", "set_value", "put", "put_nowait", "release", "unlock"})
 _RUNS = frozenset({"Thread", "submit", "std::thread", "thread", "std::async", "async", "emplace_back", "apply_async", "run_in_executor"})
-_WAITS = ("ynchronize",)
+_SAYS_WAIT = "ynchronize"
+_WAITS = frozenset({("synchronize",)})
 _CUDA_CALL = re.compile(r"^(?:cuda|cu|cublas|cufft|curand)[A-Z]")
 _CUDA_PACKAGES = ("cupy", "torch.cuda", "numba.cuda", "cuda.", "cupyx")
 
@@ -351,7 +354,7 @@ def _threads(file: File) -> Threads:
     """Which threads make CUDA calls, which of them wake others, and which locks are held while the device is waited for."""
     found = Threads()
     working: set[str] = set()
-    if not file.is_cuda and not any(word in file.module.text for word in (*_RUNS, *_WAITS, *_WAKES)):
+    if not file.is_cuda and not any(word in file.module.text for word in (*_RUNS, _SAYS_WAIT, *_WAKES)):
         return found
     for node in walk_module(file.module):
         if isinstance(node, p.Function):
@@ -364,7 +367,7 @@ def _threads(file: File) -> Threads:
             found.handed.update(n for arg in node.args if (n := last_name(arg.value)))
         elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
             found.handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
-        elif isinstance(node, p.With) and any(name.endswith(_WAITS) for statement in node.body for name in _calls(statement)):
+        elif isinstance(node, p.With) and any(ends_in(name, _WAITS) for statement in node.body for name in _calls(statement)):
             found.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
     found.work = bool(found.handed & working)
     return found

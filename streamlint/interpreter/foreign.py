@@ -94,7 +94,11 @@ def foreign_object(run: Run, made: ClassValue, name: str, given: Arguments | Non
     depth = len(run.frames)
     if found is not None and depth < 5 and id(found[0]) not in run.stack:
         if given is None:
-            arguments = _unknowns(run, found[0], made.definition, found[2])
+            run.stack.append(id(found[0]))  # `x = Wrap(x)` twice: what the constructor is given may be another object of the class
+            try:
+                arguments = _unknowns(run, found[0], made.definition, found[2])
+            finally:
+                run.stack.pop()
     elif found is not None or id(made.definition) in run.stack:
         return value
     elif given is None and not made.file.is_cuda and is_dataclass(made.definition):

@@ -167,7 +167,7 @@ def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
         return (
             "non_blocking" in arguments.keywords
             or any(looks_like_dtype(v) or isinstance(v, Device) or (isinstance(v, Const) and as_device(run, v) is not None) for v in given)
-            or any(isinstance(v, Opaque) and "device" in v.term for v in given)
+            or any(isinstance(v, Opaque) and v.term.endswith(".device") for v in given)
         )
     if name == "copy_":
         return True

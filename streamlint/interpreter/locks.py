@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue
+from streamlint.interpreter.spelling import ends_in
 
 _LOCKS = ("std::lock_guard", "std::unique_lock", "std::scoped_lock", "std::shared_lock")
-_WAITS = ("ynchronize",)
+_WAITS = frozenset({("synchronize",)})
 _SCOPES = (p.Block, p.If, p.Loop, p.Try, p.Switch, p.Scope)
 
 Held = dict[str, tuple[str, bool]]  # by variable: the lock, and whether it is held now
@@ -14,7 +15,7 @@ Held = dict[str, tuple[str, bool]]  # by variable: the lock, and whether it is h
 
 def held_over_waits(function: p.Function) -> set[str]:
     """The locks, with the class whose they are, that are held at some wait for the device."""
-    if not any(called_name(node.function).endswith(_WAITS) for node in p.walk(function) if isinstance(node, p.Call)):
+    if not any(ends_in(called_name(node.function), _WAITS) for node in p.walk(function) if isinstance(node, p.Call)):
         return set()
     found: set[str] = set()
     held: Held = {}
@@ -37,7 +38,7 @@ def _visit(node: object, held: Held, found: set[str]) -> None:
         if name in ("lock", "unlock") and isinstance(node.function, p.Attr):
             variable = last_name(node.function.value)
             held[variable] = (held.get(variable, (variable, False))[0], name == "lock")
-        elif name.endswith(_WAITS):
+        elif ends_in(name, _WAITS):
             found.update(lock for lock, now in held.values() if now)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 
 from streamlint import program as p
 from streamlint.interpreter.at_hand import function_at_hand
 from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import dotted_name
 from streamlint.interpreter.notes import remembered
+from streamlint.interpreter.spelling import says
 from streamlint.interpreter.standing import Stand, Test, conditions, evaluates, is_of_nothing, lets_pass, unnegated
 from streamlint.record import replace
 
-_EXPORTS = re.compile(r"(?i)onnx|tracing|scripting|export")  # names may silence
+_EXPORTS = frozenset("onnx tracing scripting export exports exporting exported exportable".split())  # names may silence
 _KINDS = frozenset({"isinstance", "hasattr", "callable"})
 _OF_KIND = frozenset({"type", "device", "dtype", "ndim", "is_cuda", "is_sparse", "is_quantized", "requires_grad", "layout"})
 
@@ -39,7 +39,7 @@ def _passes(stand: Stand, condition: Test, loop: p.Loop) -> bool:
 
 
 def _exports(test: p.Expression) -> bool:
-    return any(isinstance(node, p.Name | p.Attr) and _EXPORTS.search(lvalue(node) or "") for node in p.walk(test))
+    return any(isinstance(node, p.Name | p.Attr) and says(lvalue(node) or "", _EXPORTS) for node in p.walk(test))
 
 
 def _is_option(stand: Stand, test: p.Expression, holds: bool) -> bool:

@@ -12,6 +12,7 @@ from streamlint.interpreter.index import File
 from streamlint.interpreter.named_tuples import is_named_tuple
 from streamlint.interpreter.overloads import chosen_constructor
 from streamlint.interpreter.run import Frame, Run
+from streamlint.interpreter.spelling import says
 from streamlint.interpreter.values import (
     ClassValue,
     Environment,
@@ -69,13 +70,16 @@ def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -
         run.may_queue()  # a base out of view may have a constructor
 
 
+_OF_DATA = frozenset({"dataclass", "dataclasses"})
+
+
 def is_dataclass(definition: p.Class) -> bool:
     def names(node: p.Expression) -> str:
         inner = node.function if isinstance(node, p.Call) else node
         return inner.name if isinstance(inner, p.Attr) else inner.id if isinstance(inner, p.Name) else ""
 
     return is_named_tuple(definition) or any(
-        "dataclass" in names(d) or names(d) in ("define", "frozen", "attrs") for d in definition.decorators
+        says(names(d), _OF_DATA) or names(d) in ("define", "frozen", "attrs") for d in definition.decorators
     )
 
 

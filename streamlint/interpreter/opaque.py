@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import operations as ops
@@ -12,11 +11,15 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, step
+from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.handed import computed_from, note_result, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
+from streamlint.interpreter.index import File, walk_module
+from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run, family
+from streamlint.interpreter.spelling import says
 from streamlint.interpreter.values import (
     Buffer,
     Const,
@@ -63,7 +66,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     for value in arguments.positional:
         written_through(run, value, site)
     if run.file.is_cuda:
-        if _SAYS_SYNC.search(name):
+        if says(name, _SYNCS):
             operation.may_wait = True
             run.machine.forget_everything()
         if isinstance(receiver, Opaque) and receiver.name.startswith(_STATUS) and len(values) == 1:
@@ -80,7 +83,8 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             kept(run, arguments.all())
         return answer
     made = _result_of_module(run, receiver, site) if receiver is not None else None
-    if made is None and on_device is not None and not _names_class(name):
+    makes_object = _makes_object(run, site)
+    if made is None and on_device is not None and not makes_object:
         made = _derived(on_device, f"result{run.visit_key(site.node)}")
     called = receiver is not None and name == receiver.term
     if called and on_device is None:
@@ -90,7 +94,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         result.plain = reads and site.name == "item"
     if called and isinstance(receiver, Opaque) and arguments.positional:
         note_result(run, result)
-    if not _names_class(name):
+    if not makes_object:
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
     _noted(run, result, name, site, receiver, arguments)
     weights.listed(receiver, site.name, result)
@@ -124,7 +128,7 @@ def _noted(run: Run, result: Value, name: str, site: CallSite, receiver: Value |
 
 
 # C++: a project's function out of view that says so may wait for the whole device.
-_SAYS_SYNC = re.compile(r"(?<![Aa])[Ss]ync|(?<!A)SYNC")
+_SYNCS = frozenset("sync syncs synced syncing synchronize synchronizes synchronise synchronized synchronization synchronizer".split())
 
 
 _STATUS = "status"
@@ -177,10 +181,27 @@ def _runs_module(run: Run, receiver: Value | None, name: str) -> bool:
     return _is_module(receiver) and name.endswith((".__call__", ".forward"))
 
 
-def _names_class(name: str) -> bool:
-    """``DraftInput(hidden)``: an object that holds what it is given, and no memory by itself. An element of something is no class."""
-    last = name.rpartition(".")[2]
-    return last[:1].isupper() and not last.isupper() and not last.endswith("]")
+def _makes_object(run: Run, site: CallSite) -> bool:
+    """Whether what is called is a class out of view, whose objects hold what they are given: its file uses the name as that of a type."""
+    return isinstance(site.node, p.Call) and called_name(site.node.function) in _types_named(run.file)
+
+
+@remembered(64)
+def _types_named(file: File) -> frozenset[str]:
+    """The last names of what a file uses as types: in annotations, as bases, and where it asks of what kind a value is."""
+    found: set[str] = set()
+    for node in walk_module(file.module):
+        kinds: list[object] = []
+        if isinstance(node, p.Param | p.Function | p.Field | p.Assign):
+            kinds.append(node.annotation)
+        elif isinstance(node, p.Class):
+            kinds.extend(node.bases)
+        elif isinstance(node, p.Call) and called_name(node.function) in ("isinstance", "issubclass"):
+            kinds.extend(arg.value for arg in node.args[1:])
+        for part in (inner for kind in kinds if kind is not None for inner in p.walk(kind)):
+            if isinstance(part, p.Name | p.Attr):
+                found.add(called_name(part))
+    return frozenset(found)
 
 
 def _module_work(run: Run, receiver: Value | None, given: Buffer | None, name: str) -> Evidence:

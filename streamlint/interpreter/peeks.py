@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, 
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.rounds import feeds_back, infers, is_forward, is_framework_step
 from streamlint.interpreter.spared import is_spared
+from streamlint.interpreter.spelling import says
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant, is_made_on_host, is_size
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Value
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 READ, CAST, SIZE, UPLOAD, DEVICE, CACHE, NUMBER = "read", "cast", "size", "upload", "device", "cache", "number"
 _NEEDED = "the round needs the value: a decision, a message or a result depends on it"
 Round = tuple[p.Loop, int, ops.LoopFrame]  # a loop, the number of the call frame that it runs in, and its place
-_MEASURING = re.compile(r"(?i)(^|[/_.])(tests?|benchmarks?|bench|profil\w*|conftest)([/_.]|$)")
+_MEASURING = frozenset("test tests benchmark benchmarks bench profile profiles profiler profilers profiling conftest".split())
 
 
 @record(slots=True)
@@ -362,7 +362,7 @@ def _measures(loop: Round, found: Peek) -> bool:
     """Code that tests or measures: waits are its purpose. A clock, or a new peak of memory, beside a device-wide wait is enough."""
     names = [frame.file.path.replace("\\", "/").rpartition("/")[2] for frame in found.frames[loop[1] :]]
     names += [function for function in found.context.functions if function]
-    if any(_MEASURING.search(name) for name in names):
+    if any(says(name, _MEASURING) for name in names):
         return True
     called = [frame.function for frame in found.frames[loop[1] + 1 :] if frame.function is not None]
     return found.what in (DEVICE, CACHE) and (loop_kind(loop[0]) == "tuning" or any(map(_looks_at_figures, (loop[0], *called))))

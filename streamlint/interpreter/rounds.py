@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -11,6 +11,7 @@ from streamlint.interpreter.gradients import is_decorated_off
 from streamlint.interpreter.hot import BACKWARD, is_hot, own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.notes import remembered
+from streamlint.interpreter.spelling import says, words_of
 from streamlint.models import StepRow
 
 _DEEPEST = 5
@@ -32,13 +33,16 @@ def is_forward(function: p.Function | None, owner: p.Class | None, file: File) -
 
 def infers(name: str) -> bool:
     """Whether a body by this name is met without training. Names may silence a finding, never cause one."""
-    return _INFERS.search(name) is not None
+    return says(name, _INFERS) or any(pair in _INFER_TOGETHER for pair in itertools.pairwise(words_of(name)))
 
 
-_INFERS = re.compile(
-    r"(?i)(^|_|\.)(infer\w*|predict\w*|generat\w*|decod\w*|eval\w*|test|simple_test|aug_test|valid\w*|sampl\w*|get_bboxes|get_results|"
-    r"post_?process\w*|export\w*|onnx\w*|serve|serving|visuali[sz]e|dump|quanti[sz]e\w*|calibrat\w*|demo|deploy\w*)(_|\.|$)"
+_INFERS = frozenset(
+    "infer infers inference inferencer inferring predict predicts predictor prediction predictions predicting generate generates generator "
+    "generation generating decode decodes decoder decoders decoding eval evaluate evaluator evaluation evaluating test valid validate "
+    "validator validation sample samples sampler sampling postprocess postprocessing postprocessor export exporter exporting onnx serve "
+    "serving visualize visualise dump quantize quantise quantizer quantized calibrate calibrator calibration demo deploy deployment".split()
 )
+_INFER_TOGETHER = frozenset({("get", "bboxes"), ("get", "results"), ("post", "process"), ("post", "processing"), ("post", "processor")})
 
 
 @remembered(4096)

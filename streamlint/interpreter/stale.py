@@ -12,20 +12,23 @@ from streamlint.findings import Span
 from streamlint.interpreter.endings import own_statements
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.questions import question
+from streamlint.interpreter.spelling import ends_in
 from streamlint.record import record
 
 _STREAMS = ("cudaStream_t", "hipStream_t", "CUDAStream", "HIPStream")
 # Order between streams is no work: it may be meant for the stream that was current then.
-_ORDERS = (
-    "WaitEvent",
-    "EventRecord",
-    "Synchronize",
-    "setCurrentCUDAStream",
-    "StreamGuard",
-    "StreamDestroy",
-    "StreamQuery",
-    "record",
-    "block",
+_ORDERS = frozenset(
+    {
+        ("wait", "event"),
+        ("event", "record"),
+        ("synchronize",),
+        ("set", "current", "cuda", "stream"),
+        ("stream", "guard"),
+        ("stream", "destroy"),
+        ("stream", "query"),
+        ("record",),
+        ("block",),
+    }
 )
 _MAKERS = ("make_shared", "make_unique")
 
@@ -192,7 +195,7 @@ def _uses(file: File, function: p.Function, name: str) -> Iterator[Span]:
                 yield Span(file.path, *node.name_at)
         elif isinstance(node, p.Call):
             called = node.function.name if isinstance(node.function, p.Attr) else getattr(node.function, "id", "")
-            if any(_is_name(arg.value, name) for arg in node.args) and not _last(called).endswith(_ORDERS):
+            if any(_is_name(arg.value, name) for arg in node.args) and not ends_in(_last(called), _ORDERS):
                 yield Span(file.path, *node.name_at)
         elif isinstance(node, p.Return) and node.value is not None and _is_name(node.value, name):
             yield Span(file.path, *node.at)

@@ -6,7 +6,6 @@ Static, for a path shows one round only: what holds it back must be read from th
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint import program as p
@@ -16,12 +15,18 @@ from streamlint.interpreter.guards import lvalue, places_assigned
 from streamlint.interpreter.hot import own_calls, steps_optimizer
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.notes import remembered
+from streamlint.interpreter.spelling import says
 from streamlint.record import record, replace
 
 # Names may silence a finding, never cause one: words of what is not done in each round, or not for real.
-_RARE = re.compile(
-    r"(?i)verbos|debug|\blog|_log|print|report|profil|eval|valid|test|first|warm|sanity|should|due|every|interval|time|nan|inf\b"
+_RARE = frozenset(
+    "verbose verbosity debug debugging log logs logging logger print prints printing report reports reporting profile profiler profiling "
+    "eval evaluate evaluates evaluation evaluating valid validate validation validating test tests testing first warm warmup warming "
+    "sanity should due every interval intervals time times timing timed timer nan nans isnan inf isinf".split()
 )
+_LEVELS = _RARE - frozenset(
+    "every interval intervals time times timed first due should".split()
+)  # `interval > 0` asks whether there is one
 # Questions about a value whose answer is the same in each round.
 _KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass"})
 
@@ -311,9 +316,25 @@ def _is_steady(stand: Stand, test: p.Expression) -> bool:
         return isinstance(side, p.Const) or _constant(stand, test)
     if isinstance(test, p.Call) and isinstance(test.function, p.Name) and test.function.id in _KINDS:
         return True
-    if isinstance(test, p.Name | p.Attr | p.Call) and _RARE.search(_text(stand.file, test)):
-        return False
-    return _constant(stand, test)
+    return not _is_rare(test) and _constant(stand, test)
+
+
+def _is_rare(test: p.Expression) -> bool:
+    """Whether a condition is named like what is not met in each round: ``verbose > 1``, ``cfg["debug"]``."""
+    if isinstance(test, p.Compare):
+        return any(says(name, _LEVELS) for name in _said_by(test))
+    return isinstance(test, p.Name | p.Attr | p.Call | p.Index) and any(says(name, _RARE) for name in _said_by(test))
+
+
+def _said_by(test: p.Expression) -> Iterator[str]:
+    """The identifiers of a condition; a key is one where it could be an attribute."""
+    for node in p.walk(test):
+        if isinstance(node, p.Name):
+            yield node.id
+        elif isinstance(node, p.Attr):
+            yield node.name
+        elif isinstance(node, p.Const) and isinstance(node.value, str):
+            yield node.value
 
 
 def _constant(stand: Stand, test: p.Expression, depth: int = 4) -> bool:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.index import File, dotted_name
 from streamlint.interpreter.notes import remembered
+from streamlint.interpreter.spelling import ends_in, says
 from streamlint.interpreter.standing import Stand, changing, divides, only_value, unnegated, values_given
 
 # Names may silence a finding, never cause one: what a value that is fed back is called.
-_STEERS = re.compile(
-    r"(?i)sched|stop|adapt|control|ctl|lr\b|_lr|(?<![a-z])rate|coef|beta|scale|temper|thresh|weight|patience|plateau|step$|best|alpha|prior"
+_STEERS = frozenset(
+    "sched schedule scheduler schedulers scheduled stop stopper stopping stopped adapt adapter adaptive adapted adaptation control "
+    "controls controller ctl lr lrs rate rates coef coefs coeff coeffs coefficient coefficients beta betas scale scales scaler scaling "
+    "temperature temp temper thresh threshold thresholds weight weights weighting patience plateau best alpha alphas prior priors "
+    "priority priorities".split()
 )
-_SHOWS = re.compile(r"(?i)loss|norm|metric|log|hist|stat|acc|sum|total|count|mean")
+_STEPS = frozenset({("step",)})
+# Such a value is shown as well as fed back: these take back what the words above would silence.
+_SHOWS = frozenset(
+    "loss losses norm norms gradnorm metric metrics log logs logger logging hist history histogram stat stats statistic statistics "
+    "acc accs accuracy accumulator accumulated sum sums summary summaries total totals count counts counter mean means".split()
+)
 _OF_GROUPS = frozenset({"lr", "momentum", "weight_decay", "eps", "betas", "initial_lr", "max_lr"})  # of an optimizer's param_groups
 _WRAPPERS = frozenset({"float", "int", "round", "str", "abs", "repr", "sum", "dict", "list", "tuple", "format"})
 _DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "max", "min", "any", "all", "enumerate", "zip"})
@@ -203,7 +211,11 @@ def _running(way: tuple[object, ...], index: int) -> p.Name | None:
 def steers(node: p.Expression) -> bool:
     """Whether what is given a number is named like what decides by it."""
     spelled = _spelled(node)
-    return bool(_STEERS.search(spelled)) and not _SHOWS.search(spelled)
+    return _says_steering(spelled) and not says(spelled, _SHOWS)
+
+
+def _says_steering(spelled: str) -> bool:
+    return says(spelled, _STEERS) or ends_in(spelled, _STEPS)
 
 
 def _given(node: object, call: p.Call) -> bool | None:
@@ -221,7 +233,7 @@ def _given(node: object, call: p.Call) -> bool | None:
         return True
     if isinstance(call.function, p.Attr) and name.endswith("_") and not name.endswith("__"):
         return None  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
-    if _STEERS.search(_full(call)):
+    if _says_steering(_full(call)):
         return False
     return None
 
@@ -253,7 +265,7 @@ def _held_by(stands: Sequence[Stand], level: int, target: p.Expression, op: str 
     if isinstance(target, p.Index):
         return not any(isinstance(index, p.Const) and index.value in _OF_GROUPS for index in target.indices)
     if isinstance(target, p.Attr):
-        return bool(_SHOWS.search(target.name)) or not _STEERS.search(target.name)
+        return says(target.name, _SHOWS) or not _says_steering(target.name)
     if not isinstance(target, p.Name):
         return False
     if target.id in seen:

@@ -132,3 +132,10 @@ def test_an_error_costs_its_statement() -> None:
 def test_parallel_loops_run_without_the_gil() -> None:
     module = lower("f.pyx", "def f(int n):\n    for i in prange(n, nogil=True):\n        g(i)\n    for i in prange(n):\n        g(i)\n")
     assert [type(s) for s in module.functions["f"][0].body] == [p.With, p.Loop]
+
+
+@pytest.mark.parametrize("word", ["readonly", "public"])
+def test_sections_are_nested(word: str) -> None:
+    text = f"cdef class Lane:\n    cdef:\n        int x\n        {word}:\n            int y\n        int z\n"
+    lower("lane.pxd", text)
+    assert translate(text).members["Lane"] == {name: Declared("int") for name in "xyz"}

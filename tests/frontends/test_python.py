@@ -476,3 +476,10 @@ def test_long_is_not_deep(source: str) -> None:
 def test_empty() -> None:
     assert lower("sample.py", "").body == []
     assert lower("sample.py", "# nothing\n\n").body == []
+
+
+@pytest.mark.parametrize("line", ["return 1", 'return f"{x}"'])
+def test_tabs_that_python_accepts(line: str) -> None:
+    """libcst refuses a tab behind eight blanks where the line before has two tabs' worth of them."""
+    module = lower("a.py", f"def f(x):\n\tif x:\n        \treturn 2\n\t{line}\n")
+    assert [function.name for function in module.functions["f"]] == ["f"]

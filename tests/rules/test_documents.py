@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
-from rename import File, rename
+from rename import File, misled, rename
 
 from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
@@ -108,6 +108,15 @@ PYTHON = [section for section in SECTIONS if any(file.language == "python" for f
 def test_names_mean_nothing(section: Section, folder: Path) -> None:
     """A rule that went by the names of variables would change its mind."""
     files = rename(section.files)
+    report = lint(folder, files, section.document)
+    wrong = differences(section, files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
+    assert not wrong, f"{section.id}\n{wrong}"
+
+
+@pytest.mark.parametrize("section", PYTHON, ids=ids(PYTHON))
+def test_misleading_names_mean_nothing(section: Section, folder: Path) -> None:
+    """Nor do names that hold a word which the engine looks for."""
+    files = misled(section.files)
     report = lint(folder, files, section.document)
     wrong = differences(section, files, places(folder, report.findings), expected(section.marked("error", "SPURIOUS")))
     assert not wrong, f"{section.id}\n{wrong}"

@@ -8,9 +8,21 @@ from streamlint import operations as ops
 from streamlint.findings import Step
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.calls import invoke
+from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.values import ClassValue, Const, FunctionValue, LibraryName, Method, Prepared, Reference, Stream, Value
+from streamlint.interpreter.values import (
+    ClassValue,
+    Const,
+    FunctionValue,
+    Instance,
+    LibraryName,
+    Method,
+    Prepared,
+    Reference,
+    Stream,
+    Value,
+)
 
 
 def _callback(call: Call) -> Value:
@@ -19,7 +31,7 @@ def _callback(call: Call) -> Value:
     run = call.run
     stream = stream_argument(call)
     function = _callback_function(call)
-    known = isinstance(function, FunctionValue)
+    known = isinstance(function, FunctionValue) or (isinstance(function, Instance) and _is_called(call, function))
     operation = ops.Callback(call.span, call.library, call.name, stream=stream, body_known=known)
     run.machine.callback(operation)
     if function is not None and run.context.callback is None:
@@ -29,6 +41,11 @@ def _callback(call: Call) -> Value:
             _run_callback(call, function, stream)
             operation.takes_gil = run.machine.gil.taken > taken
     return call.status()
+
+
+def _is_called(call: Call, value: Instance) -> bool:
+    """Whether a Python object is called like a function, by a method at hand."""
+    return not value.file.is_cuda and find_method(call.run, value.definition, value.file, "__call__") is not None
 
 
 def _callback_function(call: Call) -> Value | None:
@@ -55,7 +72,9 @@ def _run_callback(call: Call, function: Value, stream: Stream | None) -> None:
         data = [stream or run.opaque("callback-stream", type="cudaStream_t"), status, *(data or [Const(None)])]
         if style == "numba" and isinstance(function, FunctionValue):
             data = data[: max(1, len(function.function.params))]
-    if isinstance(function, FunctionValue | Method | Prepared | ClassValue | LibraryName):
+    if isinstance(function, FunctionValue | Method | Prepared | ClassValue | LibraryName) or (
+        isinstance(function, Instance) and _is_called(call, function)
+    ):
         shadow, in_progress = run.machine.clocks, run.stack
         run.machine.clocks = shadow.copy()
         run.stack = []  # when it runs, what registers it has returned: it may call that again

@@ -1,0 +1,108 @@
+"""What a user calls things decides nothing but what `docs/known-limits.md` lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamlint.engine import analyse
+from streamlint.interpreter.spelling import ends_in, says, words_of
+from streamlint.options import Options, Source
+
+
+def found(text: str, language: str = "python") -> list[str]:
+    name = "code.py" if language == "python" else "code.cu"
+    return [finding.code for finding in analyse([Source(name, text, language)], Options()).findings]
+
+
+LOOP = """import torch
+
+
+def train(model, loader, optimizer, {name}):
+    model.cuda()
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        if {test}:
+            print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("name", ["weighted", "sentiment", "contest", "catalogued", "latest"])
+def test_a_part_of_a_word_is_no_word(name: str) -> None:
+    assert "SL020" in found(LOOP.format(name=name, test=name))
+
+
+@pytest.mark.parametrize(("name", "test"), [("verbose", "verbose"), ("verbose", "verbose > 1"), ("debugLevel", "debugLevel > 2")])
+def test_rare_words_silence_in_comparisons_too(name: str, test: str) -> None:
+    assert "SL020" not in found(LOOP.format(name=name, test=test))
+
+
+READ_EARLY = """#include <cuda_runtime.h>
+
+void {called}();
+
+float run(const float* device, cudaStream_t stream) {{
+    float* host;
+    cudaMallocHost(&host, 4096);
+    cudaMemcpyAsync(host, device, 4096, cudaMemcpyDeviceToHost, stream);
+    {called}();
+    float first = host[0];
+    cudaStreamSynchronize(stream);
+    return first;
+}}
+"""
+
+
+@pytest.mark.parametrize(("called", "wanted"), [("chart", True), ("syncopate", True), ("syncStream", False), ("wait_and_sync", False)])
+def test_only_a_whole_word_says_that_a_function_waits(called: str, wanted: bool) -> None:
+    assert ("SL005" in found(READ_EARLY.format(called=called), "cuda")) is wanted
+
+
+ACROSS = """import torch
+from elsewhere import {made}
+
+
+def step(x):
+    side = torch.cuda.Stream()
+    x = x.cuda()
+    with torch.cuda.stream(side):
+        y = {made}(x)
+    return y + 1
+"""
+
+
+def test_a_capital_letter_makes_no_class() -> None:
+    assert found(ACROSS.format(made="Make")) == found(ACROSS.format(made="make"))
+    assert "SL006" in found(ACROSS.format(made="Make"))
+
+
+def test_words() -> None:
+    assert words_of("runWarmup_2") == ("run", "warmup")
+    assert words_of("setCurrentCUDAStream") == ("set", "current", "cuda", "stream")
+    assert says("is_time", frozenset({"time"}))
+    assert not says("sentiment", frozenset({"time"}))
+    assert ends_in("cudaDeviceSynchronize", frozenset({("synchronize",)}))
+    assert not ends_in("desynchronize", frozenset({("synchronize",)}))
+
+
+ALLOCATED = """#include <cuda_runtime.h>
+#include <thrust/host_vector.h>
+#include <thrust/universal_vector.h>
+
+float run(const float* device, cudaStream_t stream) {{
+    {kind} host(1000000);
+    cudaMemcpyAsync(host.data(), device, 4000000, cudaMemcpyDeviceToHost, stream);
+    float first = host[0];
+    cudaStreamSynchronize(stream);
+    return first;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["thrust::universal_host_pinned_vector<float>", "thrust::host_vector<float, thrust::cuda::experimental::pinned_allocator<float>>"],
+)
+def test_the_memory_of_a_container_is_what_its_row_says(kind: str) -> None:
+    assert found(ALLOCATED.format(kind=kind), "cuda") == ["SL005"]
