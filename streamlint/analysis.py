@@ -75,7 +75,7 @@ class Analysis:
 
     def lose(self, name: str, why: str) -> Part:
         """What is told of a file whose analysis did not come to its end."""
-        return Part(problems=[Problem(self.program.files[name].path, why)])
+        return Part(problems=[Problem(self.program.files[name].path, why, lost=True)])
 
     def _check(self, file: File) -> Part:
         part = Part()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from streamlint.catalog import UNREADABLE
 from streamlint.errors import ConfigError
 from streamlint.files import shown
 from streamlint.findings import Finding, Span
@@ -28,8 +30,11 @@ class Changes:
         self.remarks: list[str] = []
 
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings with a changed line at their place, or at a step of their trail."""
-        return [found for found in findings if any(map(self.touches, (found.span, *(step.span for step in found.trail))))]
+        """The findings with a changed line at their place, or at a step of their trail.
+
+        Code that cannot be read is told of where any line of its file changed: the cause may stand elsewhere.
+        """
+        return [found for found in findings if any(map(self.touches, _places(found)))]
 
     def touches(self, span: Span) -> bool:
         """Whether a line of the place changed."""
@@ -68,6 +73,12 @@ class Changes:
         for name in ask(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0"):
             found[name] = None
         return found
+
+
+def _places(finding: Finding) -> tuple[Span, ...]:
+    if finding.code == UNREADABLE:
+        return (Span(finding.span.file, 1, 1, sys.maxsize, 1),)
+    return (finding.span, *(step.span for step in finding.trail))
 
 
 def _parse(diff: str) -> dict[str, Rows]:

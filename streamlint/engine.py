@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamlint import guard, models
+from streamlint import guard, models, progress
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Problem, Report
 from streamlint.memory import Parsed, freeze, seldom_collected
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from streamlint.program import Module
 
 WORTH_A_PROCESS = 1 << 16  # characters
+PARSING, CHECKING = "parsing", "checking"
 Keep = Callable[[Any, Mapping[str, Sequence[Finding]], "Incremental | None"], None]
 
 
@@ -57,6 +58,7 @@ def _analyse(
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
     freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
+    progress.known(len(sources) - len(work.open))
     if work.open:
         _check(work, options, jobs, cluster)
     found = join(report, work.parts(), options)
@@ -108,6 +110,7 @@ def parts_of(
         work.narrow(only)
         work.ready()
         freeze()
+        progress.known(sum(source.path in only for source in sources) - len(work.open))
         if work.open:
             _check(work, options, jobs, None)
         return list(work.parts()), work.report.problems
@@ -134,13 +137,14 @@ def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | No
         return [analysis.lose(path, why)], {}
 
     fewest = 2 if sum(map(work.size, work.open)) >= WORTH_A_PROCESS else FEWEST
-    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lose, fewest=fewest):
+    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lose, fewest=fewest, stage=CHECKING):
         work.done(path, parts, rests)
 
 
 def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: Analysis) -> None:
     """Have the workers of a cluster check; what they found where build files say something else is looked at again here."""
     check, unlike = work.check(analysis), 0
+    progress.stage(CHECKING, len(work.open))
     for path, answer in cluster.answers(work.job(options), work.open, work.size):
         if isinstance(answer, str):
             work.done(path, [analysis.lose(path, answer)], {})
@@ -149,6 +153,7 @@ def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: 
         else:
             unlike += 1
             work.done(path, *check(path))
+        progress.done()
     if unlike:
         files = "1 file was" if unlike == 1 else f"{unlike} files were"
         work.report.remarks.append(f"{files} analysed here: the Dask workers do not see the same build files, or not in this folder")
@@ -192,7 +197,7 @@ class Reader:
                 made.text = ""  # it is here already
             return made
 
-        for path, made in as_done(work, list(texts), jobs, lambda path: len(texts[path].text), instead=Problem):
+        for path, made in as_done(work, list(texts), jobs, lambda path: len(texts[path].text), instead=Problem, stage=PARSING):
             if not isinstance(made, Problem):
                 made.text = texts[path].text
             self._ahead[path] = made
@@ -250,8 +255,9 @@ def add(module: Module | Problem, source: Source, options: Options, program: Any
     if isinstance(module, Problem):
         report.problems.append(module)
     else:
-        from streamlint.frontends import NOT_READ
+        from streamlint.frontends import LOST, NOT_READ
 
+        report.problems += [Problem(source.path, text, *at[:2], lost=True) for at, text in module.problems if text.startswith(LOST)]
         lost = [(at, message) for at, message in module.problems if message.startswith(NOT_READ)]  # C++ in its strings
         report.problems += [Problem(source.path, message, *at[:2]) for at, message in lost]
         take(module, source.language, options, program)
@@ -266,7 +272,7 @@ def take(module: Module, language: str, options: Options, program: Any) -> None:
 
 def lowered(source: Source, headers: Headers | None) -> Module | Problem:
     """A source lowered, with the C++ in its strings, or why it cannot be read."""
-    from streamlint.frontends import UnreadableSource
+    from streamlint.frontends import MissingParser, UnreadableSource
 
     guard.at(source.path)
     try:
@@ -277,11 +283,11 @@ def lowered(source: Source, headers: Headers | None) -> Module | Problem:
             module.inline = modules_in(module)
         return module
     except UnreadableSource as error:
-        return Problem(source.path, error.message, error.row, error.column)
+        return Problem(source.path, error.message, error.row, error.column, lost=not isinstance(error, MissingParser))
     except RecursionError:
-        return Problem(source.path, "left out: code is nested too deeply")
+        return Problem(source.path, "left out: code is nested too deeply", lost=True)
     except Exception as error:  # a fault of ours costs a file, never the run
-        return Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}")
+        return Problem(source.path, f"left out: internal error while it was read: {type(error).__name__}: {error}", lost=True)
     finally:
         guard.at("")
 

@@ -37,6 +37,9 @@ _SEVERITY = {
 }
 
 
+_OWN_SEVERITY = {"SL000": Severity.WARNING}  # code that was not read is more than a question of portability
+
+
 @record(frozen=True, slots=True, order=True)
 class Span:
     """A place in a file. Rows and columns count from 1, columns in code points, the end is exclusive."""
@@ -151,7 +154,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        return self.category.severity
+        return _OWN_SEVERITY.get(self.code) or self.category.severity
 
     def sort_key(self) -> tuple[str, int, int, str]:
         return (self.span.file, self.span.row, self.span.column, self.code)
@@ -159,12 +162,16 @@ class Finding:
 
 @record(frozen=True, slots=True)
 class Problem:
-    """A file, or a part of it, that could not be read (``SL000``)."""
+    """A file, or a part of it, that could not be read (``SL000``).
+
+    ``lost``: nothing of the file, or of a whole function, was analysed. Such a problem becomes a finding; any other is only a warning.
+    """
 
     file: str
     message: str
     row: int = 1
     column: int = 1
+    lost: bool = False
 
 
 @record(slots=True)

@@ -47,6 +47,8 @@ def supervised(work: Callable[[], int]) -> int:
         if not os.WIFSIGNALED(status):
             return os.waitstatus_to_exitcode(status)
         _end_alike(os.WTERMSIG(status))
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")  # its progress line, if it showed one
         file, why = _noted(), reason(os.WTERMSIG(status))
         if not file or file in lost or len(lost) >= MOST_LOST:
             print(f"streamlint: ended by {_named(os.WTERMSIG(status))}, nothing is known about the code", file=sys.stderr)

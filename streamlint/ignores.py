@@ -7,6 +7,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from streamlint.catalog import UNREADABLE
 from streamlint.findings import Finding
 from streamlint.layout import layout
 from streamlint.reading import language_of
@@ -38,6 +39,8 @@ def add_ignores(file: str, text: str, language: str, findings: Sequence[Finding]
     hidden = 0
     rows: dict[int, list[Finding]] = {}
     for finding in findings:
+        if finding.code == UNREADABLE:
+            continue  # the configuration alone ignores that
         rows.setdefault(finding.span.row, []).append(finding)
     for row in sorted(rows, reverse=True):  # from below, so that the rows above stay
         codes = list(dict.fromkeys(finding.code for finding in rows[row]))

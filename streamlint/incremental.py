@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamlint import build, guard
+from streamlint import build, guard, progress
 from streamlint.bare import bare
 from streamlint.cache.store import digest
 from streamlint.cache.units import BUILT_OF_NATIVES, Unit, Units, View, holds, is_as_it_was, native_hash, rests_on, trial_rests_on
@@ -105,7 +105,9 @@ class Incremental:
         whole = any(source.path not in found or found[source.path].native != native for source in sources)
         if self._ahead is not None:
             self._ahead([source for source in sources if source.path not in found or (whole and source.language != "python")])
+        progress.stage("parsing", len(sources))
         for source in sources:
+            progress.at(source.path)
             unit = found.get(source.path)
             if unit is None or (whole and source.language != "python"):
                 self._lowered(source)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, guard, screening
+from streamlint import TYPE_CHECKING, guard, progress, screening
 from streamlint.config import Resolver, Settings
 from streamlint.errors import StreamlintError
 from streamlint.files import Found, discover, left_out, shown
@@ -92,8 +92,11 @@ def _run(paths: Iterable[str | Path], resolver: Resolver, work: _Run) -> Report:
         if store is not None and share is None and work.is_known(store, found):
             return work.finish()
     with work.timed("read"):
+        progress.stage("reading", len(found))
         for file in found:
+            progress.at(file.path)
             work.read(file)
+            progress.done()
     work.analyse()
     return work.finish()
 
@@ -104,11 +107,11 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False,
     _forget_build_files()
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
-    if shown(name) in guard.lost:
-        work.report.problems.append(Problem(shown(name), guard.lost[shown(name)]))
-        work.report.files += 1
+    file = Found(shown(name), language_of(name) or "python", settings, given=True)
+    if file.path in guard.lost:
+        work._lose(file, guard.lost[file.path])
     elif not (settings.force_exclude and left_out(path, False, settings)):
-        work.take(Found(shown(name), language_of(name) or "python", settings, given=True), data)
+        work.take(file, data)
     work.analyse()
     return work.finish()
 
@@ -196,10 +199,7 @@ class _Run:
     def read(self, file: Found) -> None:
         """Look at a file of the run, if it is not known to hold nothing, and keep it if it can hold a finding."""
         if file.path in guard.lost:
-            self.report.files += 1
-            self.report.problems.append(Problem(file.path, guard.lost[file.path]))
-            if self.runs is not None:
-                self.runs.whole = False
+            self._lose(file, guard.lost[file.path])
             return
         known = self.runs.glance(file.path) if self.runs is not None else None
         if known is not None and known.flags & ~screening.PASSED_OVER == 0:
@@ -209,10 +209,7 @@ class _Run:
         try:
             data = self.instead[file.path] if file.path in self.instead else read_bytes(file.path)
         except Unreadable as error:
-            self.report.files += 1
-            self.report.problems.append(Problem(file.path, str(error)))
-            if self.runs is not None:
-                self.runs.whole = False
+            self._lose(file, str(error))
             return
         if known is not None and self.runs is not None and self.runs.is_what(known, data):
             self._screened(file, known.flags, data)
@@ -221,6 +218,14 @@ class _Run:
         if self.runs is not None:
             self.runs.learn(file.path, data, flags, before)
         self._screened(file, flags, data)
+
+    def _lose(self, file: Found, why: str) -> None:
+        """Count a file of which nothing is known but its name."""
+        self.report.files += 1
+        self._files[file.path] = file
+        self.report.problems.append(Problem(file.path, why, lost=True))
+        if self.runs is not None:
+            self.runs.whole = False
 
     def _screened(self, file: Found, flags: int, data: bytes | None) -> None:
         if not self._is_left_out(file, flags):
@@ -247,7 +252,7 @@ class _Run:
         try:
             text, warning = decode(data, file.language)
         except Unreadable as error:
-            self.report.problems.append(Problem(file.path, str(error)))
+            self.report.problems.append(Problem(file.path, str(error), lost=True))
             return
         if commented:
             self._commented.add(file.path)
@@ -281,7 +286,8 @@ class _Run:
                 self._files[file.path] = file
                 if flags & screening.COMMENTED:
                     self._commented.add(file.path)
-        for path in sorted({finding.span.file for finding in self.report.findings} | self._commented):
+        lost = {problem.file for problem in self.report.problems if problem.lost}
+        for path in sorted({finding.span.file for finding in self.report.findings} | lost | self._commented):
             self.report.texts[path] = _text(path)
 
     def _options_of(self, settings: Settings) -> Options:
@@ -293,6 +299,7 @@ class _Run:
         """What the engine finds in the files that were kept."""
         with self.timed("join"):
             self._join_seams()
+        progress.expect(sum(map(len, self._sources.values())))
         if self.share is not None:
             lost = [Source(path, _text(path), language_of(path) or "cuda") for path in sorted(guard.lost) if path in self._found]
             self.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])

@@ -58,7 +58,9 @@ def trials(
     with seldom_collected():
         if not is_frozen():
             freeze()  # what is collected from now on is what the trials leave behind
-        proposed = list(shared(propose, fresh, jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST))
+        proposed = list(
+            shared(propose, fresh, jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST, stage="trying fixes")
+        )
     for file, (fixes, fault, rests) in zip(fresh, proposed, strict=True):
         if fault:
             report.problems.append(Problem(file, f"its fixes are left out: internal error: {fault}"))

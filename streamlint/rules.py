@@ -12,16 +12,17 @@ __all__ = ["UNREADABLE", "UNUSED", "UnreadableSource", "UnusedSuppression", "all
 
 
 class UnreadableSource(Check):
-    """A file, or a part of it, could not be read or parsed.
+    """A file, or a whole function, could not be read or parsed.
 
     ## What it does
 
-    Names the file, the place and the reason. In `full` and `concise` output it is a warning on stderr; in machine formats it is a
-    finding of its own, so that nothing is lost there.
+    Names the file, the place and the reason. It is reported whatever rules are selected, as a syntax error is by other linters; ignore it
+    by name (`ignore = ["SL000"]`, or `per-file-ignores`) where that is wanted. Parts of a C++ function that could not be read are listed by
+    `--coverage` only.
 
     ## Why is this bad
 
-    What was not read was not checked: no finding there says nothing about the code.
+    Code that was not read was not checked: the absence of findings says nothing about it.
 
     ## When it is fine
 

@@ -65,6 +65,11 @@ def expand(selectors: Iterable[str]) -> frozenset[str]:
     return frozenset(code for selector in selectors for code in _covered(selector))
 
 
+def names_unreadable(words: Iterable[str]) -> bool:
+    """Whether one of some words names SL000 itself: prefixes and ``ALL`` leave it alone."""
+    return any(code_of().get(word) == UNREADABLE for word in words)
+
+
 def _changes(layer: Selectors, preview: bool) -> dict[str, bool]:
     """Rules that a layer turns on or off: the longer selector wins, and off wins among equals."""
     changes: dict[str, bool] = {}

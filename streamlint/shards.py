@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streamlint import __version__, engine, guard
+from streamlint import __version__, engine, guard, progress
 from streamlint.errors import ConfigError
 from streamlint.findings import Report
 from streamlint.options import Options, Source
@@ -80,6 +80,7 @@ class Shard:
     def begin(self, files: Iterable[Found], sources: Sequence[Source]) -> None:
         self.tree = tree_of(files, sources)
         self.mine = split({source.path: len(source.text) for source in sources}, self.count)[self.number - 1]
+        progress.expect(len(self.mine))
 
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
         from streamlint.cache import records

@@ -1,4 +1,4 @@
-"""What is told of what was found: comments that hide findings, the rules of each file, baselines, and one finding for copies of a file."""
+"""What is reported of what was found: comments that hide findings, the rules of each file, files that could not be read, and baselines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from streamlint.catalog import UNUSED
+from streamlint.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.files import Found, matches, shown
-from streamlint.findings import Finding, Report, Step
+from streamlint.findings import Category, Finding, Report, Span
 from streamlint.fingerprint import Statements, with_fingerprints
 from streamlint.record import replace
-from streamlint.selection import expand
+from streamlint.selection import expand, names_unreadable
 
 
 def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
@@ -20,23 +20,28 @@ def settle(report: Report, files: Mapping[str, Found], commented: Collection[str
 
     A file that was read only because another imports it is not reported on.
     """
-    found = _without_copies([finding for finding in report.findings if finding.span.file in files], report.texts)
-    kept = _kept(report, with_fingerprints(found, statements), files, commented)
+    found = [finding for finding in report.findings if finding.span.file in files]
+    unread = {problem.file for problem in report.problems if problem.lost}
+    kept = _kept(report, with_fingerprints(found, statements), files, commented) + _unreadable(report, files)
     report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), statements)
     report.linted = list(files)
-    _hold_against_baselines(report, files)
+    _hold_against_baselines(report, files, unread)
 
 
 def codes_of(file: Found) -> frozenset[str]:
     """The rules that are on for a file: without those that the configuration ignores there."""
-    settings = file.settings
-    path, ignored = Path(os.path.abspath(file.path)), frozenset[str]()
-    for pattern, words in settings.per_file_ignores:
+    return file.settings.codes - expand(_ignored_there(file))
+
+
+def _ignored_there(file: Found) -> list[str]:
+    """The words that the per-file ignores of a file name."""
+    path, words = Path(os.path.abspath(file.path)), list[str]()
+    for pattern, ignored in file.settings.per_file_ignores:
         negated = pattern.glob.startswith("!")
         plain = replace(pattern, glob=pattern.glob.removeprefix("!"))
         if matches(plain, path) != negated:
-            ignored |= expand(words)
-    return settings.codes - ignored
+            words += ignored
+    return words
 
 
 def _kept(report: Report, findings: list[Finding], files: Mapping[str, Found], commented: Collection[str]) -> list[Finding]:
@@ -61,8 +66,8 @@ def _after_comments(report: Report, file: Found, findings: list[Finding], ran: f
     return outcome.findings + (suppress.unused(file.path, outcome.suppressions, ran) if UNUSED in ran else [])
 
 
-def _hold_against_baselines(report: Report, files: Mapping[str, Found]) -> None:
-    """Put the findings aside that a baseline knows, and tell which of its entries are stale."""
+def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: Collection[str]) -> None:
+    """Put the findings aside that a baseline knows, and tell which of its entries are stale; those of code that was not read may not be."""
     paths = {found.settings.baseline for found in files.values()}
     if not any(paths):
         return
@@ -77,7 +82,7 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found]) -> None:
     report.findings = fresh
     for path, entries in known.items():
         report.baseline = shown(str(path))
-        mine = [file for file, found in files.items() if found.settings.baseline == path]
+        mine = [file for file, found in files.items() if found.settings.baseline == path and file not in unread]
         ran = frozenset[str]().union(*(codes_of(files[file]) for file in mine))
         if stale := entries.stale(mine, ran):
             listed = "".join(f"\n  {entry['filename']}: {entry['code']} {entry['message']}" for entry in stale)
@@ -85,22 +90,23 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found]) -> None:
             report.remarks.append(f"baseline {shown(str(path))}: {len(stale)} {noun} stale; write it anew with --write-baseline{listed}")
 
 
-def _without_copies(findings: list[Finding], texts: Mapping[str, str]) -> list[Finding]:
-    """One finding for files that are byte for byte the same: the places in the copies are steps of the first one's trail.
+def _unreadable(report: Report, files: Mapping[str, Found]) -> list[Finding]:
+    """Files and functions that could not be read, as findings; those that the configuration ignores by name are not told of at all."""
+    lost = dict.fromkeys(problem for problem in report.problems if problem.lost and problem.file in files)
+    report.problems = [problem for problem in report.problems if problem not in lost]
+    kept = [problem for problem in lost if not ignores_unreadable(files[problem.file])]
+    return [
+        Finding(
+            UNREADABLE,
+            UNREADABLE_NAME,
+            Category.PORTABILITY,
+            problem.message,
+            Span(problem.file, problem.row, problem.column, problem.row, problem.column),
+        )
+        for problem in kept
+    ]
 
-    The first is the one nearest to the root, where the original stands. The engine still sees every copy, because what links against one
-    may not see the other.
-    """
-    first_of: dict[tuple[object, ...], int] = {}
-    kept: list[Finding] = []
-    for finding in sorted(findings, key=lambda finding: (finding.span.file.count("/"), Finding.sort_key(finding))):
-        span = finding.span
-        key = (texts.get(span.file) or span.file, finding.code, span.row, span.column, finding.message)
-        if key in first_of and kept[first_of[key]].span.file != span.file:
-            first = kept[first_of[key]]
-            step = Step("the same in this file, a copy byte for byte", span)
-            kept[first_of[key]] = replace(first, trail=(*first.trail, step))
-        else:
-            first_of[key] = len(kept)
-            kept.append(finding)
-    return kept
+
+def ignores_unreadable(file: Found) -> bool:
+    """Whether the configuration ignores SL000 for a file. A selection of other rules does not: what was not read was not linted."""
+    return any(names_unreadable(layer.unwanted) for layer in file.settings.selectors) or names_unreadable(_ignored_there(file))

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from streamlint import guard
+from streamlint import guard, progress
 
 if TYPE_CHECKING:
     import multiprocessing
@@ -26,9 +26,10 @@ def shared(
     *,
     instead: Callable[[str, str], T],
     fewest: int = FEWEST,
+    stage: str = "",
 ) -> Iterator[T]:
     """``work`` for each name, in order, in up to ``jobs`` processes that are forked from this one with all that it holds."""
-    done = dict(as_done(work, names, jobs, size, instead=instead, fewest=fewest))
+    done = dict(as_done(work, names, jobs, size, instead=instead, fewest=fewest, stage=stage))
     yield from (done[name] for name in names)
 
 
@@ -40,15 +41,18 @@ def as_done(
     *,
     instead: Callable[[str, str], T],
     fewest: int = FEWEST,
+    stage: str = "",
 ) -> Iterator[tuple[str, T]]:
     """Each name with what ``work`` gives for it, as it is done.
 
     Fewer names than ``fewest`` are worked on here. What is largest by ``size`` is begun first, so that no process is left with a long one
     at the end. ``instead`` is asked where a process ended before it answered: it is told the name, and how the process ended.
+    ``stage`` names the work for those who watch it.
     """
     if jobs < 2 or len(names) < fewest or not hasattr(os, "fork"):
-        yield from ((name, work(name)) for name in names)
+        yield from ((name, work(name)) for name in progress.over(names, stage, len(names)))
         return
+    progress.stage(stage, len(names))
     yield from _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
 
 
@@ -76,11 +80,15 @@ class _Pool:
                 while self._busy:
                     for ready in self._wait(list(self._busy)):
                         self._hear(ready)  # type: ignore[arg-type]
-                        yield from self._done  # type: ignore[misc]
+                        for answer in self._done:
+                            yield answer  # type: ignore[misc]
+                            progress.done()
                         self._done.clear()
                 while self._left:  # no process could be begun
                     name = self._left.pop()
+                    progress.at(name)
                     yield name, self._work(name)  # type: ignore[misc]
+                    progress.done()
             finally:
                 self._kill()
                 for process, _ in self._busy.values():
@@ -111,6 +119,7 @@ class _Pool:
     def _give(self, connection: Connection, process: multiprocessing.process.BaseProcess) -> None:
         name = self._left.pop()
         self._busy[connection] = process, name
+        progress.at(name)
         with contextlib.suppress(OSError):  # it has died: that is heard next
             connection.send(name)
 
@@ -130,6 +139,8 @@ class _Pool:
         if isinstance(answer, _Fault):
             raise answer.error
         self._done.append((name, answer))
+        if self._busy:
+            progress.at(next(iter(self._busy.values()))[1])  # the one that has taken longest
         if self._left:
             self._give(connection, process)
         else:
@@ -153,6 +164,7 @@ def _serve(connection: Connection, work: Callable[[str], object], foreign: list[
     for other in foreign:
         other.close()  # else a sibling would hold the pipe open that tells of its death
     guard.in_worker()
+    progress.forget()
     while True:
         try:
             name = connection.recv()

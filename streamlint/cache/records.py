@@ -72,7 +72,7 @@ def to_fix(record: list[Any] | None) -> Fix | None:
 
 
 def of_problem(problem: Problem) -> list[Any]:
-    return [problem.file, problem.message, problem.row, problem.column]
+    return [problem.file, problem.message, problem.row, problem.column, problem.lost]
 
 
 def to_problem(record: list[Any]) -> Problem:

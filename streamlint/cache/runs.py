@@ -165,6 +165,9 @@ class Runs:
         self._look_again()
         for finding in report.findings:
             statements.at(finding.span.file, finding.span.row)
+        for problem in problems:
+            if problem.lost:
+                statements.at(problem.file, problem.row)
         stand_at = [[file, row, text] for (file, row), text in statements.known.items()]
         record = {"report": found, "built": report.built, "statements": stand_at}
         if (looked := self._looked_at(report.built)) is not None:

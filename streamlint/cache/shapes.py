@@ -64,7 +64,7 @@ def _is_coverage(told: object) -> bool:
 
 
 SPAN = (str, _is_number, _is_number, _is_number, _is_number)
-PROBLEM = (str, str, _is_number, _is_number)
+PROBLEM = (str, str, _is_number, _is_number, bool)
 FIX = optional((str, [(str, SPAN)], among("safe", "unsafe", "display")))
 FINDING = (
     *(str, str, among(*(each.value for each in Category)), str, SPAN, [(str, SPAN)], str, FIX),

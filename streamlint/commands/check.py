@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, progress
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
@@ -43,6 +43,11 @@ def main(words: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    with progress.told(options.quiet):
+        return _run_told(options)
+
+
+def _run_told(options: argparse.Namespace) -> int:
     resolver = _resolver(options)
     if options.shard is not None:
         from streamlint.commands.shard import run_shard
@@ -65,11 +70,13 @@ def _run(options: argparse.Namespace) -> int:
         return report
 
     report = look()
+    progress.finish()
     if options.write_baseline:
         return _write_baseline(options, report)
     if options.add_ignore is not None:
         return _add_ignores(options, report)
     done = fixing.fix(options, report, look) if fixing.wanted(options) else fixing.Fixed(report)
+    progress.finish()
     if options.diff:
         return _diff(options, done)
     if options.paths != ["-"]:
@@ -88,7 +95,7 @@ def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[s
         used = ", ".join(line(str(path)) for path in resolver.sources())
         print(f"configuration: {used or 'none'}", file=sys.stderr)
     _print_remarks(options, done)
-    return _exit_code(options, done, resolver)
+    return exit_code(options, done)
 
 
 def lint(words: list[str]) -> Report:
@@ -347,14 +354,14 @@ def _demand_files(options: argparse.Namespace, count: int) -> None:
         raise PathError(f"no lintable file in {', '.join(options.paths)}")
 
 
-def _exit_code(options: argparse.Namespace, done: fixing.Fixed, resolver: Resolver) -> int:
+def exit_code(options: argparse.Namespace, done: fixing.Fixed) -> int:
+    """0 without findings, 1 with some, in every format alike."""
     report = done.report
     if options.exit_non_zero_on_fix and done.mended:
         return FOUND
     if options.exit_zero or options.fix_only:
         return CLEAN
-    unreadable = any("SL000" in resolver.of_file(Path(os.path.abspath(problem.file))).codes for problem in report.problems)
-    return FOUND if report.findings or unreadable else CLEAN
+    return FOUND if report.findings else CLEAN
 
 
 def _show_files(options: argparse.Namespace, resolver: Resolver) -> int:

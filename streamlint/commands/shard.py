@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from streamlint import progress
 from streamlint.commands import check, fixing
 from streamlint.config import Resolver
 from streamlint.errors import ConfigError
@@ -49,6 +50,7 @@ def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
     shard = Shard(number, count)
     store = check._store(options, resolver)
     report = linter.run(options.paths, resolver, jobs=options.jobs, store=store, share=shard)
+    progress.finish()
     check._demand_files(options, report.files)
     if options.since is not None:
         check._keep_changed(options, report)
@@ -62,7 +64,7 @@ def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
     report.remarks = []
     if not options.quiet:
         print(f"shard {number}/{count}: {len(shard.mine)} of {report.relevant} files that mention CUDA", file=sys.stderr)
-    return check._exit_code(options, fixing.Fixed(report), resolver)
+    return check.exit_code(options, fixing.Fixed(report))
 
 
 def _target(options: argparse.Namespace) -> str | None:

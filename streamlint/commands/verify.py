@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from streamlint.catalog import UNREADABLE
 from streamlint.commands.parser import Parser
 from streamlint.config import FORMATS
 from streamlint.errors import did_you_mean
@@ -57,6 +58,13 @@ def main(words: list[str], machine: Machine | None = None) -> int:
         return command.fail(str(problem))
 
 
+def _taken_unread(report: Report) -> list[Finding]:
+    """The findings about code that was not read, taken out of a report: nothing about them can be run."""
+    unread = [finding for finding in report.findings if finding.code == UNREADABLE]
+    report.findings = [finding for finding in report.findings if finding.code != UNREADABLE]
+    return unread
+
+
 def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
     from streamlint.commands.check import lint, summary_line
     from streamlint.report.terminal import line
@@ -69,6 +77,8 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
     report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
     for problem in report.problems:
         print(line(f"warning: {problem.file}:{problem.row}:{problem.column}: {problem.message}"), file=sys.stderr)
+    for finding in _taken_unread(report):
+        print(line(f"warning: {finding.span.file}:{finding.span.row}:{finding.span.column}: {finding.message}"), file=sys.stderr)
     progress = Progress(quiet=options.quiet)
     progress.say(summary_line(report))
     if not report.findings:

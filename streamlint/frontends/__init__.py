@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LOST = "this function could not be read"  # begins the problem of a whole function, which is a finding
 NOT_READ = "left out: no parser for "  # begins what is told once of a run, and not of each file
 
 

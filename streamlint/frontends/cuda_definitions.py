@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlint.frontends import LOST
+from streamlint.frontends.cuda_braces import is_torn, lacks_braces, unfinished
 from streamlint.frontends.cuda_functions import FunctionReader, joined
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_types import Declarator
@@ -38,9 +40,11 @@ class DefinitionReader(FunctionReader):
         self.declarations: list[Function] = []
         self.outside: list[tuple[Function, str]] = []
         self.stray: Body = []
+        self.lacks_braces = False  # of the file
 
     def read(self, root: Syntax) -> None:
         """Lower a whole translation unit."""
+        self.lacks_braces = root.has_error and lacks_braces(root)
         self.scope_body(root, "")
         self.flush_stray()
         self.join()
@@ -52,7 +56,7 @@ class DefinitionReader(FunctionReader):
             try:
                 self.member_of_scope(child, scope)
             except RecursionError:
-                self.module.problems.append((self.at(child), "nested too deeply to be read"))
+                self.module.problems.append((self.at(child), f"{LOST}: it is nested too deeply"))
 
     def member_of_scope(self, node: Syntax, scope: str) -> None:
         kind = node.type
@@ -77,10 +81,18 @@ class DefinitionReader(FunctionReader):
 
     def broken_scope(self, node: Syntax, scope: str) -> None:
         """Definitions inside an ERROR are read as such, statements are kept for a function without a name."""
-        self.module.problems.append((self.at(node), "this could not be read in full"))
+        self.tell_broken(node)
         for child in node.named_children:
             if child.type == "call_expression" or child.type not in self.readers:
                 self.member_of_scope(child, scope)
+
+    def tell_broken(self, node: Syntax) -> None:
+        """Note what the parser gave up, and whether a function goes with it."""
+        opened = unfinished(node) if self.lacks_braces else None
+        if opened is None:
+            self.module.problems.append((self.at(node), "this could not be read in full"))
+        else:
+            self.module.problems.append((self.at(opened), f"{LOST}: its braces do not match"))
 
     def flush_stray(self) -> None:
         """Statements that an error left at file scope become a function of their own."""
@@ -178,8 +190,14 @@ class DefinitionReader(FunctionReader):
         function = self.defined(node, scope)
         if function is None:
             return
+        self.tell_if_torn(node)
         self.flush_stray()
         self.add_function(function)
+
+    def tell_if_torn(self, node: Syntax) -> None:
+        """Note a function that goes on over those behind it."""
+        if self.lacks_braces and is_torn(node):
+            self.module.problems.append((self.at(node), f"{LOST}: its braces do not match"))
 
     def misread(self, node: Syntax, body: Syntax, scope: str) -> None:
         """``class EXPORT Name { … }`` and macros before a block read as functions without parameters."""
@@ -238,12 +256,13 @@ class DefinitionReader(FunctionReader):
         elif kind in _CLASSES:
             self.nested(node, owner)
         elif kind == "ERROR":
-            self.module.problems.append((self.at(node), "this could not be read in full"))
+            self.tell_broken(node)
             self.members(node, owner)
 
     def method(self, node: Syntax, owner: Class) -> None:
         function = self.defined(node, owner.qualname)
         if function is not None:
+            self.tell_if_torn(node)
             function.class_name = owner.qualname
             self.shape_method(function, owner.name)
             owner.methods.setdefault(function.name, []).append(function)

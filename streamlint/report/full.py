@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Span
@@ -70,23 +70,42 @@ def _wrapped(text: str, room: int, **options: Any) -> list[str]:
 
 
 def render(view: View) -> str:
-    """A block a finding, with a blank line after each."""
+    """A block a finding, with a blank line after each. Equal findings of files that are equal byte for byte share a block."""
     lines = {file: split_lines(text) for file, text in view.report.texts.items()}
     told: set[str] = set()  # what was measured is told once a rule; what its own facts showed, with each finding
     blocks = []
-    for finding in view.report.findings:
+    for finding, copies in _with_copies(view.report.findings, view.report.texts):
         own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
-        blocks.append(_Block(finding, lines, view, own or finding.code not in told).render() + "\n")
+        blocks.append(_Block(finding, copies, lines, view, own or finding.code not in told).render() + "\n")
         if not own:
             told.add(finding.code)
     return "".join(blocks)
 
 
-class _Block:
-    """One finding."""
+def _with_copies(findings: Sequence[Finding], texts: Mapping[str, str]) -> Iterable[tuple[Finding, list[str]]]:
+    """Each finding that gets a block, with the other files that hold the same one in the same text."""
+    blocks: dict[object, tuple[Finding, list[str]]] = {}
+    for finding in findings:
+        file = finding.span.file
+        steps = [(step.message, _place(step.span, file)) for step in finding.trail]
+        told = (finding.code, finding.message, finding.help, repr(finding.facts), finding.related, finding.fix and finding.fix.message)
+        key = (texts.get(file) or file, *told, _place(finding.span, file), *steps)
+        first, copies = blocks.setdefault(key, (finding, []))
+        if first is not finding:
+            copies.append(file)
+    return blocks.values()
 
-    def __init__(self, finding: Finding, lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
-        self._finding, self._lines, self._view, self._measured = finding, lines, view, measured
+
+def _place(span: Span, file: str) -> tuple[object, ...]:
+    """A span, as somebody sees it who stands in a file."""
+    return "" if span.file == file else span.file, span.row, span.column, span.end_row, span.end_column
+
+
+class _Block:
+    """One finding; ``copies`` are the other files that it stands for."""
+
+    def __init__(self, finding: Finding, copies: list[str], lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
+        self._finding, self._copies, self._lines, self._view, self._measured = finding, copies, lines, view, measured
         self._paint = Paint(view.color)
         self._labels = [_Label(finding.span, "", True)]
         for number, step in enumerate(finding.trail, 1):
@@ -170,6 +189,8 @@ class _Block:
             yield from self._note("verify", verified(self._finding, evidence))
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
+        if self._copies:
+            yield from self._note("also in", ", ".join(map(line, self._copies)))
 
     def _note(self, word: str, text: str) -> Iterator[str]:
         start = " " * self._gutter + " = "

@@ -47,13 +47,15 @@ class _Measure:
 
 
 def _finding(finding: Finding, measure: _Measure) -> Told:
-    file = finding.span.file
+    file, span = finding.span.file, finding.span
+    if finding.code == UNREADABLE:
+        span = Span(file, span.row, span.column, span.row, span.column + 1)  # a place without width is hard to see
     return Told(
         finding.code,
         finding.severity.value,
         finding.message + (f"\nhelp: {finding.help}" if finding.help else ""),
         page(finding.name),
-        measure.own(finding.span),
+        measure.own(span),
         tuple((step.message, measure.outside(step.span.file), measure.other(step.span, file)) for step in finding.trail),
         finding.fingerprint,
         finding.code == UNUSED,

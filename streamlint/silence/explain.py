@@ -99,7 +99,7 @@ def _run(answer: Answer, mine: Found, text: str, places: Layout, sources: list[S
     others = [one for one in sources if one is not source]
     headers = engine.headers_of(sources)
     engine.lower(source, options, program, report, headers)
-    if report.problems:
+    if report.problems and source.path not in program.files:
         problem = report.problems[0]
         answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
         return

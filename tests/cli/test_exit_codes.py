@@ -133,16 +133,28 @@ def test_findings_are_1_in_every_format(fake_engine, capsys, format):
     assert cli.main(["check", "--output-format", format, "--exit-zero"]) == 0
 
 
-def test_unreadable_files_alone_are_no_findings(run, tmp_path):
+def test_unreadable_files_are_findings(run, tmp_path):
+    """Whatever rules are selected, as a syntax error is in other linters; only its own name ignores it."""
     (tmp_path / "a.py").write_bytes(b"# \xff\xfe\n")
     done = run("check", "--output-format", "json")
-    assert done.returncode == 0
     (entry,) = json.loads(done.stdout)
     assert (entry["code"], entry["severity"], entry["filename"]) == ("SL000", "warning", "a.py")
-    assert "warning: a.py:1:1: not UTF-8" in done.stderr
-    assert run("check", "--select", "SL000").returncode == 1
-    assert run("check", "--extend-select", "unreadable-source").returncode == 1
-    assert run("check", "--select", "ALL").returncode == 0
+    assert "warning:" not in done.stderr
+    for options in ([], ["--select", "SL001"], ["--select", "ALL"], ["--ignore", "SL"]):
+        assert run("check", *options).returncode == 1, options
+    for options in (["--ignore", "SL000"], ["--ignore", "unreadable-source"], ["--per-file-ignores", "a.py:SL000"]):
+        done = run("check", *options)
+        assert (done.returncode, "not UTF-8" in done.stdout + done.stderr) == (0, False), options
+
+
+def test_lost_functions_are_findings_and_lost_parts_are_not(run, tmp_path):
+    """What the parser gave up in a C++ file is told by --coverage, unless a whole function goes with it."""
+    kernel = "__global__ void k(float *p) {}\n"
+    (tmp_path / "part.cu").write_text(kernel + "@@ odd @@\nvoid run(float *p) { k<<<1, 1>>>(p); }\n")
+    (tmp_path / "lost.cu").write_text(kernel + "void run(float *p) { if (p) { k<<<1, 1>>>(p);\n\nvoid next(float *p) { k<<<1, 1>>>(p); }\n")
+    done = run("check", "--output-format", "concise")
+    assert done.returncode == 1
+    assert [line.partition(": ")[0] for line in done.stdout.splitlines()] == ["lost.cu:2:6"], done.stdout
 
 
 def test_a_crash_is_2_and_not_1(monkeypatch, tmp_path, capsys):
@@ -155,14 +167,16 @@ def test_a_crash_is_2_and_not_1(monkeypatch, tmp_path, capsys):
     assert "internal error" in capsys.readouterr().err
 
 
-def test_interrupt_is_quiet(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("quiet", [True, False])
+def test_an_interrupt_says_what_was_done(monkeypatch, tmp_path, capsys, quiet):
     def analyse(sources, options, jobs=1, keep=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "analyse", analyse)
     (tmp_path / "a.py").write_text(MISUSE)
-    assert cli.main(["check", str(tmp_path)]) == 130
-    assert capsys.readouterr() == ("", "")
+    assert cli.main(["check", str(tmp_path), *["--quiet"] * quiet]) == 130
+    said = "streamlint: interrupted while reading: 1 of 1 file read, none linted; no finding is reported\n"
+    assert capsys.readouterr() == ("", "" if quiet else said)
 
 
 def test_a_broken_pipe_is_quiet(run, tmp_path):

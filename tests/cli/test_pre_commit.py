@@ -59,7 +59,9 @@ def commit(tmp_path, monkeypatch):
 def test_a_bad_commit_is_blocked_and_a_good_one_passes(commit):
     blocked = commit("bad.py", BAD)
     assert blocked.returncode == 1
-    assert "bad.py:1:1: not UTF-8" in blocked.stderr + blocked.stdout
+    shown = blocked.stderr + blocked.stdout
+    assert "not UTF-8" in shown
+    assert "bad.py:1:1" in shown
 
 
 def test_a_good_commit_passes(commit):

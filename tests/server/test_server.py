@@ -135,7 +135,7 @@ def test_settings_are_read_again(tmp_path):
             configure('ignore = ["SL01"]\nselct = []\n')
             user.touch("streamlint.toml")
             await user.codes("a.py", [])
-            assert user.logged == [f"{tmp_path / 'streamlint.toml'}: unknown key 'selct'; did you mean 'select'?"]
+            assert user.logged == [f"{tmp_path / 'streamlint.toml'}:2: unknown key 'selct'; did you mean 'select'?"]
             configure("")
             user.touch("streamlint.toml")
             await user.codes("a.py", ["SL001", "SL005"])
