@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import CodePosition, CodeRange
 
 from streamlint.findings import Edit, Span
 from streamlint.fix.code import Lines, NotThere
+from streamlint.frontends.python_positions import fields, positions
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
+BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine)
 
 
 class PythonCode(Lines):
@@ -24,21 +26,19 @@ class PythonCode(Lines):
     def __init__(self, file: str, text: str) -> None:
         super().__init__(file, text)
         try:
-            wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-            self.module = wrapper.module
-            self._ranges = wrapper.resolve(PositionProvider)
-            self._parents = wrapper.resolve(ParentNodeProvider)
-        except (cst.ParserSyntaxError, cst.CSTValidationError):
+            self.module = cst.parse_module(text)
+            self._positions = positions(self.module, text, silent=frozenset())
+        except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
             raise NotThere from None
-        except (RecursionError, KeyError):  # nested too deeply; then libcst also misses the place of what it did not come to
-            raise NotThere from None
+        self._parents = {child: node for node in self._all() for child in _children(node)}
         self._calls = self._by_row(cst.Call)
         self._statements = self._by_row(cst.SimpleStatementLine, *COMPOUND)
-        self._strings = [node for node in self._ranges if isinstance(node, cst.SimpleString) and self._is_tall(node)]
+        self._strings = [node for node in self._parents if isinstance(node, cst.SimpleString) and self._is_tall(node)]
 
     def range(self, node: cst.CSTNode) -> CodeRange:
         """Where a node stands: lines from 1, columns from 0."""
-        return self._ranges[node]
+        row, column, end_row, end_column = self._positions[node]
+        return CodeRange(CodePosition(row, column - 1), CodePosition(end_row, end_column - 1))
 
     def source(self, node: cst.CSTNode) -> str:
         """A node's own text."""
@@ -90,9 +90,10 @@ class PythonCode(Lines):
     def _by_row(self, *kinds: type[Node]) -> Mapping[int, list[Node]]:
         """The nodes of some kinds by each row that they stand on."""
         rows: defaultdict[int, list[Node]] = defaultdict(list)
-        for node, where in self._ranges.items():
+        for node in self._parents:
             if isinstance(node, kinds):
-                for row in range(where.start.line, where.end.line + 1):
+                first, _, last, _ = self._positions[node]
+                for row in range(first, last + 1):
                     rows[row].append(node)
         return rows
 
@@ -223,7 +224,7 @@ class PythonCode(Lines):
 
     def fresh(self, name: str) -> str:
         """A name that the module does not use."""
-        used = {node.value for node in self._ranges if isinstance(node, cst.Name)}
+        used = {node.value for node in self._parents if isinstance(node, cst.Name)}
         return next(word for word in (name, *(f"{name}_{number}" for number in range(2, 100))) if word not in used)
 
     def called(self, module: str, default: str) -> str:
@@ -231,7 +232,7 @@ class PythonCode(Lines):
 
         Raises NotThere if it is not imported by its own name.
         """
-        for node in self._ranges:
+        for node in self._parents:
             if isinstance(node, cst.ImportAlias) and isinstance(self.parent(node), cst.Import) and self.source(node.name) == module:
                 return self.source(node.asname.name) if node.asname else default
         raise NotThere
@@ -300,10 +301,17 @@ class PythonCode(Lines):
     # Names --------------------------------------------------------------------------------------------------------------------
 
     def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes below a node."""
-        for child in node.children:
+        """The nodes below a node, without blanks and comments."""
+        for child in _children(node):
             yield child
             yield from self.below(child)
+
+    def _all(self) -> Iterator[cst.CSTNode]:
+        waiting: list[cst.CSTNode] = [self.module]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(list(_children(node))))
 
     def names_in(self, node: cst.CSTNode) -> list[cst.Name]:
         return [inner for inner in self.below(node) if isinstance(inner, cst.Name)]
@@ -329,3 +337,16 @@ class PythonCode(Lines):
         return isinstance(
             self.parent(node), cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor | cst.AsName
         )
+
+
+def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes that a node holds, without blanks and comments."""
+    for name in fields(type(node)):
+        held = getattr(node, name)
+        if isinstance(held, cst.CSTNode):
+            if not isinstance(held, BLANK):
+                yield held
+        elif isinstance(held, list | tuple):
+            for part in held:
+                if isinstance(part, cst.CSTNode) and not isinstance(part, BLANK):
+                    yield part

@@ -27,14 +27,17 @@ _PIECE = 100  # levels of a tree that are generated in one go, where it has too 
 _PLAIN: frozenset[type[cst.CSTNode]] = frozenset({cst.Arg, cst.Element, cst.AssignTarget, cst.Param, cst.DictElement})
 
 
-def positions(module: cst.Module, text: str) -> Positions:
-    """The position of each expression, statement and pattern of ``module``, without surrounding parentheses."""
+def positions(module: cst.Module, text: str, silent: frozenset[type[cst.CSTNode]] = _PLAIN) -> Positions:
+    """The position of each expression, statement and pattern of ``module``, without surrounding parentheses.
+
+    ``silent`` are the types of nodes whose positions nobody asks for.
+    """
     try:
-        marks = _Marks(module)
+        marks = _Marks(module, silent)
         module._codegen(marks)
         tokens: list[Any] = marks.tokens
     except RecursionError:
-        tokens = _in_pieces(module)
+        tokens = _in_pieces(module, silent)
     found, length = _read(tokens, text)
     if length != len(text):
         return _repair(tokens, text)
@@ -69,8 +72,9 @@ class _End:
 class _Marks(CodegenState):
     """Collects text, nodes that begin (the node, or the node and where its end is taken from) and ends (None), in order."""
 
-    def __init__(self, module: cst.Module) -> None:
+    def __init__(self, module: cst.Module, silent: frozenset[type[cst.CSTNode]]) -> None:
         super().__init__(module.default_indent, module.default_newline)
+        self._unmarked = silent
         # Builtins: the two hooks and the token sink are called for every node, whitespace included.
         self.add_token: Any = self.tokens.append
         self.before_codegen: Any = id
@@ -81,7 +85,7 @@ class _Marks(CodegenState):
     def record_syntactic_position(  # type: ignore[override]
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
     ) -> _End | _Silent:
-        if type(node) in _PLAIN:
+        if type(node) in self._unmarked:
             return self._silent
         self.add_token(node if end_node is None else (node, end_node))
         return self._end
@@ -110,14 +114,14 @@ class _Above(_Marks):
         self.add_token(_Marks.pop_trailing_newline)
 
 
-def _in_pieces(module: cst.Module) -> list[Any]:
+def _in_pieces(module: cst.Module, silent: frozenset[type[cst.CSTNode]]) -> list[Any]:
     """The marks of a tree of any depth: each node that is a hundred levels below another one is generated apart from what is above it."""
     parents = list(_deep(module))
-    joined = _Marks(module)
+    joined = _Marks(module, silent)
     try:
         for parent, name, node in parents:
             object.__setattr__(parent, name, _stand_in(node))
-        open_pieces = [_piece(module, _Later(module, [], {}))]
+        open_pieces = [_piece(module, _Later(module, [], {}), silent)]
         while open_pieces:
             mark = next(open_pieces[-1], open_pieces)
             if mark is open_pieces:
@@ -125,7 +129,7 @@ def _in_pieces(module: cst.Module) -> list[Any]:
             elif mark is _Marks.pop_trailing_newline:
                 joined.pop_trailing_newline()
             elif type(mark) is _Later:
-                open_pieces.append(_piece(module, mark))
+                open_pieces.append(_piece(module, mark, silent))
             elif type(mark) is tuple:
                 joined.add_token((mark[0], getattr(mark[1], "stands_for", mark[1])))
             else:
@@ -136,8 +140,8 @@ def _in_pieces(module: cst.Module) -> list[Any]:
     return joined.tokens
 
 
-def _piece(module: cst.Module, later: _Later) -> Iterator[Any]:
-    marks = _Above(module)
+def _piece(module: cst.Module, later: _Later, silent: frozenset[type[cst.CSTNode]]) -> Iterator[Any]:
+    marks = _Above(module, silent)
     marks.indent_tokens = later.indents
     later.node._codegen(marks, **later.words)
     return iter(marks.tokens)
@@ -148,7 +152,7 @@ def _deep(module: cst.Module) -> Iterator[tuple[cst.CSTNode, str, cst.CSTNode]]:
     waiting: list[tuple[cst.CSTNode, int]] = [(module, 0)]
     while waiting:
         parent, level = waiting.pop()
-        for name in _fields(type(parent)):
+        for name in fields(type(parent)):
             held = getattr(parent, name)
             if isinstance(held, list | tuple):
                 waiting.extend((node, level + 1) for node in held if isinstance(node, cst.CSTNode))
@@ -162,14 +166,14 @@ def _stand_in(node: cst.CSTNode) -> cst.CSTNode:
     """A node like this one, which parents may ask what they like; only its code is left for later."""
     kind = _stand_in_type(type(node))
     made: Any = object.__new__(kind)
-    for name in _fields(type(node)):
+    for name in fields(type(node)):
         object.__setattr__(made, name, getattr(node, name))
     object.__setattr__(made, "stands_for", node)
     return made  # type: ignore[no-any-return]
 
 
 @cache
-def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+def fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 

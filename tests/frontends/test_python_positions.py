@@ -42,10 +42,10 @@ DEEP = {
 )
 def test_in_pieces_places_are_the_same(text: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     module = libcst.parse_module(text)
-    at_once = python_positions._Marks(module)
+    at_once = python_positions._Marks(module, python_positions._PLAIN)
     module._codegen(at_once)
     monkeypatch.setattr(python_positions, "_PIECE", piece)
-    assert python_positions._in_pieces(module) == at_once.tokens  # nodes are equal to themselves alone
+    assert python_positions._in_pieces(module, python_positions._PLAIN) == at_once.tokens  # nodes are equal to themselves alone
     assert module.code == text.removeprefix("\ufeff")  # the tree is as it was
 
 
