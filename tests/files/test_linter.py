@@ -72,27 +72,29 @@ def test_problems_are_kept_and_the_rest_goes_on():
     os.mkfifo("c.py")
     os.symlink("nowhere", "d.cu")
     report = streamlint.lint(["."])
-    assert [(problem.file, problem.row) for problem in report.problems] == [("a.py", 3), ("b.py", 1), ("c.py", 1), ("d.cu", 1)]
-    assert places(report) == [("SL001", "a.py", 2)]
+    assert [(problem.file, problem.row) for problem in report.problems] == [("a.py", 3)]
+    assert places(report) == [("SL001", "a.py", 2), ("SL000", "b.py", 1), ("SL000", "c.py", 1), ("SL000", "d.cu", 1)]
     assert report.files == 4
 
 
-def test_copies_are_steps_of_the_first_ones_trail():
+def test_copies_keep_their_own_findings():
     for name in ("a.py", "b.py"):
         Path(name).write_text(MISUSE)
     Path("c.py").write_text("# other\n" + MISUSE)
     report = streamlint.lint(["."])
-    assert places(report) == [("SL001", "a.py", 2), ("SL001", "c.py", 3)]
-    assert [(step.span.file, step.span.row) for step in report.findings[0].trail] == [("b.py", 2)]
+    assert places(report) == [("SL001", "a.py", 2), ("SL001", "b.py", 2), ("SL001", "c.py", 3)]
+    assert [finding.trail for finding in report.findings] == [(), (), ()]
 
 
-def test_the_copy_nearest_to_the_root_is_the_first():
-    for name in ("package/kernels/a.py", "sources/a.py"):
-        Path(name).parent.mkdir(parents=True)
+def test_settings_and_suppressions_of_copies_are_their_own():
+    for name in ("a.py", "b.py", "c.py"):
         Path(name).write_text(MISUSE)
-    report = streamlint.lint(["."])
-    assert places(report) == [("SL001", "sources/a.py", 2)]
-    assert [step.span.file for step in report.findings[0].trail] == ["package/kernels/a.py"]
+    Path("streamlint.toml").write_text('per-file-ignores = {"a.py" = ["SL001"]}\n')
+    assert places(streamlint.lint(["."])) == [("SL001", "b.py", 2), ("SL001", "c.py", 2)]
+    Path("streamlint.toml").unlink()
+    for name in ("a.py", "b.py"):
+        Path(name).write_text("".join(f"{line}  # streamlint: ignore[SL001]\n" for line in MISUSE.splitlines() if line))
+    assert [finding.code for finding in streamlint.lint(["a.py", "b.py"]).findings if finding.code == "SL001"] == []
 
 
 def test_generated_sources_are_read_only_when_named(analysed):

@@ -33,9 +33,12 @@ def looked_at(name: str, text: str) -> Report:
         span = finding.span
         assert 1 <= span.row <= span.end_row <= len(lines)
         assert 1 <= span.column <= len(lines[span.row - 1]) + 1
-    for problem in report.problems:
-        assert "internal error" not in problem.message
+    assert not [text for text in _said(report) if "internal error" in text]
     return report
+
+
+def _said(report: Report) -> list[str]:
+    return [*(problem.message for problem in report.problems), *(finding.message for finding in report.findings)]
 
 
 @pytest.mark.parametrize("name", PYTHON)
@@ -55,9 +58,9 @@ def test_cython(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["minus", "not", "plus", "plus-in-lines", "dots-in-lines", "powers", "ternaries", "assigned", "calls"])
 def test_what_nests_without_brackets_is_refused_with_its_place(name: str) -> None:
-    (problem,) = looked_at("a.py", PYTHON[name]).problems
-    assert problem.message == "nested too deeply: more than 2400 operators in a row"
-    assert problem.row > 2
+    (finding,) = looked_at("a.py", PYTHON[name]).findings
+    assert (finding.code, finding.message) == ("SL000", "nested too deeply: more than 2400 operators in a row")
+    assert finding.span.row > 2
 
 
 FIXED = ("brackets-190", "elif-900", "calls-900", "ifs-99", "functions-90", "long-function")
@@ -196,7 +199,8 @@ def test_declared_encodings(coding: str) -> None:
     data = f"# coding: {coding}\nimport torch.cuda\n".encode() + b"x = 'xn--\xff\xfe'  # " + b"a-" * 200_000
     with within(SECONDS):
         report = linter.run_text(data, "a.py", Resolver(Settings()))
-    assert [problem.row for problem in report.problems] == ([] if coding == "unicode_escape" else [1])
+    unread = [finding.span.row for finding in report.findings if finding.code == "SL000"]
+    assert unread == ([] if coding == "unicode_escape" else [1])
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.cu", "a.pyx"])
@@ -206,7 +210,7 @@ def test_declared_encodings(coding: str) -> None:
 def test_bytes_that_are_no_text(name: str, data: bytes) -> None:
     with within(SECONDS):
         report = linter.run_text(data + b" torch.cuda cudaMalloc", name, Resolver(Settings()))
-    assert all("internal error" not in problem.message for problem in report.problems)
+    assert all("internal error" not in text for text in _said(report))
 
 
 # Regular expressions ------------------------------------------------------------------------------------------------------------

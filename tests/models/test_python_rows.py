@@ -56,6 +56,7 @@ ABSENT = (
     (r"cupy\.cuda\.(stream\.)?(Stream|ExternalStream|Event|PinnedMemory)\.ptr", "set on instances"),
     (r"numba\.cuda\.cudadrv\.devicearray\.DeviceNDArray\.(shape|dtype|size|ndim|alloc_size|strides|gpu_data)", "set on instances"),
     (r"numba\.cuda\.cudadrv\.driver\.Stream\.handle", "set on instances"),
+    (r"tqdm\.rich\.tqdm", "only where rich is installed"),
     (r"multiprocessing\.synchronize\.Lock\.|multiprocessing\.context\.BaseContext\.Process", "set on instances and subclasses"),
     (r"(builtins\.)?str\.format|multiprocessing\.Queue\.", "a method of what a function returns"),
 )
