@@ -262,7 +262,7 @@ NARROW = {
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
     "frontends": {"lines", "program", "record"},
-    "fix": {"findings", "lines", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
+    "fix": {"findings", "frontends.python_positions", "lines", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
 }
 
 
