@@ -262,7 +262,8 @@ NARROW = {
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
     "frontends": {"lines", "program", "record"},
-    "fix": {"findings", "frontends.python_positions", "lines", "reading"},  # a fix proposes, by places and text; who lints again is handed to it
+    # A fix proposes, by places and text; who lints again is handed to it.
+    "fix": {"findings", "frontends.python_positions", "lines", "reading"},
 }
 
 
