@@ -21,6 +21,7 @@ COMMANDS = {
     "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),
     "rule": ("streamlint.commands.rule", "explain rules"),
     "clean": ("streamlint.commands.clean", "empty the cache"),
+    "debug": ("streamlint.commands.debug", "show what streamlint makes of the code"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),
 }
 ALIASES = {"lint": "check", "explain": "rule"}

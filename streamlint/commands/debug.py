@@ -1,0 +1,43 @@
+"""``streamlint debug``: shows what streamlint makes of code. A subcommand is a module with ``main(words) -> exit code``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from streamlint.commands.parser import Parser
+from streamlint.errors import did_you_mean
+
+SUBCOMMANDS = {
+    "ir": ("streamlint.commands.debug_ir", "print the control-flow graph of a file's functions"),
+}
+"""By name: the module, and a summary. A subcommand is registered by its row here."""
+EXAMPLES = (
+    ("streamlint debug ir model.py", "all functions of a file"),
+    ("streamlint debug ir model.py:Model.forward", "one function"),
+)
+FAILED = 2
+
+
+def build_parser() -> Parser:
+    """The parser of ``debug``; the words behind the subcommand are read by the subcommand's own."""
+    room = max(map(len, SUBCOMMANDS))
+    rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items())
+    parser = Parser("debug", "Show what streamlint makes of the code. What is printed may change at any time.", EXAMPLES)
+    parser.description = f"{parser.description}\n\nsubcommands:\n{rows}"
+    parser.add_argument("subcommand", choices=tuple(SUBCOMMANDS), help="what to show; `streamlint debug SUBCOMMAND --help` tells its options")
+    parser.add_argument("arguments", nargs="*", metavar="FILE", help="what it is asked about")
+    return parser
+
+
+def main(words: list[str]) -> int:
+    """Run a subcommand."""
+    if not words or words[0] in ("--help", "-h"):
+        parser = build_parser()
+        parser.print_help(sys.stdout if words else sys.stderr)
+        return 0 if words else FAILED
+    if words[0] not in SUBCOMMANDS:
+        kind = "option" if words[0].startswith("-") else "subcommand"
+        build_parser().error(f"unknown {kind} '{words[0]}'{did_you_mean(words[0], SUBCOMMANDS)}")
+    code: int = importlib.import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
+    return code
