@@ -25,7 +25,7 @@ def build_parser() -> Parser:
     rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items())
     parser = Parser("debug", "Show what streamlint makes of the code. What is printed may change at any time.", EXAMPLES)
     parser.description = f"{parser.description}\n\nsubcommands:\n{rows}"
-    parser.add_argument("subcommand", choices=tuple(SUBCOMMANDS), help="what to show; `streamlint debug SUBCOMMAND --help` tells its options")
+    parser.add_argument("subcommand", choices=tuple(SUBCOMMANDS), help="what to show; its own --help tells its options")
     parser.add_argument("arguments", nargs="*", metavar="FILE", help="what it is asked about")
     return parser
 
