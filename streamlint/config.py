@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from streamlint.options import Options
 
+    UserRows = tuple[tuple[str, Mapping[str, Any]], ...]  # what to name in an error, and the table
+
 FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
 WORDS = {
     "default-stream": ("auto", "legacy", "per-thread"),
@@ -28,7 +30,6 @@ WORDS = {
     "output-format": FORMATS,
 }
 SELECTORS = ("select", "ignore", "extend-select", "extend-ignore")
-LANGUAGES = ("python", "cuda", "cython")  # of a user's models
 GLOBS = ("exclude", "extend-exclude", "include")
 FLAGS = ("respect-gitignore", "require-reasons", "preview")
 PATHS = ("baseline", "cache-dir")
@@ -69,7 +70,7 @@ class Settings:
     target_device: str = "maybe"
     hidden_sync: str = "hot-loops"
     evidence: str = "shown"
-    models: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), hash=False)
+    models: UserRows = field(default=(), hash=False)
 
     @classmethod
     def of(cls, **keys: Any) -> Settings:
@@ -113,6 +114,8 @@ def apply(settings: Settings, table: Mapping[str, Any], root: Path, where: str) 
                 raise ConfigError(f"{where}: unknown key '{key}'{did_you_mean(key, KEYS)}")
             if key in SELECTORS:
                 _check_selectors(list(_strings(value, f"{where}: {key}")), where)
+            elif key == "models":
+                changes[key] = _models(value, f"{where}: {key}", settings.models)
             elif key != "extend":
                 changes[key.replace("-", "_")] = _value(key, value, root, where)
         except ConfigError as error:
@@ -143,7 +146,7 @@ def _value(key: str, value: Any, root: Path, where: str) -> Any:
         if not isinstance(value, str):
             raise ConfigError(f"{place}: expected a path, not {value!r}")
         return root / os.path.expanduser(value)
-    return _per_file_ignores(value, root, place) if key == "per-file-ignores" else _models(value, place)
+    return _per_file_ignores(value, root, place)
 
 
 def _strings(value: Any, place: str) -> tuple[str, ...]:
@@ -167,21 +170,18 @@ def _per_file_ignores(value: Any, root: Path, place: str) -> tuple[tuple[Pattern
     return rows
 
 
-def _models(value: Any, place: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    from streamlint.models import ModelError, Models
+def _models(value: Any, place: str, others: UserRows) -> UserRows:
+    from streamlint.models.user_rows import ModelError, check
 
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise ConfigError(f"{place}: expected a list of tables, not {value!r}")
     rows = tuple((f"{place}[{number}]", item) for number, item in enumerate(value))
-    for number, (source, item) in enumerate(rows):
-        try:
-            if (language := item.get("language", "python")) not in LANGUAGES:
-                raise ModelError(f"{source}: language: {language!r} is none of {', '.join(LANGUAGES)}")
-            Models().add({key: inner for key, inner in item.items() if key != "language"}, source)
-        except ModelError as error:
-            wrong = ConfigError(str(error))
-            wrong.keys = ("models", number)
-            raise wrong from None
+    try:
+        check(rows, others)
+    except ModelError as error:
+        wrong = ConfigError(str(error))
+        wrong.keys = ("models", *error.at)
+        raise wrong from None
     return rows
 
 

@@ -12,25 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.models.rows import read_rows
-from streamlint.models.vocabulary import (
-    CONSTANTS,
-    EFFECTS,
-    NEEDED,
-    STEP_FIELDS,
-    TYPE_FIELDS,
-    VERSION,
-    ModelError,
-    Row,
-    Selector,
-    nearest,
-    parse_field,
-)
+from streamlint.models.tables import read_head, rows
+from streamlint.models.vocabulary import ModelError, Row, Selector
 from streamlint.record import field, record, replace
 from streamlint.shipped import model_files, text_of
 
 __all__ = ["ModelError", "Models", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
-
-HEAD = {"library", "triggers", "seams", "own_words", "version", "type", "call", "attribute", "constant", "step"}
 
 
 @record(frozen=True, slots=True)
@@ -167,62 +154,36 @@ class Models:
 
         Raises ModelError for a word outside the vocabulary.
         """
-        for key in data:
-            if key not in HEAD:
-                raise ModelError(f"{source}: unknown key '{key}'; {nearest(key, sorted(HEAD))}")
-        for key in ("triggers", "seams"):
-            _texts(data.get(key, ()), f"{source}: {key}")
-        if data.get("version", VERSION) != VERSION:
-            raise ModelError(f"{source}: version {data['version']} is not known; this streamlint reads version {VERSION}")
-        library = data.get("library", "user")
-        if not isinstance(library, str):
-            raise ModelError(f"{source}: library: expected a name, not {library!r}")
+        library = read_head(data, source)
         self.libraries.add(library)
         self.triggers.update(data.get("triggers", ()))
-        for table in _tables(data, "type", source):
-            self._add_type(table, library, source)
-        for table in _tables(data, "call", source):
-            row = _row(table, library, source)
-            for name in row.names:
+        for names, _, values in rows(data, "type", source):
+            self._add_types([TypeRow(name=name, library=library, **values) for name in names])
+        for names, effect, values in rows(data, "call", source):
+            row = Row(names, effect, values, library, source)
+            for name in names:
                 if "*" in name:
                     self._patterns.append((name, name.split("*"), row))
                 else:
                     self.calls[name] = row
-        for table in _tables(data, "attribute", source):
-            row = _row(table, library, source)
-            self.attributes.update(dict.fromkeys(row.names, row))
+        for names, effect, values in rows(data, "attribute", source):
+            row = Row(names, effect, values, library, source)
+            self.attributes.update(dict.fromkeys(names, row))
             if row.get("sole"):
-                self.soles.update((name.rpartition(".")[2], name.rpartition(".")[0]) for name in row.names)
-        for table in _tables(data, "constant", source):
-            names, value = _names(table, source), table.get("value")
-            if value not in CONSTANTS:
-                raise ModelError(f"{source}: constant {names[0]}: '{value}' is unknown; {nearest(str(value), CONSTANTS)}")
-            self.constants.update(dict.fromkeys(names, value))
-        self.steps.extend(_step(table, source) for table in _tables(data, "step", source))
+                self.soles.update((name.rpartition(".")[2], name.rpartition(".")[0]) for name in names)
+        for names, _, values in rows(data, "constant", source):
+            self.constants.update(dict.fromkeys(names, values["value"]))
+        self.steps.extend(StepRow(names, **values) for names, _, values in rows(data, "step", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
         self._no_types.clear()
 
-    def _add_type(self, table: dict[str, Any], library: str, source: str) -> None:
-        names = _names(table, source)
-        values: dict[str, Any] = {}
-        for key, value in table.items():
-            if key == "names":
-                continue
-            if key not in TYPE_FIELDS:
-                raise ModelError(f"{source}: type {names[0]}: unknown key '{key}'; {nearest(key, list(TYPE_FIELDS))}")
-            try:
-                values[key] = parse_field(TYPE_FIELDS[key], value)
-            except ModelError as error:
-                raise ModelError(f"{source}: type {names[0]}: {key}: {error}") from None
-        if "kind" not in values:
-            raise ModelError(f"{source}: type {names[0]}: 'kind' is missing")
-        for name in names:
-            row = TypeRow(name=name, library=library, **values)
-            if "*" in name:
-                self._type_patterns.append((name.split("*"), row))
+    def _add_types(self, found: Iterable[TypeRow]) -> None:
+        for row in found:
+            if "*" in row.name:
+                self._type_patterns.append((row.name.split("*"), row))
             else:
-                self.types[name] = row
+                self.types[row.name] = row
 
 
 def is_covered(pieces: list[str], name: str) -> bool:
@@ -237,65 +198,6 @@ def is_covered(pieces: list[str], name: str) -> bool:
             return False
         at += len(piece)
     return at <= end
-
-
-def _tables(data: Mapping[str, Any], key: str, source: str) -> list[dict[str, Any]]:
-    found = data.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
-        raise ModelError(f"{source}: {key}: expected a list of tables, not {found!r}")
-    return found
-
-
-def _texts(found: object, place: str) -> tuple[str, ...]:
-    texts = [found] if isinstance(found, str) else found
-    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) and text for text in texts):
-        raise ModelError(f"{place}: expected texts, not {found!r}")
-    return tuple(texts)
-
-
-def _names(table: dict[str, Any], source: str) -> tuple[str, ...]:
-    names = _texts(table.get("names", ()), f"{source}: names")
-    if not names:
-        raise ModelError(f"{source}: a row without 'names': {table}")
-    return names
-
-
-def _row(table: dict[str, Any], library: str, source: str) -> Row:
-    names = _names(table, source)
-    effect = table.get("effect")
-    if not isinstance(effect, str) or effect not in EFFECTS:
-        raise ModelError(f"{source}: {names[0]}: effect '{effect}' is unknown; {nearest(str(effect), list(EFFECTS))}")
-    allowed = EFFECTS[effect][1]
-    values: dict[str, object] = {}
-    for key, value in table.items():
-        if key in ("names", "effect"):
-            continue
-        if key not in allowed:
-            raise ModelError(f"{source}: {names[0]}: effect '{effect}' has no '{key}'; {nearest(key, list(allowed))}")
-        try:
-            values[key] = parse_field(allowed[key], value)
-        except ModelError as error:
-            raise ModelError(f"{source}: {names[0]}: {key}: {error}") from None
-    if missing := [key for key in NEEDED.get(effect, ()) if key not in values]:
-        raise ModelError(f"{source}: {names[0]}: effect '{effect}' needs '{missing[0]}'")
-    return Row(names, effect, values, library, source)
-
-
-def _step(table: dict[str, Any], source: str) -> StepRow:
-    names = _names(table, source)
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if key == "names":
-            continue
-        if key not in STEP_FIELDS:
-            raise ModelError(f"{source}: step {names[0]}: unknown key '{key}'; {nearest(key, list(STEP_FIELDS))}")
-        try:
-            values[key] = parse_field(STEP_FIELDS[key], value)
-        except ModelError as error:
-            raise ModelError(f"{source}: step {names[0]}: {key}: {error}") from None
-    if "methods" not in values:
-        raise ModelError(f"{source}: step {names[0]}: 'methods' is missing")
-    return StepRow(names, **values)
 
 
 def load_file(path: Path) -> dict[str, Any]:
@@ -342,12 +244,12 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
     for path in model_files():
         if _language_of(path) in _SPOKEN.get(language, (language,)):
             data = _shipped(path)
-            models.add({key: value for key, value in data.items() if key != "language"}, path.name)
+            models.add(data, path.name)
             if data.get("own_words"):
                 models.own_words += _words_of(data)
     for source, data in user_rows:
         if data.get("language", language) == language:
-            models.add({key: value for key, value in data.items() if key != "language"}, source)
+            models.add(data, source)
             models.own_words += _words_of(data)
     return models
 

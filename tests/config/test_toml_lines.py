@@ -37,8 +37,13 @@ select = [
         ('"baseline" = 3\n', 17, ": baseline: expected a path, not 3"),
         (
             '\n[[tool.streamlint.models]]\nlibrary = "torch"\n\n[[tool.streamlint.models]]\nlibary = "torch"\n',
-            21,
+            22,
             ": models[1]: unknown key",
+        ),
+        (
+            '\n[[tool.streamlint.models]]\nlibrary = "torch"\n\n[[tool.streamlint.models.call]]\nnames = "a.b"\neffect = "copy"\nraw = 1\n',
+            24,
+            ": models[0]: a.b: effect 'copy' has no 'raw'",
         ),
         ('\n[tool.streamlint.per-file-ignores]\n"a.py" = ["SL9999"]\n', 18, ": per-file-ignores: unknown rule"),
         ("extend = 1\n", 17, ": extend: expected a path"),

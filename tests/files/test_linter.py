@@ -61,7 +61,7 @@ def test_settings_hold_for_all_files():
 
 def test_a_users_wrapper_makes_a_file_relevant(analysed):
     Path("a.py").write_text("misuse = wrapped_copy(x)\n")
-    table = {"library": "mine", "triggers": ["wrapped_copy"]}
+    table = {"library": "torch", "triggers": ["wrapped_copy"]}
     streamlint.lint(["."], streamlint.Settings.of(models=[table]))
     assert analysed == ["a.py"]
 

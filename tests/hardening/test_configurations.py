@@ -17,8 +17,8 @@ from hardening.inputs import MISUSE
 from streamlint import cli
 from streamlint.config import KEYS, Resolver
 from streamlint.errors import ConfigError
-from streamlint.models import HEAD
-from streamlint.models.vocabulary import EFFECTS, NEEDED, STEP_FIELDS, TYPE_FIELDS
+from streamlint.models.effects import EFFECTS
+from streamlint.models.keys import HEAD, ROWS, STEP, TYPE, Key
 
 PACKAGE = Path(__file__).parents[2] / "streamlint"
 ODD = '"\\u001b[31m\\n::error::x\\u2028"'
@@ -32,11 +32,11 @@ VALUES = [
 SHORT = ["1", "-1", "true", '"0"', '"*"', '"self"', ODD, "[]", '["x"]', "[[]]", "{}", "2024-01-01", '["99999999999999999999"]']
 RIGHT = {"names": '["a.b"]', "kind": '"buffer"', "effect": '"factory"', "value": '"h2d"', "methods": '["m"]'}
 TABLES = {
-    "type": (("names", "kind"), TYPE_FIELDS),
+    "type": (("names", "kind"), [key.name for key in TYPE]),
     "call": (("names", "effect"), ()),
     "attribute": (("names", "effect"), ("type",)),
     "constant": (("names", "value"), ()),
-    "step": (("names", "methods"), STEP_FIELDS),
+    "step": (("names", "methods"), [key.name for key in STEP]),
 }
 SOURCE = """import torch, lib
 x = torch.empty(9, device="cuda")
@@ -52,7 +52,7 @@ def of_keys() -> Iterator[str]:
 
 
 def of_models() -> Iterator[str]:
-    yield from (f"models = [{{{key} = {value}}}]\n" for key in (*sorted(HEAD), "language") for value in VALUES)
+    yield from (f"models = [{{{key} = {value}}}]\n" for key in (*(key.name for key in HEAD), *ROWS) for value in VALUES)
     for table, (needed, more) in TABLES.items():
         for key in dict.fromkeys((*needed, *more)):
             for value in VALUES:
@@ -98,17 +98,22 @@ def test_any_value(kind: Callable[[], Iterator[str]], share: int, tree: Path, ca
 def test_any_value_of_a_row(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is not refused stands in one configuration; each row is called in a function of its own."""
     rows: list[str] = []
-    for effect, (_, fields) in EFFECTS.items():
-        for key, value in itertools.product(fields, SHORT):
-            needed = "".join(f', {one} = "drop"' for one in NEEDED.get(effect, ()) if one != key)
-            row = f'{{names = ["lib.f{len(rows)}"], effect = "{effect}", {key} = {value}{needed}}}'
-            if _is_right(tree, f"models = [{{call = [{row}]}}]\n"):
+    for effect in EFFECTS.values():
+        for key, value in itertools.product(effect.keys, SHORT):
+            needed = "".join(f", {one.name} = {_any_of(one)}" for one in effect.keys if one.needed and one != key)
+            row = f'{{names = ["lib.f{len(rows)}"], effect = "{effect.name}", {key.name} = {value}{needed}}}'
+            if _is_right(tree, f'models = [{{library = "torch", call = [{row}]}}]\n'):
                 rows.append(row)
-    assert len(rows) > 700
-    (tree / "streamlint.toml").write_text(f"models = [{{call = [{', '.join(rows)}]}}]\n")
+    assert len(rows) > 550
+    (tree / "streamlint.toml").write_text(f'models = [{{library = "torch", call = [{", ".join(rows)}]}}]\n')
     body = "    x = torch.empty(9, device='cuda')\n    y = lib.f%(x, x, x, key=1)\n    y.to('cpu', non_blocking=True).numpy()\n"
     (tree / "a.py").write_text("import torch, lib\n" + "".join(f"def g{n}():\n{body.replace('%', str(n))}" for n in range(len(rows))))
     _lint(capsys)
+
+
+def _any_of(key: Key) -> str:
+    """A value that a key accepts."""
+    return f'"{key.words[0]}"' if key.words else '"torch.cuda"' if key.kind == "module" else '"0"'
 
 
 @pytest.fixture(scope="module")

@@ -165,7 +165,7 @@ def test_configurations(tree: Path, text: str, capsys: pytest.CaptureFixture[str
     (tree / "streamlint.toml").write_text(text)
     code, _, errors = tell(capsys, "check", ".")
     assert (code, errors.count("\n") < 9) == (
-        1 if "cache-dir" in text or "library" in text or "triggers" in text or "seams" in text else 2,
+        1 if "cache-dir" in text or "triggers" in text or "seams" in text else 2,
         True,
     )
     tell(capsys, "check", "--show-settings", ".")
@@ -173,15 +173,18 @@ def test_configurations(tree: Path, text: str, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_rows_whose_words_come_into_messages(tree: Path, format: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Types, libraries and patterns of names of a configuration's own models, in findings about their calls."""
-    wide = f"library = {TOML}, triggers = [{TOML}], type = [{{names = {TOML}, kind = 'buffer', space = 'device'}}], call = [\n"
-    rows = [
-        f"{{names = 'lib.*', effect = 'factory', space = 'device', type = {TOML}}}",
-        f"{{names = [{json.dumps(TEXT + '.get')}, {json.dumps('*' + TEXT + '*')}], effect = 'touch'}}",
-    ]
-    (tree / "streamlint.toml").write_text(f"models = [{{{wide.strip()} {', '.join(rows)}]}}]\n")
-    (tree / "a.py").write_text(MISUSE.replace("import torch", "import lib, torch").replace("torch.empty(", "lib.empty("))
-    assert tell(capsys, "check", "--select", "ALL", "--output-format", format, ".")[0] in (0, 1)
+    """Types, libraries and names of a configuration's own models: each is refused, and named in the error."""
+    for wrong in (
+        f"library = {TOML}",
+        f"type = [{{names = {TOML}, kind = 'buffer', space = 'device'}}]",
+        f"type = [{{names = 'lib.T', kind = 'buffer', base = {TOML}}}]",
+        f"library = 'torch', call = [{{names = 'lib.*', effect = 'factory', space = 'device', type = {TOML}}}]",
+        f"call = [{{names = [{json.dumps(TEXT + '.get')}, {json.dumps('*' + TEXT + '*')}], effect = 'touch'}}]",
+        f"call = [{{names = 'lib.f', effect = 'namespace', name = {TOML}}}]",
+    ):
+        (tree / "streamlint.toml").write_text(f"models = [{{triggers = [{TOML}], {wrong}}}]\n")
+        code, _, errors = tell(capsys, "check", "--select", "ALL", "--output-format", format, ".")
+        assert (code, "streamlint.toml:1: models[0]" in errors) == (2, True)
 
 
 @pytest.mark.parametrize("value", [TEXT, [], {}, 1, None, TEXT * 9_999, "\0"], ids=lambda value: type(value).__name__)

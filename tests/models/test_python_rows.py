@@ -306,7 +306,7 @@ def one_call(**row: object) -> dict[str, Any]:
         ({"calls": []}, "did you mean 'call'"),
         ({"call": [{"effect": "none"}]}, "a row without 'names'"),
         ({"type": [{"names": "mine.Stream", "kind": "streams"}]}, "did you mean 'stream'"),
-        ({"type": [{"names": "mine.Stream"}]}, "'kind' is missing"),
+        ({"type": [{"names": "mine.Stream"}]}, "a type row needs 'kind'"),
         ({"constant": [{"names": "mine.H2D", "value": "h2dd"}]}, "did you mean 'h2d'"),
     ],
 )

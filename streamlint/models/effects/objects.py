@@ -1,0 +1,110 @@
+"""Effects that make objects or change settings."""
+
+from __future__ import annotations
+
+from streamlint.models.effects.shared import INTO, RETURNS, STREAMS
+from streamlint.models.keys import Effect, key
+
+OBJECTS = (
+    Effect(
+        "object",
+        "makes an object of `type` that remembers its arguments",
+        (
+            RETURNS,
+            INTO,
+            key("device", "place", "The device that the parameters of a module are made on."),
+            key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
+            key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
+            key("kernel", "place", "The name of the kernel in that source."),
+        ),
+    ),
+    Effect(
+        "bind_stream",
+        "makes a library handle work on a stream from now on (`cublasSetStream`)",
+        (key("handle", "place", "The handle.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+    ),
+    Effect(
+        "loader",
+        "makes a loader of batches",
+        (
+            key("pin", "switch", "The tensors of its batches are pinned."),
+            key("dataset", "place", "The dataset."),
+            key("collate", "place", "The function that makes a batch of samples."),
+            key("workers", "place", "The number of worker processes."),
+            key("worker_init", "place", "The function that each worker process runs first."),
+            key("context", "place", "The start method, or a context of `multiprocessing`."),
+            key("space", "word", "The batches are on the device.", "device"),
+        ),
+    ),
+    Effect("prepare", "returns its arguments ready for a framework's device: loaders give batches there, modules work there"),
+    Effect(
+        "namespace",
+        "returns a module of a library under another name (`torch.get_device_module()`)",
+        (
+            key("name", "module", "The module.", needed=True),
+            key("of", "place", "The type of the elements (`ctypes.c_float * 8`)."),
+        ),
+    ),
+    Effect("split", "returns parts of a dataset (`random_split`)"),
+    Effect(
+        "module_to",
+        "moves the parameters of a module and returns the module",
+        (
+            key("of", "place", "The module; the receiver if left out."),
+            key("to", "word", "Where the parameters go; `argument`: the arguments of key `device` decide.", "device host argument"),
+            key("device", "places", "The arguments that may name the device."),
+            key("asynchronous", "switch", "The host does not wait for the copies."),
+        ),
+    ),
+    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."),)),
+    Effect(
+        "facade",
+        "returns an object whose members are those of a module of the library",
+        (key("module", "module", "The module.", needed=True),),
+    ),
+    Effect("placed", "asks whether a buffer is on a device", (key("of", "place", "The buffer; the receiver if left out."),)),
+    Effect(
+        "pinned_options", "returns tensor options that ask for pinned memory (C++)", (key("pin", "switch", "Pinned memory is asked for."),)
+    ),
+    Effect(
+        "same",
+        "returns one of its arguments, or stores it (`torch.nn.Parameter`, casts, `std::move`)",
+        (
+            key("of", "place", "The argument.", needed=True),
+            key("into", "place", "Where it is stored (`&0`)."),
+            key("moves", "bool", "A value made by a constructor goes wherever its owner goes."),
+        ),
+    ),
+    Effect("collect", "runs the garbage collector: objects without a reference are released"),
+    Effect(
+        "move",
+        "returns its argument and leaves a smart pointer empty (`std::move`)",
+        (key("of", "place", "The argument.", needed=True),),
+    ),
+    Effect(
+        "swap",
+        "exchanges the values of two variables (`std::swap`)",
+        (key("first", "place", "One of them.", needed=True), key("second", "place", "The other one.", needed=True)),
+    ),
+    Effect(
+        "none",
+        "has no effect on memory, streams or order; the result is a plain value",
+        (
+            key("result", "word", "The kind of the result.", "scalar none sequence"),
+            key("on_device", "place", "The buffer that the call shows to be on a device."),
+        ),
+    ),
+    Effect(
+        "record_use",
+        "makes the allocator wait for a stream before it reuses the memory of a buffer (`Tensor.record_stream`)",
+        (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+    ),
+    Effect(
+        "setting",
+        "changes how later calls behave",
+        (
+            key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device", needed=True),
+            key("value", "place", "The value that is set."),
+        ),
+    ),
+)
