@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -32,7 +31,6 @@ from generated.texts import Spec  # noqa: E402
 
 from streamlint import Settings  # noqa: E402
 
-os.environ["STREAMLINT_NO_CACHE"] = "1"
 GROUPS = ("language", "rule", "depth", "placement", "names", "kind of link", "kind of link, alone")
 
 
