@@ -7,30 +7,28 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from snippets import real_findings, snippets
 
 from streamlint import analysis, catalog
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.cuda_model import FACTS
 from streamlint.engine import analyse
-from streamlint.findings import Category, Finding
+from streamlint.findings import Category
 from streamlint.interpreter import stakes
-from streamlint.options import Options, Source
+from streamlint.options import Options
 from streamlint.rules import all_rules
 from streamlint.verify import evidence, templates
-from streamlint.verify.cases import SNIPPETS
 from streamlint_docs.programs import FENCE, blocks, whole
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "streamlint"
 CHECK_FILES = sorted((PACKAGE / "checks").glob("sl*.py"))
 CHECKS = registry()
-SUFFIXES = {"python": ".py", "cuda": ".cu"}
-LANGUAGES = {".py": "python", ".cu": "cuda"}
 
 
 def stems(paths: Iterable[Path]) -> list[str]:
@@ -165,23 +163,6 @@ def test_examples_are_linted(code: str, heading: str, flagged: bool) -> None:
 NO_TRAIL = {"SL002": "the argument that is missing is missing at the operation itself"}
 # A first word that is not lower case is an identifier or an acronym: `cudaFree`, `DataLoader`, `H2D`, `torch.Tensor`.
 _FIRST_WORD = re.compile(r"[a-z`'\"(]|[A-Z][a-z]*[A-Z0-9_.:]|[A-Z]+\b")
-
-
-def snippets() -> Iterator[Source]:
-    """The examples, the blocks of the rules' documents, and the templates' snippets, each alone."""
-    for folder in (ROOT / "examples", ROOT / "examples" / "repaired", SNIPPETS):
-        for path in sorted(folder.iterdir()):
-            if path.suffix in LANGUAGES:
-                yield Source(path.name, path.read_text(encoding="utf-8"), LANGUAGES[path.suffix])
-    for document in sorted((ROOT / "tests" / "rules").glob("*.md")):
-        for number, (language, body) in enumerate(blocks(document.read_text(encoding="utf-8"))):
-            yield Source(f"{document.stem}-{number}{SUFFIXES[language]}", body, language)
-
-
-@functools.cache
-def real_findings() -> tuple[Finding, ...]:
-    options = Options(codes=frozenset(CHECKS))
-    return tuple(found for source in snippets() for found in analyse([source], options).findings)
 
 
 def wrong_sentences(sentences: Iterable[str]) -> list[str]:

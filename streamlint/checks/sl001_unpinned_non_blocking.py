@@ -36,14 +36,15 @@ class UnpinnedNonBlocking(Check):
     """An asynchronous copy whose host side is pageable memory.
 
     ## What it does
-    Reports copies between host and device that are asked to be asynchronous (``non_blocking=True``, ``cudaMemcpyAsync``, a stream
-    argument) while the host memory is shown to be pageable: made by a factory without ``pin_memory=True``, by ``malloc``, ``new`` or
-    ``std::vector``, by a ``DataLoader`` that does not pin, or pinned but with gaps (``pinned[::2]``).
+    Reports copies between host and device that request asynchronous execution (``non_blocking=True``, ``cudaMemcpyAsync``, a stream
+    argument) from or to host memory that is known to be pageable: allocated without ``pin_memory=True``, by ``malloc``, ``new`` or
+    ``std::vector``, or by a ``DataLoader`` without pinning. A strided view of pinned memory (``pinned[::2]``) counts as well, because
+    it is staged through pageable memory.
 
     ## Why is this bad
-    CUDA can only copy asynchronously from and to page-locked memory. Pageable memory is staged by the driver, and the call may wait until
-    the earlier work of its stream has ended: the host stalls, copy and compute do not overlap, and on the default stream other threads'
-    launches are held up as well. The data is right; the time is lost.
+    CUDA copies asynchronously only from and to page-locked memory. The driver stages pageable memory, and the call may block until the
+    earlier work of its stream has completed: the host stalls, copy and compute do not overlap, and on the default stream the launches
+    of other threads are delayed too. The results are correct; only time is lost.
 
     ## Example
     ```python
@@ -60,16 +61,17 @@ class UnpinnedNonBlocking(Check):
     ```
 
     ## When it is fine
-    Small copies (up to 64 KB) are staged without a wait and are not reported; neither is memory whose kind is not known, nor a copy whose
-    stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory, do not remove the flag.
+    Small copies (up to 64 KB) are staged without a wait and are not reported. Memory of unknown kind is not reported, nor is a copy
+    whose stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory and keep the flag.
 
-    What is not shown to cost anything is told with ``evidence = "possible"`` alone: in C++ a copy whose size nothing tells, outside of
-    loops; whole numbers of which nothing shows how many there are (a ``std::vector`` of offsets; in Python lengths, indices, masks, what is
-    asked for as ``int32`` or ``int64`` outside of a loop over data), the second of two copies of one batch in a row, a copy right behind a
-    blocking one to the host or of what code out of view has made of it, and one whose result is kept for the next time.
+    Some copies may cost nothing, and are reported with ``evidence = "possible"`` only: a C++ copy of unknown size outside of loops,
+    index data of unknown length (a ``std::vector`` of offsets; in Python lengths, indices, masks and requested ``int32`` or ``int64``
+    tensors outside of a loop over data), the second of two consecutive copies of one batch, a copy right after a blocking copy to the
+    host, a copy of a value that an unknown function computed from one, and a copy whose result is cached.
 
     ## Verify
-    Behind a closed gate on the copy's stream, the call on pageable memory returns only when the gate opens; on pinned memory at once.
+    A gate blocks the copy's stream. The call on pageable memory returns only after the gate opens; the call on pinned memory returns at
+    once.
 
     ## References
     - CUDA Runtime API, API synchronization behavior
@@ -170,31 +172,29 @@ class UnpinnedNonBlocking(Check):
         return copy.host_passed_at if copy.host_passed_at is not None and not copy.host_gapped else copy.span
 
     def _message(self, copy: Copy) -> str:
-        what = "from" if copy.direction is Direction.H2D else "to"
-        memory = "a strided view of pinned memory, which is staged through pageable memory" if copy.host_gapped else "pageable memory"
-        condition = " if the device is CUDA" if copy.evidence > Evidence.DERIVED else ""
-        return f"asynchronous copy {what} {memory}{condition}: the call may block the host until the stream has caught up"
+        way = "from" if copy.direction is Direction.H2D else "to"
+        memory = "strided pinned memory" if copy.host_gapped else "pageable memory"
+        condition = " (if the device is CUDA)" if copy.evidence > Evidence.DERIVED else ""
+        return f"asynchronous copy {way} {memory}{condition}; the host may block"
 
     def _trail(self, copy: Copy) -> tuple[Step, ...]:
         place = self._place(copy)
         steps = [*copy.trail, *(step for step in call_trail(copy) if step.span != place)]
         if not steps and copy.context.loops:
-            steps = [
-                Step("in each round of this loop, and the memory, which comes from out of view, is ordinary", copy.context.loops[-1].span)
-            ]
-        return (*steps, Step("the copy", copy.span)) if place != copy.span else tuple(steps)
+            steps = [Step("on every iteration of this loop, with pageable memory of unknown origin", copy.context.loops[-1].span)]
+        return (*steps, Step("the asynchronous copy", copy.span)) if place != copy.span else tuple(steps)
 
     def _help(self, copy: Copy) -> str:
         if copy.host_gapped:
-            return "copy the part into a contiguous pinned buffer first, or move the whole buffer and slice on the device"
+            return "copy the slice into a contiguous pinned buffer first, or copy the whole buffer and slice it on the device"
         if copy.api == "torch":
             return (
                 "allocate the host tensor with pin_memory=True, or let the DataLoader pin its batches; keep non_blocking=True. "
-                "A pinned buffer that is written again needs an event between the copy and the write"
+                "To refill a pinned buffer, first wait for an event recorded after the copy"
             )
         if copy.api in _ARRAYS:
-            return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); write it again only once the copy has ended"
-        return "allocate the host memory with cudaMallocHost, or register it with cudaHostRegister; reuse it only once the copy has ended"
+            return "use pinned memory (cupyx.empty_pinned, numba.cuda.pinned_array); refill it only after the copy has completed"
+        return "allocate the host memory with cudaMallocHost or register it with cudaHostRegister; reuse it only after the copy completes"
 
 
 def _stream(copy: Copy) -> str | None:

@@ -29,17 +29,17 @@ _CHOICES = frozenset({"omitted", "literal", "handle", "policy", "default"})
 
 
 class ImplicitDefaultStream(Check):
-    """Work that slips onto the default stream beside work that has a stream.
+    """Work on the default stream in code that otherwise uses streams.
 
     ## What it does
-    Reports launches, copies, memsets and library calls that go to the null stream, by a missing or a null argument, a handle that was never
-    given a stream or a defaulted parameter, where the code around them works on streams: in torch extensions, in functions and classes that
-    have a stream at hand, and between the work of several streams.
+    Reports launches, copies, memsets and library calls on the default (null) stream in code that uses other streams: in torch
+    extensions, in functions and classes that have a stream in scope, and between the work of several streams. The stream argument is
+    missing, null or defaulted, or a library handle was never given a stream.
 
     ## Why is this bad
-    The null stream is a barrier for blocking streams: the pipeline runs one step after the other. For non-blocking streams,
-    and that is what PyTorch's are, it is no order at all: the work races with what comes before and after it, and it is missing from
-    a captured graph.
+    The null stream synchronizes with all blocking streams, so that a pipeline runs one step after the other. It does not synchronize
+    with non-blocking streams, which include PyTorch's: the work races with the work before and after it, and a captured graph does not
+    contain it.
 
     ## Example
     ```cuda
@@ -58,13 +58,13 @@ class ImplicitDefaultStream(Check):
     ```
 
     ## When it is fine
-    Programs that use one stream only, set-up (such as filling new memory before there is a stream) and teardown, builds with the
-    per-thread default stream, and torch's own operations, whose current stream is the default stream. Of functions of an extension that
-    are neither bound nor called ``evidence = "possible"`` tells.
+    Programs with a single stream, set-up (such as filling new memory before any stream exists), teardown, builds with the per-thread
+    default stream, and torch's own operations, whose current stream is the default stream. Extension functions that are neither bound
+    nor called are reported with ``evidence = "possible"`` only.
 
     ## Verify
-    With a kernel behind a gate on one blocking stream, null-stream work in between keeps a second stream's kernel from starting. In a torch
-    extension under ``torch.cuda.stream(side)`` the kernel reads old values.
+    A gate blocks a kernel on one blocking stream. Null-stream work launched next keeps the kernel of a second stream from
+    starting. In a torch extension under ``torch.cuda.stream(side)`` the kernel reads old values.
 
     ## References
     - CUDA Runtime API, Stream synchronization behavior
@@ -144,14 +144,14 @@ class ImplicitDefaultStream(Check):
             return
         if not any(isinstance(o, Wait) and o.on is record.event for o in path.after(record)):
             return
-        words = self._marks_in_extension(path) if facts.is_torch_extension else self._marks_beside(record, path)
-        if words:
+        missed = self._marks_in_extension(path) if facts.is_torch_extension else self._marks_beside(record, path)
+        if missed:
             yield self.finding(
                 record,
-                f"the event is recorded on the default stream {words}" + facts.if_legacy,
+                f"event record on the default stream; {missed}" + facts.if_legacy,
                 span=stream.chosen or record.span,
                 trail=(*stream.trail, *call_trail(record)),
-                help="record it on the stream whose work the others wait for",
+                help="record the event on the stream that the waiting streams depend on",
                 facts={"stream": "null", "api": record.api},
             )
 
@@ -160,7 +160,7 @@ class ImplicitDefaultStream(Check):
             stream = operation.stream if isinstance(operation, Launch | Copy | Record | Wait) else None
             if stream is not None and stream.kind == "ambient":
                 return ""
-        return "of a torch extension: who waits for it does not wait for the work on PyTorch's current stream if that is another"
+        return "it may miss work on PyTorch's stream"
 
     def _marks_beside(self, record: Record, path: Trace) -> str:
         stream, functions = record.stream, record.context.functions
@@ -169,10 +169,7 @@ class ImplicitDefaultStream(Check):
         before = [o.stream for o in path.before(record) if isinstance(o, Launch | Copy) and o.stream is not None]
         if not before or any(stream.kind == "null" for stream in before) or self._ordered_on_purpose(path):
             return ""  # it may well mark what the default stream has been given elsewhere
-        return (
-            "although this function is given a stream: it tells nothing of that stream's work "
-            "if the stream is a non-blocking one, and waits for all blocking streams"
-        )
+        return "it may miss the stream parameter's work"
 
     def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         """A race of which one side is on the default stream by a caller's choice: the choice is its cause."""
@@ -198,14 +195,14 @@ class ImplicitDefaultStream(Check):
                 continue
             if operation.context.opened:
                 continue  # two libraries: SL027
-            steps = tuple(Step(f"the other access is on a stream of its own: {step.message}", step.span) for step in beside.trail[:1])
+            steps = tuple(Step(f"the other access runs on another stream: {step.message}", step.span) for step in beside.trail[:1])
             yield self.finding(
                 operation,
                 self._message(operation, race=True),
                 span=operation.stream.chosen or operation.span,
                 category=Category.RACE,
                 trail=(*steps, *self._trail(operation, "")),
-                help="pass the stream that Python's work is on, as an integer (`stream.cuda_stream`, `stream.ptr`), and launch on it",
+                help="pass the Python stream as an integer (`stream.cuda_stream`, `stream.ptr`) and launch on it",
                 conflict=conflict,
                 facts={"stream": "null", "api": operation.api},
             )
@@ -213,12 +210,12 @@ class ImplicitDefaultStream(Check):
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """A current stream that was asked for once: as stale as none."""
         for kept in facts.kept_streams:
-            what = f"the stream that is current now is kept in `{kept.name}`: later calls use it whatever stream is current then"
+            what = f"current stream cached in `{kept.name}`; later calls ignore a change of the current stream"
             finding = self.finding_at(
                 kept.read,
                 what,
-                trail=[Step("work that is put on it later", use) for use in kept.uses[:4]],
-                help="ask for the current stream where the work is launched",
+                trail=[Step("later work on the cached stream", use) for use in kept.uses[:4]],
+                help="query the current stream where the work is launched",
                 qualname=kept.function,
             )
             yield replace(finding, category=Category.RACE)
@@ -231,7 +228,7 @@ class ImplicitDefaultStream(Check):
             return None
         if facts.is_torch_extension:
             alone = context.setup or self._on_own_memory(operation, path)
-            return None if alone else "a torch extension works on PyTorch's current stream"
+            return None if alone else "torch extensions run on PyTorch's current stream"
         if context.setup or facts.lives_on_null or self._elsewhere(operation, facts):
             return None
         if operation.stream is not None and operation.stream.how == "default" and not self._chosen_beside_stream(operation, facts):
@@ -241,11 +238,11 @@ class ImplicitDefaultStream(Check):
         if self._sets_up(operation, path):
             return None
         if self._has_stream_at_hand(operation, facts) or self._works_on_another(operation, path):
-            return "a stream is at hand here"
+            return "a stream is in scope"
         if operation.beside and (len(operation.beside) > 1 or context.loops or self._holds_up_another(operation)):
             return "other streams have work in flight"
         if self._beside_own_stream(operation, facts):
-            return "the work of this file has a stream"
+            return "other work in this file uses a stream"
         return None
 
     def _beside_own_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:
@@ -265,7 +262,7 @@ class ImplicitDefaultStream(Check):
         for other in path.operations:
             stream = other.stream if isinstance(other, Launch | Copy) and other.api not in _PYTHON else None
             if stream is not None and stream.kind in ("parameter", "created") and other.context.functions[:1] == context.functions[:1]:
-                return "a stream is at hand here"
+                return "a stream is in scope"
         return None
 
     def _chosen_beside_stream(self, operation: Launch | Copy, facts: FileFacts) -> bool:
@@ -384,28 +381,24 @@ class ImplicitDefaultStream(Check):
 
     def _message(self, operation: Launch | Copy, race: bool) -> str:
         assert operation.stream is not None
-        what = self._what(operation)
-        how = {
-            "handle": "through a handle that was given no stream",
-            "policy": "through a policy without a stream",
-        }.get(operation.stream.how, "")
-        where = f"{what} goes to the default stream" + (f" {how}" if how else "")
+        owner = {"handle": "the handle's", "policy": "the policy's"}.get(operation.stream.how, "the")
+        where = f"{self._what(operation)} on {owner} default stream"
         if race:
-            return f"{where}: it is not ordered with the work of non-blocking streams around it"
-        return f"{where} although a stream is in use here: it waits for all blocking streams, and they for it"
+            return f"{where}; it is unordered with non-blocking streams"
+        return f"{where}; it serializes with all blocking streams"
 
     def _what(self, operation: Launch | Copy) -> str:
         name = operation.name.rpartition(".")[2]
         if isinstance(operation, Copy):
             kinds = {
-                Direction.H2D: "a copy to the device",
-                Direction.D2H: "a copy from the device",
-                Direction.D2D: "a device-to-device copy",
+                Direction.H2D: "host-to-device copy",
+                Direction.D2H: "device-to-host copy",
+                Direction.D2D: "device-to-device copy",
             }
-            return f"{kinds.get(operation.direction, 'a copy')} ({name})"
+            return f"{kinds.get(operation.direction, 'copy')} ({name})"
         if operation.kind == "kernel":
-            return f"the launch of {name}"
-        return f"the work of {name}"
+            return f"launch of {name}"
+        return name
 
     def _trail(self, operation: Launch | Copy, reason: str) -> tuple[Step, ...]:
         assert operation.stream is not None
@@ -413,25 +406,23 @@ class ImplicitDefaultStream(Check):
         for stream in operation.beside[:2]:
             steps.extend(replace(step, message=f"{reason}: {step.message}") for step in stream.trail)
         if operation.stream.chosen is not None and operation.stream.chosen != operation.span:
-            steps.append(Step("the work that goes to the default stream", operation.span))
+            steps.append(Step("the work on the default stream", operation.span))
         return (*steps, *(step for step in call_trail(operation) if step.span != operation.stream.chosen))
 
     def _beside(self, facts: FileFacts) -> tuple[Step, ...]:
         at = facts.own_stream
-        return (
-            () if at is None else (Step("other work of this file is on a stream", replace(at, end_row=at.row, end_column=at.column + 1)),)
-        )
+        return () if at is None else (Step("other work in this file uses a stream", replace(at, end_row=at.row, end_column=at.column + 1)),)
 
     def _help(self, operation: Launch | Copy, path: Trace) -> str:
         assert operation.stream is not None
         if path.facts.is_torch_extension:
-            return "pass at::cuda::getCurrentCUDAStream() (with a CUDAGuard for the tensor's device)"
+            return "pass at::cuda::getCurrentCUDAStream(), with a CUDAGuard for the tensor's device"
         if operation.stream.how == "handle":
-            return "give the handle its stream first (cublasSetStream, cufftSetStream, curandSetStream)"
+            return "set the handle's stream first (cublasSetStream, cufftSetStream, curandSetStream)"
         if operation.stream.how == "policy":
             return "use thrust::cuda::par_nosync.on(stream)"
         if isinstance(operation, Copy) and not operation.asked_async:
-            return "use the asynchronous form with the stream, and wait for the stream where the host needs the data"
+            return "use the asynchronous copy on that stream, and synchronize the stream before the host needs the data"
         return "pass the stream that the surrounding work uses"
 
     # --- one finding a file where streams are ignored altogether ------------------------------------------------------------------------
@@ -440,13 +431,13 @@ class ImplicitDefaultStream(Check):
         if not facts.is_torch_extension:
             return findings
         by_file = {path: [f for f in findings if f.span.file == path] for path in dict.fromkeys(f.span.file for f in findings)}
-        folded = ([self._folded(own)] if len(own) > 1 and facts.is_without_streams(path) else own for path, own in by_file.items())
+        folded = ([self._folded(own, facts)] if len(own) > 1 and facts.is_without_streams(path) else own for path, own in by_file.items())
         return [finding for group in folded for finding in group]
 
-    def _folded(self, findings: list[Finding]) -> Finding:
+    def _folded(self, findings: list[Finding], facts: FileFacts) -> Finding:
         first, *others = findings
-        steps = tuple(Step("the default stream here too", finding.span) for finding in others)
-        message = first.message + f"; no work of this file uses a stream ({len(findings)} places)"
+        steps = tuple(Step("also on the default stream", finding.span) for finding in others)
+        message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + facts.if_legacy
         return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
 
 

@@ -76,17 +76,17 @@ _TINY = 4
 
 
 class AllocInLoop(Check):
-    """Driver allocations and frees in every round of a loop.
+    """Driver allocations and frees on every iteration of a loop.
 
     ## What it does
-    Reports memory that is allocated by the driver and given back in the same round of a loop (``cudaMalloc`` and ``cudaFree``, pinned
-    memory, ``cudaHostRegister``, numba's device arrays, which have no pool, ``thrust::device_vector``), also through helpers,
-    constructors and destructors, and ``torch.cuda.empty_cache()`` in each round.
+    Reports memory that the driver allocates and frees in the same iteration of a loop (``cudaMalloc`` and ``cudaFree``, pinned memory,
+    ``cudaHostRegister``, numba's device arrays, which have no pool, ``thrust::device_vector``), also through helpers, constructors and
+    destructors, and ``torch.cuda.empty_cache()`` on every iteration.
 
     ## Why is this bad
-    ``cudaFree`` and ``cudaFreeHost`` may wait for all work of the device before they return: every round ends with a device-wide
-    stall, and the free hangs behind a persistent kernel or a collective. Page-locking costs milliseconds. ``cudaMalloc`` itself does not
-    wait on the GPUs that were measured.
+    ``cudaFree`` and ``cudaFreeHost`` may wait for all work of the device before they return: every iteration ends with a device-wide
+    stall, and the free waits for a persistent kernel or a collective. Page-locking costs milliseconds. ``cudaMalloc`` itself did
+    not wait on the measured GPUs.
 
     ## Example
     ```python
@@ -105,16 +105,16 @@ class AllocInLoop(Check):
     ```
 
     ## When it is fine
-    Buffers that only grow, memory for some rounds only (the condition differs from round to round, and the other work does not stand
-    under it), set-up loops that keep what they allocate, loops over devices, retries, tuning, error paths and teardown, and
-    pools: ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
+    Buffers that only grow, memory that only some iterations need (its condition changes between iterations and does not guard the other
+    work), set-up loops that keep their allocations, loops over devices, retries, tuning, error paths and teardown, and pools:
+    ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
-    Where a round is long by what it does (it sorts with thrust, exchanges data with other processes, has a loop of device work of its own,
-    or fetches its result anyway), where the host waits in each round of a loop inside, or where thrust has waited right before the free,
-    the wait is told with ``evidence = "possible"`` alone, and so is an emptied cache outside of trainings and of the methods of modules.
+    Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a
+    collective, an inner loop of device work, a result that is fetched anyway), in a loop with an inner loop that synchronizes, right
+    after a thrust call that has synchronized, and ``empty_cache()`` outside of training loops and module methods.
 
     ## Verify
-    A gate holds a stream shut: ``cudaFree`` of unrelated memory returns only when the gate opens; ``cudaFreeAsync`` at once.
+    A gate blocks a stream: ``cudaFree`` of unrelated memory returns only after the gate opens; ``cudaFreeAsync`` returns at once.
 
     ## References
     - ``cuda_runtime_api.h``: cudaFree "may perform implicit synchronization"
@@ -254,11 +254,11 @@ class AllocInLoop(Check):
             return
         yield self.finding(
             trim,
-            "the cache of the allocator is emptied in every round: each call waits for the device and makes the next allocations slow",
+            "allocator cache emptied on every iteration; it synchronizes the device and slows later allocations",
             span=call_in_loop(trim, loop),
             shown=self._comes_often(trim, path) and not (_is_long(inside) or _works_deeper(inside, loop) or any(map(_host_waits, inside))),
-            trail=(Step("in every round of this loop", loop.span),),
-            help="let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory",
+            trail=(Step("on every iteration of this loop", loop.span),),
+            help="let the caching allocator keep its blocks; empty it once after the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api},
         )
 
@@ -272,22 +272,21 @@ class AllocInLoop(Check):
         return collects and not any(_uploads(o) for o in inside)
 
     def _message(self, free: Free) -> str:
-        kinds = {Memory.PINNED: "pinned host memory is allocated and freed", Memory.MANAGED: "managed memory is allocated and freed"}
         if free.kind == "unregister":
-            return "host memory is page-locked and released in every round of a loop: each release may wait for all work of the device"
-        what = kinds.get(free.memory, "device memory is allocated and freed")
-        return f"{what} in every round of a loop: each free may wait for all work of the device"
+            return "host memory registered and unregistered on every iteration; each call may synchronize the device"
+        kind = {Memory.PINNED: "pinned host", Memory.MANAGED: "managed"}.get(free.memory, "device")
+        return f"{kind} memory allocated and freed on every iteration; each free may synchronize the device"
 
     def _steps(self, allocated: Operation, free: Free, loop: LoopFrame) -> tuple[Step, ...]:
         word = "page-locked here" if free.kind == "unregister" else "allocated here"
-        steps = [Step("in every round of this loop", loop.span), Step(word, allocated.span)]
+        steps = [Step("on every iteration of this loop", loop.span), Step(word, allocated.span)]
         if free.span.row and free.span != allocated.span:
-            steps.append(Step("freed here, in the same round", free.span))
+            steps.append(Step("freed here, in the same iteration", free.span))
         return tuple(steps)
 
     def _help(self, free: Free) -> str:
         if free.kind == "unregister":
-            return "page-lock the whole buffer once before the loop and release it behind it"
+            return "register the whole buffer once before the loop and unregister it after the loop"
         if free.memory is Memory.PINNED:
-            return "allocate the pinned buffer once before the loop and reuse it; wait for its last copy before it is written again"
+            return "allocate the pinned buffer once before the loop and reuse it; wait for its last copy before refilling it"
         return "allocate once before the loop, keep a buffer that only grows, or use the stream-ordered cudaMallocAsync and cudaFreeAsync"

@@ -30,16 +30,16 @@ _CUDA = (Alloc, Copy, Create, Destroy, Free, Launch, Query, Record, Register, Sy
 
 
 class CudaCallInHostCallback(Check):
-    """CUDA work in a function that CUDA itself calls on the host.
+    """CUDA work in a host callback.
 
     ## What it does
-    Reports CUDA calls, launches, device array operations and frees that a host callback reaches: functions given to
-    ``cudaLaunchHostFunc``, ``cudaStreamAddCallback``, graph host nodes, CuPy's ``launch_host_func`` and numba's ``add_callback``; through
-    helpers, lambdas, bound methods and destructors too.
+    Reports CUDA calls, launches, device array operations and frees that a host callback reaches, also through helpers, lambdas, bound
+    methods and destructors. Host callbacks are functions given to ``cudaLaunchHostFunc``, ``cudaStreamAddCallback``, graph host nodes,
+    CuPy's ``launch_host_func`` and numba's ``add_callback``.
 
     ## Why is this bad
-    "The host function must not make any CUDA API calls." The runtime refuses most of them with ``cudaErrorNotPermitted`` (800), which
-    nobody checks in a callback, or the driver thread waits for a lock that a thread holds which waits for the callback: a deadlock.
+    "The host function must not make any CUDA API calls." The runtime rejects most of them with ``cudaErrorNotPermitted`` (800), an
+    error that callbacks rarely check. Otherwise the driver thread may wait for a lock whose owner waits for the callback: a deadlock.
 
     ## Example
     ```python
@@ -65,10 +65,11 @@ class CudaCallInHostCallback(Check):
     ```
 
     ## When it is fine
-    Callbacks that only signal: setting an event, ``put_nowait``, ``call_soon_threadsafe``, numpy on host memory whose copy has ended.
+    Callbacks that only signal: setting an event, ``put_nowait``, ``call_soon_threadsafe``, numpy on host memory whose copy has
+    completed.
 
     ## Verify
-    The callback makes the call; the status code (800), a failure, or a child process that does not end is the verdict.
+    The callback makes the call. The verdict is the status code (800), a failure, or a child process that does not terminate.
 
     ## References
     - ``cuda_runtime_api.h``, cudaLaunchHostFunc
@@ -99,10 +100,10 @@ class CudaCallInHostCallback(Check):
         place = self._place(operation, registration)
         yield self.finding(
             operation,
-            f"{self._what(operation)} in a host callback: CUDA refuses it (cudaErrorNotPermitted) or deadlocks",
+            f"{self._what(operation)} in a host callback; CUDA returns cudaErrorNotPermitted or deadlocks",
             span=place,
             trail=(registration, *self._steps(operation, registration)),
-            help="signal a thread of your own from the callback (a queue, an event) and make the CUDA call there",
+            help="signal one of your own threads from the callback (queue, event) and make the CUDA call there",
             facts={"api": operation.api, "kind": "refused call"},
         )
 
@@ -118,13 +119,13 @@ class CudaCallInHostCallback(Check):
         }
         if not waits.get(operation.what):
             return
-        whom = "a lock that is held while the device is waited for" if operation.what == "lock" else "a thread that makes CUDA calls"
+        awaited = "a lock held across synchronization" if operation.what == "lock" else "a thread with CUDA calls"
         yield self.finding(
             operation,
-            f"a host callback waits for {whom}: the stream stands still meanwhile, and the two can wait for each other for ever",
+            f"host callback blocks on {awaited}; the stream stalls and may deadlock",
             span=self._place(operation, registration),
             trail=(registration, *self._steps(operation, registration)),
-            help="let the callback only signal, and wait on a thread of your own",
+            help="only signal in the callback, and wait on one of your own threads",
             facts={"api": operation.api, "kind": "lock inversion"},
         )
 
@@ -144,9 +145,9 @@ class CudaCallInHostCallback(Check):
         if isinstance(operation, Launch):
             return "device work" if operation.kind == "compute" else f"launch of {operation.name}"
         if isinstance(operation, Free) and operation.kind == "drop":
-            return "device memory is freed"
+            return "free of device memory"
         if isinstance(operation, Copy) and operation.api in ("torch", "cupy", "numba"):
-            return f"a copy ({operation.name.rpartition('.')[2]})"
+            return f"copy ({operation.name.rpartition('.')[2]})"
         return f"call of {operation.name.rpartition('.')[2]}"
 
     def _place(self, operation: Operation, registration: Step) -> Span:

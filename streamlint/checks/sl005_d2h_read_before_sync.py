@@ -14,12 +14,13 @@ class D2hReadBeforeSync(Check):
     """The host reads a buffer while an asynchronous copy from the device may still be writing it.
 
     ## What it does
-    Reports host reads of a buffer that an asynchronous device-to-host copy fills, where nothing on the way makes the host wait for that
-    copy: ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like.
+    Reports host reads of a buffer that an asynchronous device-to-host copy fills, where no synchronization makes the host wait for that
+    copy first. Reads are ``tolist()``, ``numpy()``, ``print``, arithmetic on the CPU, ``*pointer`` and the like.
 
     ## Why is this bad
-    The copy returns before the data has arrived. The host reads what the buffer held before, without any error: results are wrong now and
-    then, and right under a debugger. ``wait_stream``, ``wait_event`` and ``Event.wait`` do not help: they hold a stream, not the host.
+    The copy returns before the data has arrived. The host reads the old contents of the buffer, and no error is raised: results are
+    intermittently wrong, and correct under a debugger. ``wait_stream``, ``wait_event`` and ``Event.wait`` do not help: they block a
+    stream, not the host.
 
     ## Example
     ```python
@@ -37,14 +38,16 @@ class D2hReadBeforeSync(Check):
     ```
 
     ## When it is fine
-    Handing the buffer back to the device on the same stream, returning or storing it, and reading it behind ``synchronize()`` of the copy's
-    stream, of the device, or of an event recorded after the copy. A later blocking copy or ``.item()`` of a device value on the same stream
-    waits as well. Of pageable memory, for which today's drivers wait though nothing guarantees it, ``evidence = "possible"`` tells, and of
-    methods of a private class that nothing calls.
+    Copying the buffer back to the device on the same stream, returning or storing it, and reading it after ``synchronize()`` on the
+    copy's stream, on the device, or on an event recorded after the copy. A later blocking copy or ``.item()`` of a device value on the
+    same stream waits as well.
+
+    With ``evidence = "possible"``, copies to pageable memory (which current drivers complete synchronously, without guarantee) and
+    methods of uncalled private classes are reported too.
 
     ## Verify
-    The buffer is poisoned, the copy's stream is held shut by a gate, and the read takes place: the poison is read. With pageable memory
-    CUDA does not guarantee either order; the GPU in hand shows which it kept.
+    The buffer is poisoned, a gate blocks the copy's stream, and the host reads the buffer: it reads the poison. For pageable memory
+    CUDA guarantees neither order; the test shows the order on your GPU.
 
     ## References
     - CUDA Runtime API, API synchronization behavior
@@ -103,18 +106,15 @@ class D2hReadBeforeSync(Check):
 
     def _message(self, copy: Copy) -> str:
         if copy.host_memory is Memory.PAGEABLE:
-            return (
-                "host read of a buffer that an asynchronous copy fills: nothing guarantees that the copy has ended "
-                "(today's drivers wait for pageable memory)"
-            )
-        condition = " if the tensor is on a GPU" if copy.evidence > Evidence.DEFAULT else ""
-        return f"host read before the asynchronous copy from the device has ended{condition}: the buffer may hold old data"
+            return "host read of pageable memory during an asynchronous copy; current drivers wait, but without guarantee"
+        condition = " (if on CUDA)" if copy.evidence > Evidence.DEFAULT else ""
+        return f"host read before the asynchronous device-to-host copy completes{condition}; data may be stale"
 
     def _trail(self, copy: Copy, read: HostRead) -> tuple[Step, ...]:
         return (
-            Step("copied asynchronously from the device here; nothing makes the host wait for it before the read", copy.span),
+            Step("copied asynchronously from the device here; the host does not wait for it before the read", copy.span),
             *call_trail(copy, "the copy is reached from here"),
-            *((Step("the getter reads it here", read.span),) if read.asked is not None else ()),
+            *((Step("the accessor reads it here", read.span),) if read.asked is not None else ()),
             *(
                 step
                 for step in call_trail(read, "the read is reached from here")

@@ -28,15 +28,15 @@ from streamlint.operations import (
 
 
 class CrossStreamUseWithoutWait(Check):
-    """Two streams use one buffer, one of them writes it, and neither waits for the other.
+    """Two streams access one buffer, at least one writes it, and neither waits for the other.
 
     ## What it does
     Reports device work that reads or writes a buffer on one stream while work on another stream may still be writing or reading it: no
-    event, no ``wait_stream`` and no synchronization puts the one before the other.
+    event, ``wait_stream`` or synchronization orders the two accesses.
 
     ## Why is this bad
-    Streams run side by side. The reader may see what the buffer held before, or half of the new; the writer may overwrite what is still
-    being read. No error is raised, and whether it goes wrong depends on how busy the GPU is.
+    Streams run concurrently. The reader may see old or partly written data; the writer may overwrite data that is still being read. No
+    error is raised, and the outcome depends on the load of the GPU.
 
     ## Example
     ```python
@@ -56,11 +56,11 @@ class CrossStreamUseWithoutWait(Check):
     ```
 
     ## When it is fine
-    Where the streams are one, where the null stream's barrier orders them (blocking streams), and where an event recorded after the first
-    use is awaited before the second, also in another method. Parts of a buffer that do not overlap may be used side by side.
+    Both accesses use the same stream, the null stream orders the two (blocking streams), or the second stream waits for an event
+    recorded after the first access, also in another method. Disjoint parts of a buffer may be accessed concurrently.
 
     ## Verify
-    The first stream is held shut by a gate before its write; the second use runs all the same, and sees the old value.
+    A gate blocks the first stream before its write; the second access runs anyway and sees the old value.
 
     ## References
     - CUDA Programming Guide, Asynchronous Execution, events
@@ -107,13 +107,11 @@ class CrossStreamUseWithoutWait(Check):
         if not _private(second, path) or _stages(second, path):
             return
         if isinstance(first, Alloc):
-            message = (
-                "uses memory that another stream has just allocated: nothing makes this stream wait for the block's earlier users there"
-            )
-            step = Step("allocated on another stream here: its earlier work may still use the block", first.span)
+            message = "access to memory just allocated on another stream; its earlier users may still run"
+            step = Step("allocated on another stream here; earlier work there may still use the block", first.span)
         else:
-            message = "reaches an argument that the caller's stream may still be writing: nothing makes this stream wait for it"
-            step = Step("the caller's stream may still be at work on the arguments of this function", first.span)
+            message = "access to an argument that the caller's stream may still be writing; nothing orders them"
+            step = Step("the caller's stream may still be writing the arguments of this function", first.span)
         made = second.stream.trail[:1] if second.stream is not None else ()
         yield self.finding(
             second,
@@ -127,12 +125,12 @@ class CrossStreamUseWithoutWait(Check):
 
     def _message(self, conflict: Conflict) -> str:
         if isinstance(conflict.second, Free):
-            return "gives a buffer back that another stream may still be using: nothing makes this stream wait for it"
+            return "free of a buffer that another stream may still be using; nothing orders them"
         if conflict.first_writes:
-            return "reaches a buffer that another stream may still be writing: nothing makes this stream wait for it"
+            return "access to a buffer that another stream may still be writing; nothing orders them"
         if isinstance(conflict.second, Launch) and conflict.second.kind == "upload":  # nothing is written over: it gets other memory
-            return "moves a module whose weights another stream may still be reading: nothing makes this stream wait before they go"
-        return "overwrites a buffer that another stream may still be reading: nothing makes this stream wait for it"
+            return "move of a module whose weights another stream may still be reading; nothing orders them"
+        return "overwrite of a buffer that another stream may still be reading; nothing orders them"
 
     def _trail(self, first: Work, second: Work | Free, writes: bool) -> tuple[Step, ...]:
         words = "written" if writes else "read"
@@ -145,9 +143,9 @@ class CrossStreamUseWithoutWait(Check):
 
     def _help(self, first: Operation, second: Operation) -> str:
         if second.api == "torch":
-            return "make this stream wait before the use: wait_stream() of the other stream, or wait_event() of an event recorded after it"
+            return "make this stream wait first: wait_stream(other), or wait_event() on an event recorded on the other stream"
         if second.api == "cupy":
-            return "record an event on the other stream after its work, and wait_event() it on this stream before the use"
+            return "record an event on the other stream after its work, and call wait_event() on this stream before the use"
         return "record an event on the other stream after its work, and make this stream wait for it with cudaStreamWaitEvent"
 
 

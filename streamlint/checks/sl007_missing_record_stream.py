@@ -11,18 +11,18 @@ from streamlint.operations import ENTERED, Conflict, Drop, Operation, Work, on_o
 
 
 class MissingRecordStream(Check):
-    """Memory goes back to its stream's pool while another stream may still be using it.
+    """Memory returns to the pool of its stream while another stream may still be using it.
 
     ## What it does
-    Reports tensors that are allocated on one stream, used on another, and whose last reference goes while nothing makes the first stream
-    wait for that use: no ``wait_stream``, no event, no synchronization, no ``record_stream``. It reports only what is shown to be given out
-    again: by an allocation on the first stream behind the drop, or by the caller, whose stream it is.
+    Reports tensors that are allocated on one stream and used on another, and whose last reference is released before the first stream
+    waits for that use: no ``wait_stream``, event, synchronization or ``record_stream`` comes between. A finding requires evidence that
+    the block is reused: a later allocation on the same stream, or a return to a caller that runs on it.
 
     ## Why is this bad
-    PyTorch's caching allocator and CuPy's memory pool keep a free list for each stream. A block whose last reference goes is free at once,
-    in the order of the stream that it was allocated on, and is handed to that stream's next allocation of its size. What is written there
-    appears under the feet of the other stream's kernel or copy. No error is raised, and whether it goes wrong depends on how busy the GPU
-    is.
+    PyTorch's caching allocator and CuPy's memory pool keep a free list for each stream. A block is free as soon as its last reference
+    is released, in the order of the stream that allocated it, and the next allocation of that size on that stream gets it. The next
+    allocation then overwrites memory that the other stream is still using. No error is raised, and the outcome depends on the load of
+    the GPU.
 
     ## Example
     ```python
@@ -50,12 +50,12 @@ class MissingRecordStream(Check):
     ```
 
     ## When it is fine
-    Where the allocating stream waits for the other one before its next allocation, where a reference is kept until an event says that the
-    other stream is done, and where the tensor is allocated on the stream that uses it. Any one of these or ``record_stream`` is enough.
+    The allocating stream waits for the other one before its next allocation, a reference is kept until an event shows that the other
+    stream has finished, or the tensor is allocated on the stream that uses it. Any one of these, or ``record_stream``, is enough.
 
     ## Verify
-    The second stream is held shut by a gate before its read, the tensor is dropped, and a new one of the same size is allocated and filled
-    on the first stream: the read sees the new one's values.
+    A gate blocks the second stream before its read, the tensor is released, and a new tensor of the same size is allocated and filled
+    on the first stream: the read sees the values of the new tensor.
 
     ## References
     - PyTorch, ``torch.Tensor.record_stream``
@@ -83,7 +83,7 @@ class MissingRecordStream(Check):
             return
         yield self.finding(
             use,
-            "the block goes back to the pool of the stream that it was allocated on while another stream may still be using it",
+            "memory freed while another stream may still access it; the allocator may reuse the block",
             span=drop.allocated,
             trail=self._trail(use, drop, again),
             help=self._help(drop),
@@ -96,16 +96,14 @@ class MissingRecordStream(Check):
         steps.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
         if isinstance(use, Work) and use.stream is not None:
             steps.extend(Step(f"the other stream: {step.message}", step.span) for step in use.stream.trail[:1])
-        steps.append(Step("the last reference goes here", drop.span))
+        steps.append(Step("the last reference is released here", drop.span))
         if again is not drop:
-            steps.append(Step("the allocating stream may be given the block again here", again.span))
+            steps.append(Step("this allocation may reuse the block", again.span))
         else:
-            steps.append(Step("the caller allocates next on that stream, and may be given the block", drop.span))
+            steps.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
         return (*steps, *(step for step in call_trail(use, "the use is reached from here") if step.span not in drop.calls))
 
     def _help(self, drop: Drop) -> str:
         if drop.api == "cupy":
-            return (
-                "make the allocating stream wait for the other one before the array goes, or keep a reference until the other one is done"
-            )
-        return "call record_stream() of the other stream on it, or make the allocating stream wait for the other one before it goes"
+            return "make the allocating stream wait for the other stream before the array is released, or keep a reference until then"
+        return "call record_stream(other) on the tensor, or make the allocating stream wait for the other stream before the release"

@@ -19,9 +19,9 @@ from streamlint.record import replace
 
 _CHANNELS = ("multiprocessing.Queue", "multiprocessing.queues.SimpleQueue", "multiprocessing.connection.Connection")
 _STARTED = {
-    "thread": "the thread is started here",
-    "process": "the process is started here",
-    "worker": "this loader's workers run it",
+    "thread": "thread started here",
+    "process": "process started here",
+    "worker": "workers of this loader run it",
 }
 
 

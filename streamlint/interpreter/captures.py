@@ -274,7 +274,7 @@ class Captures:
 
 def _made(session: Session) -> tuple[Step, ...]:
     blocking = [s for s in session.streams.values() if s.blocking]
-    return tuple(Step(f"a blocking stream: {step.message}", step.span) for s in blocking[:1] for step in s.trail[:1])
+    return tuple(Step(f"blocking stream: {step.message}", step.span) for s in blocking[:1] for step in s.trail[:1])
 
 
 def _copy_refused(copy: ops.Copy) -> str:

@@ -37,7 +37,7 @@ def array(run: Run, kind: Type, name: str, span: Span | None) -> Value:
         made = [default_value(run, Type(kind.name, kind.args), f"{name}[{i}]", span) for i in range(count)]
         return Series(made or None, name=name)
     size = bytes_of(kind)
-    trail = (Step("an array in pageable host memory (the stack or static memory)", span),) if span is not None else ()
+    trail = (Step("array in pageable host memory (stack or static storage)", span),) if span is not None else ()
     return Buffer(run.storage(Memory.PAGEABLE, name, nbytes=size, small=size is not None and size <= 65536, trail=trail))
 
 
@@ -97,7 +97,7 @@ def _host_memory(run: Run, kind: Type, row: TypeRow | None, name: str, span: Spa
     memory = _memory_of_allocator(run, kind.args[1]) if len(kind.args) > 1 and kind.name != "std::array" else _memory_of_row(row)
     if memory is Memory.PAGEABLE and name.rpartition(".")[2] in registered_members(run.file):
         memory = Memory.UNKNOWN
-    trail = (Step(f"{kind.name}: pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
+    trail = (Step(f"{kind.name} allocates pageable host memory", span),) if span is not None and memory is Memory.PAGEABLE else ()
     size = None
     if kind.name == "std::array" and len(kind.args) > 1 and (count := _count(run, kind.args[1].name)) is not None:
         size = count * SIZES.get(element.name, 8)

@@ -138,7 +138,7 @@ class FileFacts:
     @property
     def if_legacy(self) -> str:
         """What a message says of the default stream where no build file tells which one it is."""
-        return "" if self.stream_is_told else ", if this is built with the legacy default stream"
+        return "" if self.stream_is_told else " (with --default-stream=legacy)"
 
     def statement_at(self, span: Span) -> p.Position:
         """The innermost statement around a place of the program; the place itself where there is none."""

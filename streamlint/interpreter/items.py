@@ -235,9 +235,7 @@ def _of_opaque(run: Run, value: Opaque, indices: list[Value], node: p.Index, wri
     if not write and len(indices) == 1 and _gathers(indices[0]):
         made = run.unknown_buffer(f"{value.term}[{indices[0].term}]", "torch.Tensor" if _speaks_torch(run) else "numpy.ndarray")
         made.storage.fresh = True
-        made.storage.trail = (
-            Step("indexing by a list gathers into new memory here, pageable where it is on the host", run.node_span(node)),
-        )
+        made.storage.trail = (Step("indexing by a list gathers into new memory here; pageable if it is on the host", run.node_span(node)),)
         return made
     found = element_of(run, value, ", ".join(i.term for i in indices))
     if value.type == "list" and isinstance(node.indices[0], p.Slice) and isinstance(found, Opaque):

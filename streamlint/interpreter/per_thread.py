@@ -63,7 +63,7 @@ def per_thread_because(file: File, default_stream: str) -> tuple[Step, ...]:
         place = _place_of(per_thread_place(file.path)) or _place_in_python(file)
     else:
         place = working_macro(file) if MACRO in file.module.text else None
-    return () if place is None else (Step("built with per-thread default streams: the default stream is the thread's own", place),)
+    return () if place is None else (Step("built with per-thread default streams here", place),)
 
 
 def _place_of(told: str) -> Span | None:

@@ -136,7 +136,7 @@ def _capture(run: Run, manager: CaptureScope, inside: Inside, expression: p.Expr
     """A graph is captured: what is issued inside is recorded, and does not run. Its beginning waits for the device (graphs.py)."""
     assert manager.stream is not None
     run.machine.host_waits(None)
-    step = Step("the capture begins here", _call_span(run, expression))
+    step = Step("capture begins here", _call_span(run, expression))
     session = run.machine.captures.begin(manager.stream, manager.mode, step, manager.library, len(run.context.calls))
     regular = False
     try:

@@ -111,8 +111,8 @@ def call_trail(operation: Operation, words: str = "called from here") -> tuple[S
 def round_trail(wait: HostWait, loop: LoopFrame) -> tuple[Step, ...]:
     """The loop whose rounds the host waits in, and the call in its body that led to the wait, where it is not the wait itself."""
     place = call_in_loop(wait, loop)
-    words = "in every round of this loop, which trains" if wait.trains else "in every round of this loop"
+    words = "on every iteration of this training loop" if wait.trains else "on every iteration of this loop"
     if wait.called:
-        words = "this method is called in each step, by a loop that is out of view"
+        words = "an external loop calls this method on every step"
     calls = [step for step in call_trail(wait) if step.span == place and wait.inner is None]
     return (Step(words, loop.span), *calls, *([Step("the wait is here", wait.inner)] if wait.inner is not None else []))

@@ -47,7 +47,7 @@ def test_a_user_edits_a_file(tmp_path):
             assert early.range == types.Range(types.Position(10, start), types.Position(10, start + 5))
             (step,) = early.related_information
             assert (step.location.uri, step.location.range.start) == (user.uri("a.py"), types.Position(9, 20))
-            assert early.message.startswith("host read before the asynchronous copy from the device has ended: ")
+            assert early.message.startswith("host read before the asynchronous device-to-host copy completes; ")
             assert early.tags is None
 
             quick = await user.actions("a.py", 10, "quickfix")

@@ -54,7 +54,7 @@ def _begin(call: Call) -> Value:
     origin = stream_argument(call)
     if origin is None:
         origin = Stream(run.machine.fresh("captured"), "foreign", None, call.library)
-    step = Step("the capture begins here", call.span)
+    step = Step("capture begins here", call.span)
     library = family(call.library)
     session = run.machine.captures.begin(origin, _mode(call), step, library, len(run.context.calls))
     if session.origin is not origin and run.stream_of(library).key == origin.key:

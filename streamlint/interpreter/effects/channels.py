@@ -122,7 +122,7 @@ def _get(call: Call) -> Value:
         found_empty(run, channel)
     if local:
         result = opaque_call(run, call.name, call.receiver, call.arguments, call.site)
-        return result if shown is None else _arrived(run, shown, "", key, Step("taken from a queue here", call.span))
+        return result if shown is None else _arrived(run, shown, "", key, Step("received from a queue here", call.span))
     run.machine.note(ops.Get(call.span, call.library, call.name, channel=channel))
     if shown is None:
         return run.opaque(f"{_FROM}{channel}{key}")

@@ -110,7 +110,7 @@ def _is_from_host(data: Value | None) -> bool:
 
 def _upload(call: Call, result: Buffer) -> None:
     """``torch.tensor(data, device="cuda")`` is made in pageable memory and copied, and the host waits: no capture takes that."""
-    source = Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),)))
+    source = Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("created on the host here", call.span),)))
     stream, evidence = stream_argument(call), result.storage.evidence
     issue_copy(call, result, source, Direction.H2D, asynchronous=False, stream=stream, evidence=evidence)
 

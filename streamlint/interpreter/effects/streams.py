@@ -217,7 +217,7 @@ def _stream_of(call: Call) -> Value:
         # One stream as another library's object: its methods and its scope are that library's.
         found = replace(found, library=call.library, type=_stream_type(call.library))
     if call.text("which") == "default" and isinstance(found, Stream) and call.run.file.is_cuda:
-        found = replace(found, trail=(Step("the default stream is asked for here", call.span),))
+        found = replace(found, trail=(Step("default stream requested here", call.span),))
     if call.flag("no_wait") and isinstance(found, Stream):
         found = replace(found, how=NO_WAIT)
     return call.store(found) if call.row.get("into") is not None else found

@@ -212,7 +212,7 @@ def _context(call: Call, maker: Handle | None) -> Value | None:
 
 def _pool(call: Call) -> Value:
     """A pool: how old its processes are, and how they were started."""
-    handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"), trail=(Step("the pool is made here", call.span),))
+    handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"), trail=(Step("pool created here", call.span),))
     handle.args = {"(since)": Const(len(call.run.machine.operations))}
     given = call.arguments.keywords
     context = given.get("mp_context") or given.get("context") or call.receiver

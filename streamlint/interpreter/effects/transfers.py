@@ -43,7 +43,7 @@ def _transfer(call: Call) -> Value:
         value = _gathered(value)
     source = buffer_of(run, value)
     if source is None and isinstance(value, Const | Series):
-        storage = run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("made on the host here", call.span),))
+        storage = run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("created on the host here", call.span),))
         source = Buffer(storage, type="numpy.ndarray")
     if source is None:
         return call.opaque(*([value] if value is not None else []))
@@ -249,7 +249,7 @@ def _upload_parameters(call: Call, module: Handle, target: Device) -> None:
 
     sizes = [v.value for v in module.args.values() if isinstance(v, Const) and isinstance(v.value, int) and not isinstance(v.value, bool)]
     small = bool(sizes) and is_small(4 * math.prod(max(size, 1) for size in sizes))
-    trail = tuple(Step("a module's parameters are made in pageable host memory here", step.span) for step in module.trail)
+    trail = tuple(Step("module parameters allocated in pageable host memory here", step.span) for step in module.trail)
     source = Buffer(call.run.storage(Memory.PAGEABLE, "parameters", small=small, trail=trail))
     result = Buffer(call.run.storage(Memory.DEVICE, "parameters", evidence=target.evidence))
     issue_copy(call, result, source, Direction.H2D, asynchronous=True, stream=stream_argument(call), evidence=target.evidence)

@@ -84,7 +84,7 @@ def _out_of_view(call: Call, value: Value | None) -> Value:
 def _new_array(call: Call) -> Value:
     """``np.asarray(image)``: an object that is no array gives its numbers to a new one."""
     storage = call.run.storage(Memory.PAGEABLE, f"{call.name}{call.run.visit_key(call.site.node)}", library="numpy")
-    storage.trail = (Step("a new array in pageable host memory", call.span),)
+    storage.trail = (Step("new array in pageable host memory", call.span),)
     return Buffer(storage, type="numpy.ndarray")
 
 
@@ -123,7 +123,7 @@ def _contiguous(call: Call, buffer: Buffer) -> Value:
         old = buffer.storage
         storage = call.run.storage(Memory.PAGEABLE, f"{old.name}.contiguous", nbytes=old.nbytes, small=old.small, library=old.library)
         storage.counted = old.counted
-        storage.trail = (*buffer.storage.trail, Step("copied into new pageable memory here: contiguous() of a strided view", call.span))
+        storage.trail = (*buffer.storage.trail, Step("contiguous() copies a strided view into new pageable memory here", call.span))
         return Buffer(storage, type=buffer.type)
     same = Buffer(buffer.storage, buffer.part, buffer.type)
     return _host_view(call, buffer, same) if call.flag("host_access") and buffer.storage.on_host else same

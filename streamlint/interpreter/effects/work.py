@@ -161,7 +161,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
         memory, f"{name}@{span.row}:{span.column}#{len(run.machine.operations)}", library=first.storage.library if first else ""
     )
     if memory is Memory.UNKNOWN:
-        storage.trail = (Step(f"new memory is made here ({_last_name(name)}), pageable where it is on the host", span),)
+        storage.trail = (Step(f"new memory allocated here ({_last_name(name)}); pageable if it is on the host", span),)
         stream = run.stream_of("torch") if run.file.tensor_type == "torch.Tensor" or (run.file.is_cuda and outside) else None
         if stream is not None and (outside or stream.kind == "created"):
             # Whoever makes a stream current computes on it: it counts once the value turns out to be on a device.
@@ -172,7 +172,7 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
         storage.by_choice = any(b.storage.by_choice for b in operands)
         storage.trail = (
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
-            Step(f"computed on the host here ({_last_name(name)}): a new pageable tensor", span),
+            Step(f"computed on the host here ({_last_name(name)}) as a new pageable tensor", span),
         )
     else:
         may_work(run, storage, operands, span, name, new=True)
@@ -273,7 +273,7 @@ def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Va
     if call.flag("host") and kind == "buffer" and isinstance(result, Buffer) and result.storage.memory is Memory.UNKNOWN:
         # NumPy returns new arrays, and they are pageable.
         result.storage.memory = Memory.PAGEABLE
-        result.storage.trail = (Step("a new array in pageable host memory", call.span),)
+        result.storage.trail = (Step("new array in pageable host memory", call.span),)
     if kind == "none":
         return Const(None)
     if kind == "scalar":
@@ -295,7 +295,7 @@ def _result(call: Call, result: Value, values: list[Value], unknown: Sequence[Va
             result.storage.library = "cupy"
         elif call.library == "numpy" or call.flag("host"):
             result.storage.memory, result.type = Memory.PAGEABLE, call.text("type", "numpy.ndarray")
-            result.storage.trail = (Step("a new array in pageable host memory", call.span),)
+            result.storage.trail = (Step("new array in pageable host memory", call.span),)
         else:
             result.storage.memory = Memory.UNKNOWN
     if isinstance(result, Buffer) and (kind == "sequence" or any(isinstance(v, Const) and v.value is True for v in call.values("several"))):

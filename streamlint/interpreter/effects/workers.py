@@ -41,7 +41,7 @@ def _loader(call: Call) -> Value:
     if pinned is False:
         trail = (Step("this loader does not pin its batches (pin_memory is not set)", call.span),)
     else:
-        trail = (Step("batches of this loader", call.span),)
+        trail = (Step("this loader yields the batches", call.span),)
     collate = call.value("collate")
     made_here = collate if isinstance(collate, FunctionValue | ClassValue | Instance) else None
     if _has_workers(call) and not call.run.file.is_cuda:

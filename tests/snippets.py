@@ -1,0 +1,44 @@
+"""Code that the tests lint as a whole: examples, the blocks of the rules' documents, and the templates' snippets; with its findings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamlint.checks.base import registry
+from streamlint.engine import analyse
+from streamlint.findings import Finding
+from streamlint.options import Options, Source
+from streamlint.verify.cases import SNIPPETS
+from streamlint_docs.programs import blocks
+
+ROOT = Path(__file__).parents[1]
+CODES = frozenset(registry())
+SUFFIXES = {"python": ".py", "cuda": ".cu"}
+LANGUAGES = {".py": "python", ".cu": "cuda"}
+
+
+def snippets() -> Iterator[Source]:
+    """The examples, the blocks of the rules' documents, and the templates' snippets, each alone."""
+    for folder in (ROOT / "examples", ROOT / "examples" / "repaired", SNIPPETS):
+        for path in sorted(folder.iterdir()):
+            if path.suffix in LANGUAGES:
+                yield Source(path.name, path.read_text(encoding="utf-8"), LANGUAGES[path.suffix])
+    for document in sorted((ROOT / "tests" / "rules").glob("*.md")):
+        for number, (language, body) in enumerate(blocks(document.read_text(encoding="utf-8"))):
+            yield Source(f"{document.stem}-{number}{SUFFIXES[language]}", body, language)
+
+
+@functools.cache
+def real_findings() -> tuple[Finding, ...]:
+    options = Options(codes=CODES)
+    return tuple(found for source in snippets() for found in analyse([source], options).findings)
+
+
+@functools.cache
+def possible_findings() -> tuple[Finding, ...]:
+    """The findings in the documents that ask for all loops and for possible costs."""
+    options = Options(codes=CODES, hidden_sync="all-loops", evidence="possible")
+    asking = (source for source in snippets() if source.path.partition("-")[0].endswith(("_possible", "_all_loops")))
+    return tuple(found for source in asking for found in analyse([source], options).findings)
