@@ -20,6 +20,7 @@ COMMANDS = {
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
     "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),
     "rule": ("streamlint.commands.rule", "explain rules"),
+    "models": ("streamlint.commands.models", "list and explain the models of library calls"),
     "clean": ("streamlint.commands.clean", "empty the cache"),
     "debug": ("streamlint.commands.debug", "show what streamlint makes of the code"),
     "generate-shell-completion": ("streamlint.commands.completion", "print a completion script for a shell"),

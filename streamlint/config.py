@@ -218,11 +218,16 @@ def _load(path: Path, above: tuple[Path, ...]) -> Settings:
 
 def _with_line(error: ConfigError, path: Path, keys: tuple[str | int, ...]) -> ConfigError:
     """The error of a file, with the line on which the key stands behind the file's name."""
+    line = line_in(path, keys)
+    return ConfigError(f"{path}:{line}{str(error).removeprefix(str(path))}") if line and str(error).startswith(str(path)) else error
+
+
+def line_in(path: Path, keys: tuple[str | int, ...]) -> int | None:
+    """The line of a configuration file on which a key stands; None where it cannot be found."""
     from streamlint.toml_lines import line_of
 
     text = read_bytes(path, MOST_BYTES).decode("utf-8-sig", "replace")
-    line = line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
-    return ConfigError(f"{path}:{line}{str(error).removeprefix(str(path))}") if line and str(error).startswith(str(path)) else error
+    return line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
 
 
 def _table(path: Path) -> Mapping[str, Any] | None:

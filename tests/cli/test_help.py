@@ -13,7 +13,7 @@ import pytest
 
 import streamlint
 from streamlint import cli, schema
-from streamlint.commands import check_options, rule
+from streamlint.commands import check_options, models, rule
 from streamlint.config import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,9 @@ def test_help(run, command):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("examples", "name"), [(check_options.EXAMPLES, "check"), (rule.EXAMPLES, "rule")])
+@pytest.mark.parametrize(("examples", "name"), [(check_options.EXAMPLES, "check"), (rule.EXAMPLES, "rule"), (models.EXAMPLES, "models")])
 def test_examples_are_command_lines(examples, name):
-    build = {"check": check_options.build_parser, "rule": rule.build_parser}[name]
+    build = {"check": check_options.build_parser, "rule": rule.build_parser, "models": models.build_parser}[name]
     for command, _ in examples:
         words = shlex.split(command.rpartition("| ")[2])
         assert words[:2] == ["streamlint", name]
