@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m generated.invariants      writes differences.toml anew
 
-Where the linter does not keep an invariant today, ``differences.toml`` says so. A program that is listed and keeps it is as wrong as one that
-does not and is not listed.
+Where the linter does not keep an invariant today, ``differences.toml`` says so. A program that is listed and keeps it is as wrong as one
+that does not and is not listed.
 """
 
 from __future__ import annotations
