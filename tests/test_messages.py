@@ -15,7 +15,7 @@ from streamlint.findings import Finding
 
 PACKAGE = Path(__file__).parents[1] / "streamlint"
 # The rules whose prose is in this style.
-STYLED = frozenset({"SL001", "SL002", "SL003", "SL004", "SL005", "SL006", "SL007"})
+STYLED = frozenset(code for code in registry() if code <= "SL014")
 CHECKS = {code: check for code, check in registry().items() if code in STYLED}
 CHECK_FILES = {path.stem[:5].upper(): path for path in sorted((PACKAGE / "checks").glob("sl*.py"))}
 MOST_WORDS = 15

@@ -17,16 +17,16 @@ _PINNED = (
 
 
 class HostBufferReusedInFlight(Check):
-    """The host fills a pinned buffer again while an asynchronous copy may still be using it.
+    """The host refills a pinned buffer while an asynchronous copy may still be using it.
 
     ## What it does
-    Reports host writes to a pinned buffer that an asynchronous copy reads (or fills), where nothing on the way makes the host wait for that
-    copy: the next round of a loop that refills one staging buffer is the classic.
+    Reports host writes to a pinned buffer that an asynchronous copy reads (or fills), where no synchronization makes the host wait for
+    that copy first. The typical case is a loop that refills one staging buffer on every iteration.
 
     ## Why is this bad
-    A copy from pinned memory returns at once and reads the buffer when its turn comes. What the host writes meanwhile is what arrives on
-    the device, in whole or in part. Pageable memory is staged at the call and does not show it: pinning a buffer that is written again
-    turns a slow program into a wrong one.
+    A copy from pinned memory returns at once and reads the buffer later. The host's new data then arrives on the device, in whole or in
+    part. Pageable memory is staged at the call and hides the error: pinning a buffer that is refilled turns a slow program into a wrong
+    one.
 
     ## Example
     ```python
@@ -52,12 +52,12 @@ class HostBufferReusedInFlight(Check):
     ```
 
     ## When it is fine
-    Behind a synchronization of the copy's stream, or of an event recorded after the copy; with a ring of buffers that each have their
-    event; with a buffer that is new in each round: PyTorch's allocator of pinned memory does not hand a block out again before the copies
-    in flight have ended.
+    The write follows a synchronization of the copy's stream, or of an event recorded after the copy; several buffers, each with its own
+    event, are used in turn; or the buffer is new on every iteration, because PyTorch's allocator of pinned memory reuses a block only
+    after the copies in flight have completed.
 
     ## Verify
-    The copy's stream is held shut by a gate, the host fills the buffer again, and the device gets the second content.
+    A gate blocks the copy's stream, the host refills the buffer, and the device receives the second content.
 
     ## References
     - CUDA Runtime API, API synchronization behavior
@@ -95,24 +95,16 @@ class HostBufferReusedInFlight(Check):
         if copy.host_memory is not Memory.PINNED or copy.evidence > Evidence.SCOPE or write.context.callback is not None:
             return
         download = copy.direction is Direction.D2H
-        use = (
-            "that an asynchronous copy from the device may still be filling"
-            if download
-            else "that an asynchronous copy may still be reading"
-        )
-        what = "page-locked memory is freed" if isinstance(write, Free) else "host write to a pinned buffer"
+        access = "free of pinned memory" if isinstance(write, Free) else "host write to a pinned buffer"
         yield self.finding(
             write,
-            f"{what} {use}",
+            f"{access} that an asynchronous copy may still be {'filling' if download else 'reading'}",
             trail=(
-                Step("copied asynchronously here; nothing makes the host wait for it before the write", copy.span),
+                Step("copied asynchronously here; the host does not wait for it before the write", copy.span),
                 *copy.trail[:1],
                 *(step for step in call_trail(write, "the write is reached from here") if step.span not in copy.context.calls),
             ),
-            help=(
-                "synchronize an event recorded after the copy before the buffer is filled again, or take turns with two buffers that each "
-                "have an event"
-            ),
+            help="synchronize an event recorded after the copy before refilling the buffer, or alternate two buffers with an event each",
             conflict=conflict,
             facts={
                 "memory": copy.host_memory.value,

@@ -28,20 +28,20 @@ _OF_PYTHON = (".pyx", ".pxd", ".pxi", ".py")
 
 
 class GilHeldAcrossCudaCall(Check):
-    """A function that Python calls waits for the GPU without releasing the GIL.
+    """A function called from Python waits for the GPU without releasing the GIL.
 
     ## What it does
-    Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions, that wait for the device, or
-    for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, frees that go to
-    the driver, host functions that are registered, events that are destroyed, NCCL communicators that are made with all other ranks.
-    An allocation waits for no work on the GPUs that were measured: alone it is told with ``evidence = "possible"``. So is a function that
-    measures, which puts the same work in the queue again and again between two looks at a clock: it is there to wait. So are the copies
-    around a collective that hands numbers of the host to all ranks: what they agree on while they are set up. So are the functions of a
-    module of tests, each of which is bound with a doc string that says so.
+    Reports functions bound by pybind11 or nanobind, methods and type slots of the C API, and Cython functions that wait for the device,
+    or for a lock of the driver, while they hold Python's GIL: synchronize calls, blocking copies, ``.item()`` of a tensor, driver
+    frees, the registration of host functions, the destruction of events, and the creation of NCCL communicators.
+
+    With ``evidence = "possible"``, these are reported too: allocations, which did not wait on the measured GPUs; functions that repeat
+    the same work between two clock reads, which are benchmarks; copies around a collective that exchanges host numbers between ranks
+    during set-up; and functions of a test module, whose doc strings say so.
 
     ## Why is this bad
-    No other Python thread runs until the call returns: data loaders, servers and other devices' threads stand still. That is a
-    stall. Where the path shows that the GPU waits for a host function that takes the GIL itself, the program hangs, and the finding is a
+    No other Python thread runs until the call returns: data loaders, servers and the threads of other devices are blocked. That is a
+    stall. If the GPU waits on this path for a host function that acquires the GIL itself, the program hangs, and the finding is a
     deadlock. pybind11 and nanobind never release the GIL by themselves.
 
     ## Example
@@ -71,13 +71,13 @@ class GilHeldAcrossCudaCall(Check):
     ```
 
     ## When it is fine
-    Operators of ``TORCH_LIBRARY`` (PyTorch releases the GIL around them), functions called through ``ctypes.CDLL`` and cffi (both release
-    it), functions that only launch, query or record. A function that needs Python objects before and after can release it in a block of its
-    own: ``py::gil_scoped_release``, ``Py_BEGIN_ALLOW_THREADS``, ``with nogil:``. In Cython ``nogil`` in a declaration releases nothing: it
-    only allows the call within such a block.
+    Operators of ``TORCH_LIBRARY`` (PyTorch releases the GIL around them), functions called through ``ctypes.CDLL`` and cffi (both
+    release it), functions that only launch, query or record. A function that needs Python objects before and after the wait can release
+    the GIL in a block: ``py::gil_scoped_release``, ``Py_BEGIN_ALLOW_THREADS``, ``with nogil:``. In Cython, ``nogil`` in a declaration
+    does not release the GIL: it only allows the call within such a block.
 
     ## Verify
-    One Python thread is inside the call, behind a gate that is shut; another counts. With the GIL held it counts nothing until the gate
+    One Python thread is inside the call, blocked by a gate; another thread counts. If the GIL is held, it does not count until the gate
     opens.
 
     ## References
@@ -137,9 +137,9 @@ class GilHeldAcrossCudaCall(Check):
         calls = operation.context.calls
         if holding.kind == "binding":
             place, trail = holding.place, calls
-            help = "bind it with a call guard that releases the GIL, or release it around the call"
+            help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
             if holding.handles_objects:
-                help = "release the GIL around the call; the function works with Python's objects, so that no call guard may release it"
+                help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
         else:
             own = calls[holding.depth : holding.depth + 1]
             place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())
@@ -155,9 +155,9 @@ class GilHeldAcrossCudaCall(Check):
             and not path.times_repeated_work()
             and not (isinstance(operation, Copy) and _is_agreed_on(operation, path)),
             trail=(
-                *((Step("called by Python, with the GIL held", holding.place),) if holding.kind == "function" else ()),
+                *((Step("called from Python with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in trail if span != place),
-                *((Step("this host function takes the GIL", needing.span),) if needing is not None else ()),
+                *((Step("this host function acquires the GIL", needing.span),) if needing is not None else ()),
                 *((Step(f"{why} here", operation.span),) if operation.span != place else ()),
             ),
             help=help,
@@ -165,14 +165,16 @@ class GilHeldAcrossCudaCall(Check):
         )
 
     def _message(self, operation: Operation, why: str, hangs: bool) -> str:
-        held = f"the GIL is held while {_called(operation)} {why}"
-        return f"{held}, which waits for a host function that needs the GIL: it hangs" if hangs else f"{held}: no other Python thread runs"
+        call = _called(operation)
+        if hangs:
+            return f"{call} holds the GIL and waits for a host function that needs it; deadlock"
+        return f"{call} {why} while holding the GIL; other Python threads are blocked"
 
 
 def _called(operation: Operation) -> str:
     """What stands for an operation in a sentence: the call's name, or, where no call is written, what happens."""
     if isinstance(operation, Free) and operation.kind == "drop":
-        return "the release of its memory"
+        return "memory release"
     name = operation.callee if isinstance(operation, Opaque) else operation.name
     return name.rpartition(".")[2]
 

@@ -11,15 +11,15 @@ from streamlint.operations import Beside, Block, Copy, Direction, Evidence, Laun
 
 
 class PageableD2hStall(Check):
-    """A copy to pageable memory on the default stream holds up the launches of another thread.
+    """A copy to pageable memory on the default stream blocks the launches of another thread.
 
     ## What it does
     Reports copies from the device to pageable host memory on the default stream (``.cpu()``, ``.to("cpu")``, ``.tolist()``, CuPy's
-    ``get()`` and ``asnumpy``, numba's ``copy_to_host``, ``cudaMemcpy``) where another thread of the program works on the device meanwhile.
+    ``get()`` and ``asnumpy``, numba's ``copy_to_host``, ``cudaMemcpy``) while another thread of the program works on the device.
 
     ## Why is this bad
-    While the thread waits in such a copy it holds the driver's lock of the context: every launch, copy and allocation of every other thread
-    stands still until the copy has ended, whatever stream they are on. On a stream of its own the copy holds only what uses that stream.
+    While a thread waits in such a copy, it holds the driver's lock of the context: every launch, copy and allocation of every other
+    thread blocks until the copy completes, on any stream. On a separate stream the copy blocks only work on that stream.
 
     ## Example
     ```python
@@ -48,12 +48,13 @@ class PageableD2hStall(Check):
     ```
 
     ## When it is fine
-    Programs with one thread that uses the device; threads that make a device of their own current each, for a copy holds up launches
-    on its own GPU alone; copies on a stream other than the default one; pinned destinations; ``.item()``, whose number PyTorch fetches
-    through pinned memory; a thread that is joined before anything else is launched.
+    Programs with a single thread that uses the device; threads with a device each, because a copy blocks launches on its own GPU only;
+    copies on a stream other than the default one; pinned destinations; ``.item()``, whose number PyTorch fetches through pinned memory;
+    a thread that is joined before anything else is launched.
 
     ## Verify
-    One thread is inside the copy, behind a gate on the null stream; another launches on a stream of its own. The launch does not return.
+    A gate on the null stream blocks one thread inside the copy; another thread launches on a separate stream. The launch does not
+    return.
 
     ## References
     - PyTorch #143825, #119202
@@ -99,14 +100,14 @@ class PageableD2hStall(Check):
         own = operation.context.beside
         yield self.finding(
             operation,
-            "copy to pageable memory on the default stream: until it has ended, no other thread can launch, and one does",
+            "copy to pageable memory on the default stream; it blocks launches from another thread",
             trail=(
                 *((own.started,) if own is not None else ()),
                 *((other.context.beside.started,) if other.context.beside is not None and other.context.beside != own else ()),
-                Step("work of another thread, which waits for the copy", other.span),
+                Step("work of another thread, blocked by the copy", other.span),
                 *(step for step in call_trail(operation, "the copy is reached from here") if own is None or step.span != own.started.span),
             ),
-            help="copy into pinned memory without blocking and synchronize an event, or copy on a stream of its own",
+            help="copy into pinned memory without blocking and synchronize an event, or copy on a separate stream",
             facts={"memory": "pageable", "direction": "d2h", "stream": "null", "api": operation.api, "bytes": operation.nbytes},
         )
 

@@ -11,16 +11,16 @@ from streamlint.operations import Collective, Copy, Direction, Evidence, Launch,
 
 
 class CollectiveThenHostRead(Check):
-    """The host reads the result of an asynchronous collective: it is held until every rank has arrived.
+    """The host reads the result of an asynchronous collective and blocks until every rank has arrived.
 
     ## What it does
     Reports the first host read (``item()``, ``float``, ``print``, ``cpu()``, a branch) of a value that derives from a collective with
     ``async_op=True``, after its handle's ``wait()``.
 
     ## Why is this bad
-    ``work.wait()`` only tells the current stream to wait. The copy to the host then waits for the stream, and so for the slowest rank; what
-    was gained by the asynchronous form is lost. Where the progress of the collective needs this process (several ranks in one process, a
-    first collective that still sets up its communicator), it is a deadlock.
+    ``work.wait()`` only makes the current stream wait. The copy to the host then waits for the stream, and so for the slowest rank; the
+    advantage of the asynchronous form is lost. If the progress of the collective depends on this process (several ranks in one process,
+    a first collective that still sets up its communicator), the read deadlocks.
 
     ## Example
     ```python
@@ -39,11 +39,11 @@ class CollectiveThenHostRead(Check):
     ```
 
     ## When it is fine
-    Values that the host needs at once, with one process a GPU: then it is a wait and no more. Collectives on the CPU (gloo), a ``wait``
-    with a time limit, which makes the host wait by itself, and reads behind a synchronize.
+    The host needs the value at once, with one process for each GPU: then the read is only a wait. Collectives on the CPU (gloo), a
+    ``wait`` with a time limit, which makes the host wait by itself, and reads after a synchronize are fine too.
 
     ## Verify
-    The current stream is held shut by a gate ahead of the collective: the read returns when the gate opens.
+    A gate blocks the current stream ahead of the collective: the read returns only after the gate opens.
 
     ## References
     - PyTorch, ProcessGroupNCCL.cpp, WorkNCCL::wait
@@ -70,12 +70,12 @@ class CollectiveThenHostRead(Check):
             return
         yield self.finding(
             operation,
-            f"host read of a collective's result ({operation.name.rpartition('.')[2]}): the host is held until every rank has arrived",
+            f"host read of a collective's result ({operation.name.rpartition('.')[2]}); the host blocks until every rank arrives",
             trail=(
-                Step("the asynchronous collective; wait() on its handle makes the stream wait, not the host", collective.span),
+                Step("asynchronous collective here; wait() on its handle makes the stream wait, not the host", collective.span),
                 *call_trail(operation),
             ),
-            help="keep the value on the device until it is needed, or copy it to pinned memory and look at an event later",
+            help="keep the value on the device until it is needed, or copy it to pinned memory and check an event later",
             facts={"api": operation.api},
         )
 

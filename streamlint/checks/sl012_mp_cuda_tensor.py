@@ -29,23 +29,24 @@ _ANSWERS = frozenset({"wait", "acquire", "get", "recv", "recv_bytes", "join", "b
 
 
 class MpCudaTensor(Check):
-    """A CUDA tensor goes to another process in a way that CUDA IPC does not carry.
+    """A CUDA tensor is sent to another process in a way that CUDA IPC does not support.
 
     ## What it does
-    Follows CUDA tensors through ``torch.multiprocessing`` queues and pipes. The ``kind`` in a finding's facts says which mistake it is:
+    Follows CUDA tensors through ``torch.multiprocessing`` queues and pipes. The ``kind`` in a finding's facts names the error:
 
-    - ``a``: a forked process uses CUDA after its parent has
-    - ``b``: a process puts a tensor and ends, though the tensor's memory lives only as long as it does
-    - ``c``: a tensor that was received from another process is sent on
+    - ``a``: a forked process uses CUDA after its parent has used it
+    - ``b``: a process puts a tensor and exits, which ends the lifetime of the tensor's memory
+    - ``c``: a tensor received from another process is forwarded
     - ``d``: a tensor is written in place after it was put, without an answer from the receiver
-    - ``e``: the tensor's work is on another stream than the one for which the receiver waits
+    - ``e``: the tensor's work is on a stream for which the receiver does not wait
     - ``f``: as ``d``, and the same buffer is put again
-    - ``g``: a tensor is put and taken by one and the same process
+    - ``g``: one process puts a tensor and takes it again
 
     ## Why is this bad
-    ``put`` copies nothing: it sends a handle of the memory, and an event recorded on the current stream of the thread that pickles. It is
-    the default stream for ``Queue``, whose feeder thread pickles, and the putting thread's for ``SimpleQueue`` and ``Pipe``. What was
-    queued on another stream, or is written later, is not waited for; who still holds the buffer ignores a second event.
+    ``put`` copies nothing: it sends a handle of the memory, and an event recorded on the current stream of the thread that pickles.
+    That is the default stream of the feeder thread for ``Queue``, and the current stream of the putting thread for ``SimpleQueue`` and
+    ``Pipe``. The receiver does not wait for work on another stream or for later writes, and a second event does not reach a process
+    that still holds the buffer.
 
     ## Example
     ```python
@@ -66,11 +67,11 @@ class MpCudaTensor(Check):
     ```
 
     ## When it is fine
-    CPU tensors; tensors that are never touched again; a put on the stream that wrote the tensor; an answer (an event, a barrier, a queue)
-    before the next write; spawned processes that are joined.
+    CPU tensors; tensors that are never accessed again; a put on the stream that wrote the tensor; an answer (an event, a barrier, a
+    queue) before the next write; spawned processes that are joined.
 
     ## Verify
-    The writer's stream is held shut by a gate; the child reads the old values. ``c`` and ``a`` raise.
+    A gate blocks the writer's stream; the child reads the old values. ``c`` and ``a`` raise an error.
 
     ## References
     - PyTorch, ``torch.multiprocessing``: sharing CUDA tensors
@@ -107,18 +108,18 @@ class MpCudaTensor(Check):
         missed = next((o for o in put.missed if _evidence(o) <= Evidence.SCOPE), None)
         if missed is None:
             return
-        who = "the queue's own thread pickles it, on the default stream" if put.feeder else "the stream that is current here is another one"
+        pickling = "the feeder thread uses another stream" if put.feeder else "the current stream is another one"
         yield self.finding(
             put,
-            f"a CUDA tensor goes to another process before the stream that writes it has ended: {who}",
+            f"put of a CUDA tensor before its stream finishes; {pickling}",
             trail=(
                 *getattr(getattr(missed, "stream", None), "trail", ())[:1],
-                Step("the tensor is written on that stream here", missed.span),
+                Step("tensor written on its stream here", missed.span),
                 *call_trail(put, "the put is reached from here"),
             ),
             help="synchronize the stream before the put, or put into a SimpleQueue while the stream is current"
             if put.feeder
-            else "put while the stream that wrote the tensor is current, or synchronize it before",
+            else "put the tensor while its stream is current, or synchronize that stream first",
             facts={"kind": "e", "api": "torch", "stream": getattr(getattr(missed, "stream", None), "kind", "unknown")},
         )
 
@@ -128,10 +129,10 @@ class MpCudaTensor(Check):
             return
         yield self.finding(
             put,
-            "a CUDA tensor that another process sent is sent on: PyTorch refuses this (it was not made by this process)",
-            trail=(Step("the tensor comes from here", source.span), *_begun(put)),
+            "forwarding of a received CUDA tensor to another process; PyTorch raises an error",
+            trail=(Step("tensor received here", source.span), *_begun(put)),
             category=Category.ERROR,
-            help="send a clone() of it",
+            help="send a clone() of the tensor",
             facts={"kind": "c", "api": "torch"},
         )
 
@@ -147,10 +148,10 @@ class MpCudaTensor(Check):
             return
         yield self.finding(
             put,
-            "a process ends behind the put of a CUDA tensor: its memory goes with the process, whether the receiver still uses it or not",
+            "put of a CUDA tensor before process exit; the receiver may lose the memory",
             trail=(own.started,),
             category=Category.RACE,
-            help="wait in the process until the receiver has answered (an event, a barrier)",
+            help="wait for the receiver's answer (an event, a barrier) before the process exits",
             facts={"kind": "b", "api": "torch"},
         )
 
@@ -163,7 +164,7 @@ class MpCudaTensor(Check):
             return
         yield self.finding(
             taken,
-            "a CUDA tensor is taken from a queue between processes by the process that put it: CUDA opens no handle of its own process",
+            "get of a CUDA tensor by the process that put it; CUDA rejects the handle",
             trail=(Step("put here", put.span),),
             category=Category.ERROR,
             help="use queue.Queue within one process",
@@ -182,9 +183,8 @@ class MpCudaTensor(Check):
                 again = any(isinstance(o, Put) and _shares(o, put) and _process(o) == _process(put) for o in path.after(operation))
                 yield self.finding(
                     operation,
-                    "a CUDA tensor is written in place after it was sent to another process: the receiver may read the old values, the new "
-                    "ones, or a mixture",
-                    trail=(Step("sent here; nothing says since that the receiver is done with it", put.span), *call_trail(operation)),
+                    "in-place write to a CUDA tensor after sending it; the receiver may read mixed data",
+                    trail=(Step("sent here; the receiver has not confirmed the end of its work", put.span), *call_trail(operation)),
                     help="send a clone(), or wait for the receiver's answer before writing",
                     facts={"kind": "f" if again else "d", "api": "torch"},
                 )
@@ -214,13 +214,13 @@ class MpCudaTensor(Check):
         inside = next((o for o in path.after(spawn) if o.context.beside is child and _uses_cuda(o)), None)
         if before is None or inside is None:
             return
-        how = "" if child.method == "fork" else " (the default on Linux before Python 3.14)"
+        how, when = ("", "") if child.method == "fork" else (" (Linux default)", "; fork is the default on Linux before Python 3.14")
         yield self.finding(
             spawn,
-            f"a process is forked{how} after CUDA was used, and uses CUDA itself: PyTorch cannot re-initialize it there",
-            trail=(Step("CUDA is used before the fork here", before.span), Step("and in the forked process here", inside.span)),
+            f"fork{how} after CUDA initialization; CUDA work in the child raises an error",
+            trail=(Step("CUDA used before the fork here", before.span), Step("CUDA used in the forked process here", inside.span)),
             category=Category.ERROR,
-            help='start the process with the context of multiprocessing.get_context("spawn")',
+            help=f'start the process with the context of multiprocessing.get_context("spawn"){when}',
             facts={"kind": "a", "api": "torch", "method": child.method},
         )
 

@@ -13,25 +13,25 @@ _MOST_GUARDS = 1  # undecided branches between the beginning of the capture and 
 
 # What happens, and what to do, by the kind of a refusal.
 _MESSAGES = {
-    "synchronize": "{what} while a stream is captured: refused with status {status}, and the capture is lost",
-    "query": "{what} while a stream is captured: refused with status {status}, and the capture is lost",
-    "copy": "{what} on a captured stream: the host waits for it, which is refused with status {status}, and the capture is lost",
-    "unpinned": "{what} between pageable memory and a captured stream: PyTorch raises an error",
-    "allocate": "{what} while a stream is captured: refused with status {status} unless the capture is relaxed",
-    "pin": "{what} while a stream is captured: the cache of pinned blocks queries events, which is refused with status {status}",
-    "register": "{what} while a stream is captured: refused with status {status} unless the capture is relaxed",
-    "free": "{what} while a stream is captured: refused with status {status} unless the capture is relaxed",
-    "callback": "{what} on a captured stream: refused with status {status}, and the capture is lost",
-    "graph-launch": "{what} on a captured stream: refused with status {status}, and the capture is lost",
-    "null-stream": "{what} uses the null stream while a blocking stream is captured: refused with status {status}",
-    "outside": "{what} goes to a stream that is not in the capture: it runs once now, and no replay runs it",
-    "outside-wait": "a captured stream waits for work from outside of the capture: refused with status {status}",
-    "unjoined": "{what} is on a forked stream that the captured one never waits for: the capture ends with status {status}",
-    "dead-event": "{what} of an event that was recorded in a capture: refused with status {status}",
+    "synchronize": "{operation} during stream capture; it invalidates the capture (status {status})",
+    "query": "{operation} during stream capture; it invalidates the capture (status {status})",
+    "copy": "{operation} on a captured stream; the host wait invalidates the capture (status {status})",
+    "unpinned": "{operation} with pageable memory during stream capture; PyTorch raises an error",
+    "allocate": "{operation} during stream capture; it fails (status {status}) unless the capture is relaxed",
+    "pin": "{operation} during stream capture; its event queries fail with status {status}",
+    "register": "{operation} during stream capture; it fails (status {status}) unless the capture is relaxed",
+    "free": "{operation} during stream capture; it fails (status {status}) unless the capture is relaxed",
+    "callback": "{operation} on a captured stream; it invalidates the capture (status {status})",
+    "graph-launch": "{operation} on a captured stream; it invalidates the capture (status {status})",
+    "null-stream": "{operation} on the null stream during a blocking stream's capture; error status {status}",
+    "outside": "{operation} on a stream outside the capture; it runs once, never in replays",
+    "outside-wait": "captured stream waits for work outside the capture; it fails with status {status}",
+    "unjoined": "{operation} on an unjoined forked stream; the capture ends with status {status}",
+    "dead-event": "{operation} on an event recorded in a capture; it fails with status {status}",
 }
 _HELP = {
-    "synchronize": "wait before the capture begins, or after the replay",
-    "query": "ask before the capture begins, or after the replay",
+    "synchronize": "synchronize before the capture begins, or after the replay",
+    "query": "query before the capture begins, or after the replay",
     "copy": "keep the value on the device during the capture, and read it after the replay",
     "unpinned": "copy before the capture, or from a pinned buffer with non_blocking=True",
     "allocate": "allocate before the capture begins",
@@ -41,26 +41,26 @@ _HELP = {
     "callback": "use cudaLaunchHostFunc (launch_host_func), which can be captured",
     "graph-launch": "launch the graph after the capture, or add it as a child graph",
     "null-stream": "pass the captured stream, or capture a non-blocking stream",
-    "outside": "let the stream wait for the captured one first (wait_stream), and the captured one for it at the end",
-    "outside-wait": "wait before the capture begins",
-    "unjoined": "let the captured stream wait for the forked one before the capture ends",
-    "dead-event": "record another event outside of the capture",
+    "outside": "fork the stream from the captured one first (wait_stream), and join it before the capture ends",
+    "outside-wait": "wait for that work before the capture begins",
+    "unjoined": "make the captured stream wait for the forked one before the capture ends",
+    "dead-event": "record another event outside the capture",
 }
 
 
 class CaptureIllegalCall(Check):
-    """A call that a stream capture refuses, or that it does not contain.
+    """A call that stream capture rejects, or work that the captured graph does not contain.
 
     ## What it does
-    Reports calls that a CUDA graph capture in view refuses: synchronizing or querying, reads of device values (``item()``, ``cpu()``,
-    ``print``, a branch on a tensor), unpinned copies, allocations and frees that reach the driver, null-stream work beside a blocking
-    stream's capture, waits for work from before the capture, and work of a side stream that was not forked from the captured stream or is
-    not joined to it.
+    Reports operations during a known CUDA graph capture that CUDA rejects: synchronizing or querying, reads of device values
+    (``item()``, ``cpu()``, ``print``, a branch on a tensor), unpinned copies, allocations and frees that reach the driver, null-stream
+    work while a blocking stream is captured, and waits for work from before the capture. Also reports work on a side stream that was
+    not forked from the captured stream, or is not joined to it.
 
     ## Why is this bad
-    The call returns ``cudaErrorStreamCaptureUnsupported`` (900) or one of its kin and the whole capture is lost; every later call in it
-    fails too, so the message that is seen rarely names the culprit. Work on a stream outside of the capture is worse: no error, but it runs
-    once, while the graph is being recorded, and never in a replay.
+    The call returns ``cudaErrorStreamCaptureUnsupported`` (900) or a similar error, and the capture is invalidated; every later call in
+    it fails too, so the visible message rarely names the cause. Work on a stream outside of the capture is worse: it raises no error,
+    but runs once, during the capture, and never in a replay.
 
     ## Example
     ```python
@@ -80,8 +80,8 @@ class CaptureIllegalCall(Check):
     ```
 
     ## When it is fine
-    Warm-up before the capture and reads after a replay. ``cudaMalloc`` and waits for other streams in a relaxed capture (CuPy's default).
-    Null-stream calls beside the capture of a non-blocking stream raise no error. A fork on which nothing was launched need not be joined.
+    Warm-up before the capture and reads after a replay. ``cudaMalloc`` and waits for other streams in a relaxed capture (CuPy's
+    default). Null-stream calls during the capture of a non-blocking stream raise no error. A fork without launches need not be joined.
 
     ## Verify
     The snippet captures a graph on the GPU; the status code is the verdict.
@@ -112,10 +112,9 @@ class CaptureIllegalCall(Check):
         refusal = operation.refused
         if refusal is None or operation.context.callback is not None or self._guessed(operation, refusal):
             return
-        what = self._what(operation)
         yield self.finding(
             operation,
-            _MESSAGES[refusal.kind].format(what=what, status=f"{refusal.status}"),
+            _MESSAGES[refusal.kind].format(operation=self._named(operation), status=f"{refusal.status}"),
             span=self._place(operation, refusal),
             trail=self._trail(operation, refusal),
             help=_HELP[refusal.kind],
@@ -143,16 +142,16 @@ class CaptureIllegalCall(Check):
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
         place = self._place(operation, refusal)
         steps = [Step("reached through this call", span) for span in self._within(operation, refusal) if span != place]
-        there = (Step("refused here", operation.span),) if place != operation.span else ()
+        there = (Step("rejected here", operation.span),) if place != operation.span else ()
         return (refusal.capture, *steps, *there, *refusal.trail)
 
-    def _what(self, operation: Operation) -> str:
-        last = operation.name.rpartition(".")[2].rpartition("::")[2] or "the call"
+    def _named(self, operation: Operation) -> str:
+        last = operation.name.rpartition(".")[2].rpartition("::")[2]
         if isinstance(operation, Opaque):
             return "device work"
         if isinstance(operation, Launch):
-            return "device work" if operation.kind == "compute" else f"the work of {last}"
+            return "device work" if operation.kind == "compute" else f"launch of {last}"
         if isinstance(operation, Copy):
-            words = {Direction.D2H: "a read of a device value", Direction.H2D: "a copy to the device"}
-            return f"{words.get(operation.direction, 'a copy')} ({last})"
-        return f"the call of {last}"
+            words = {Direction.D2H: "device read", Direction.H2D: "host-to-device copy"}
+            return f"{words.get(operation.direction, 'copy')} ({last})"
+        return f"call of {last}" if last else "this call"

@@ -23,16 +23,16 @@ from streamlint.operations import (
 
 
 class LegacySyncMissesNonblocking(Check):
-    """A synchronization of the default stream is meant to order work that runs on a non-blocking stream.
+    """A synchronization of the default stream does not wait for a non-blocking stream.
 
     ## What it does
-    Reports synchronous copies, synchronizations and event records on the default (null) stream that stand between work on a non-blocking
-    stream and a use of its result, where nothing else orders the two.
+    Reports synchronous copies, synchronizations and event records on the default (null) stream between work on a non-blocking stream
+    and an access to its result, where nothing else orders the two.
 
     ## Why is this bad
-    The null stream waits for blocking streams only. A stream made with ``cudaStreamNonBlocking`` (all of PyTorch's are) goes on beside it:
-    ``cudaMemcpy``, ``cudaStreamSynchronize(0)`` and ``cudaEventRecord(event)`` do not wait for it, and what is read is old. The bug tends
-    to appear when a stream that was blocking is made non-blocking to stop stalls.
+    The null stream waits for blocking streams only. It does not wait for a stream created with ``cudaStreamNonBlocking`` (all of
+    PyTorch's are): ``cudaMemcpy``, ``cudaStreamSynchronize(0)`` and ``cudaEventRecord(event)`` return or complete early, and the host
+    reads old data. The bug often appears when a blocking stream is made non-blocking to remove stalls.
 
     ## Example
     ```cuda
@@ -60,11 +60,11 @@ class LegacySyncMissesNonblocking(Check):
     ```
 
     ## When it is fine
-    With blocking streams (``cudaStreamCreate``, ``cupy.cuda.Stream()``): the null stream's barrier orders them. Where the stream itself,
-    the device, or an event recorded on the stream is synchronized as well.
+    With blocking streams (``cudaStreamCreate``, ``cupy.cuda.Stream()``), the null stream orders the work. The stream itself, the
+    device, or an event recorded on the stream may be synchronized as well.
 
     ## Verify
-    The non-blocking stream is held shut by a gate; the synchronization of the null stream returns all the same, and the old value is read.
+    A gate blocks the non-blocking stream; the synchronization of the null stream returns anyway, and the old value is read.
 
     ## References
     - CUDA Runtime API, stream synchronization behavior
@@ -93,10 +93,9 @@ class LegacySyncMissesNonblocking(Check):
             return
         yield self.finding(
             operation,
-            "a synchronous copy on the default stream does not wait for the stream that this function is given: every stream made here is "
-            "non-blocking, and what is fetched may not be computed yet",
-            trail=(Step("the function's work is on the stream that it is given", work.span), *call_trail(operation)),
-            help="copy on that stream, and wait for it before the value is used",
+            "synchronous copy on the default stream; it does not wait for the caller's non-blocking stream",
+            trail=(Step("this function works on its stream parameter", work.span), *call_trail(operation)),
+            help="copy on the caller's stream, and synchronize it before the value is needed",
             facts={"api": operation.api, "stream": "null"},
         )
 
@@ -121,16 +120,16 @@ class LegacySyncMissesNonblocking(Check):
         place = _chosen(legacy)
         yield self.finding(
             legacy,
-            f"{self._what(legacy)} does not wait for work on a non-blocking stream, whose result is used behind it",
+            f"{self._named(legacy)} default stream; it does not wait for the non-blocking stream",
             span=place,
             trail=(
                 Step("work on the non-blocking stream", first.span),
-                *(Step("the stream is non-blocking: created here", step.span) for step in first.stream.trail[:1]),
-                *((Step("used here, in whatever state it is", second.span),) if second is not legacy else ()),
-                *((Step("the call that is given the default stream", legacy.span),) if place != legacy.span else ()),
+                *(Step("non-blocking stream created here", step.span) for step in first.stream.trail[:1]),
+                *((Step("result accessed here, possibly incomplete", second.span),) if second is not legacy else ()),
+                *((Step("call that passes the default stream", legacy.span),) if place != legacy.span else ()),
                 *(step for step in call_trail(legacy) if step.span != place),
             ),
-            help="synchronize the stream that has the work, or an event recorded on it",
+            help="synchronize the non-blocking stream, or an event recorded on it",
             conflict=conflict,
             facts={"api": legacy.api, "stream": "null"},
         )
@@ -152,12 +151,12 @@ class LegacySyncMissesNonblocking(Check):
         between = path.operations[record.index + 1 : second.index]
         return any((isinstance(o, Synchronize) and o.of is record.event) or (isinstance(o, Wait) and o.on is record.event) for o in between)
 
-    def _what(self, legacy: Operation) -> str:
+    def _named(self, legacy: Operation) -> str:
         if isinstance(legacy, Synchronize):
-            return "the default stream's synchronization"
+            return "synchronization of the"
         if isinstance(legacy, Record):
-            return "an event recorded on the default stream"
-        return "a synchronous copy on the default stream"
+            return "event record on the"
+        return "synchronous copy on the"
 
 
 def _is_null(value: object) -> bool:
