@@ -308,7 +308,7 @@ def _clauses(low: Lowering, node: ast.GeneratorExp | ast.ListComp | ast.SetComp 
     clauses = []
     for clause in node.generators:
         tests = tuple(expression(low, test) for test in clause.ifs)
-        clauses.append(Clause(expression(low, clause.target), expression(low, clause.iter), tests))
+        clauses.append(Clause(expression(low, clause.target), expression(low, clause.iter), tests, bool(clause.is_async)))
     return tuple(clauses)
 
 

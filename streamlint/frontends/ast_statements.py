@@ -12,6 +12,7 @@ from streamlint.frontends.ast_positions import Places
 from streamlint.frontends.ast_signatures import annotation, params
 from streamlint.frontends.python_lowering import Lowering, define_class, define_function, named_tuple, note_import
 from streamlint.program import (
+    Arg,
     Assert,
     Assign,
     Body,
@@ -168,7 +169,8 @@ def _if(low: Lowering, node: ast.If) -> Statement:
 def _for(low: Lowering, node: ast.For | ast.AsyncFor) -> Statement:
     iterable, target = expression(low, node.iter), expression(low, node.target)
     body = _statements(low, node.body)
-    return Loop("for", body, target=target, iterable=iterable, otherwise=_statements(low, node.orelse), at=low.at.block(node))
+    otherwise, is_async = _statements(low, node.orelse), isinstance(node, ast.AsyncFor)
+    return Loop("for", body, target=target, iterable=iterable, otherwise=otherwise, is_async=is_async, at=low.at.block(node))
 
 
 def _while(low: Lowering, node: ast.While) -> Statement:
@@ -178,13 +180,14 @@ def _while(low: Lowering, node: ast.While) -> Statement:
 
 def _with(low: Lowering, node: ast.With | ast.AsyncWith) -> Statement:
     items = tuple((expression(low, item.context_expr), optional(low, item.optional_vars)) for item in node.items)
-    return With(items, _statements(low, node.body), at=low.at.block(node))
+    return With(items, _statements(low, node.body), isinstance(node, ast.AsyncWith), at=low.at.block(node))
 
 
 def _try(low: Lowering, node: Any) -> Statement:
     body = _statements(low, node.body)
     handlers = [Handler(optional(low, one.type), one.name, _statements(low, one.body)) for one in node.handlers]
-    return Try(body, handlers, _statements(low, node.orelse), _statements(low, node.finalbody), at=low.at.block(node))
+    otherwise, final, group = _statements(low, node.orelse), _statements(low, node.finalbody), not isinstance(node, ast.Try)
+    return Try(body, handlers, otherwise, final, group, at=low.at.block(node))
 
 
 # --- definitions -------------------------------------------------------------------------------------------------------------------
@@ -213,6 +216,7 @@ def _class(low: Lowering, node: ast.ClassDef) -> Statement | None:
     name = node.name
     bases = tuple(_base(low, base) for base in node.bases)
     definition = Class(name, low.qualname(name), bases, {}, decorators=_decorators(low, node.decorator_list), at=low.at.block(node))
+    definition.keywords = tuple(Arg(expression(low, one.value), one.arg, 0 if one.arg else 2) for one in node.keywords)
     return define_class(low, definition, lambda: _statements(low, node.body))
 
 

@@ -187,7 +187,9 @@ class ExpressionReader(CallReader):
 
     def update(self, node: Syntax) -> Expression:
         at = self.at(node)
-        return AssignExpr(self.expression(self.field(node, "argument")), Const(1, at=at), self.operator(node)[:1], at=at)
+        target = self.expression(self.field(node, "argument"))
+        before = node.children[-1].type == self.operator(node)
+        return AssignExpr(target, Const(1, at=at), self.operator(node)[:1], before, at=at)
 
     def assignment(self, node: Syntax) -> Expression:
         target = self.expression(self.field(node, "left"))

@@ -310,7 +310,7 @@ def _clauses(low: Lowering, node: cst.CompFor | None) -> tuple[Clause, ...]:
     clauses = []
     while node is not None:
         tests = tuple(expression(low, condition.test) for condition in node.ifs)
-        clauses.append(Clause(expression(low, node.target), expression(low, node.iter), tests))
+        clauses.append(Clause(expression(low, node.target), expression(low, node.iter), tests, node.asynchronous is not None))
         node = node.inner_for_in
     return tuple(clauses)
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from streamlint.frontends.python_expressions import expression
 from streamlint.frontends.python_lowering import Lowering
-from streamlint.program import NOWHERE, Assign, Attr, Expression, Name, Statement, Unknown
+from streamlint.program import NOWHERE, Assign, Attr, Expression, Name, Pattern, Position, Statement, Unknown
 
 Labels = tuple[Expression, ...]
 
@@ -83,3 +83,42 @@ def _binding(low: Lowering, subject: cst.BaseExpression, pattern: cst.MatchPatte
     if not isinstance(value, Name | Attr):
         value = Unknown(at=at)
     return Assign((Name(name.value, at=at),), value, at=at)
+
+
+def pattern(low: Lowering, node: cst.CSTNode) -> Pattern:
+    """A pattern as it stands."""
+    at = low.at.get(node, NOWHERE)
+    if isinstance(node, cst.MatchSingleton):
+        return Pattern("single", expression(low, node.value), at=at)
+    if isinstance(node, cst.MatchValue):
+        return Pattern("value", expression(low, node.value), at=at)
+    if isinstance(node, cst.MatchOr):
+        return Pattern("or", items=tuple(pattern(low, one.pattern) for one in node.patterns), at=at)
+    if isinstance(node, cst.MatchSequence):
+        return _sequence(low, node, at)
+    if isinstance(node, cst.MatchMapping):
+        items = tuple(pattern(low, one.pattern) for one in node.elements)
+        keys = tuple(expression(low, one.key) for one in node.elements)
+        return Pattern("mapping", items=items, keys=keys, rest=node.rest.value if node.rest else "", at=at)
+    if isinstance(node, cst.MatchClass):
+        items = (*(pattern(low, one.value) for one in node.patterns), *(pattern(low, one.pattern) for one in node.kwds))
+        return Pattern("class", expression(low, node.cls), items, names=tuple(one.key.value for one in node.kwds), at=at)
+    assert isinstance(node, cst.MatchAs)
+    found = Pattern("any", at=at) if node.pattern is None else pattern(low, node.pattern)
+    if node.name is not None:
+        found = Pattern("or", items=(found,), name=node.name.value, at=at) if found.name else found
+        found.name = node.name.value
+    return found
+
+
+def _sequence(low: Lowering, node: cst.MatchSequence, at: Position) -> Pattern:
+    items: list[Pattern] = []
+    star = -1
+    for index, element in enumerate(node.patterns):
+        if isinstance(element, cst.MatchStar):
+            star = index
+            name = element.name.value if element.name else ""
+            items.append(Pattern("any", name=name, at=low.at.get(element, NOWHERE)))
+        else:
+            items.append(pattern(low, element.value))
+    return Pattern("sequence", items=tuple(items), star=star, at=at)

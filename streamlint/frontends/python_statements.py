@@ -9,16 +9,18 @@ import libcst as cst
 
 from streamlint.frontends.python_expressions import BINARY, dotted, expression, optional
 from streamlint.frontends.python_lowering import Lowering, define_class, define_function, named_tuple, note_import
-from streamlint.frontends.python_patterns import switch_labels
+from streamlint.frontends.python_patterns import pattern, switch_labels
 from streamlint.frontends.python_positions import positions
 from streamlint.frontends.python_signatures import annotation, params
 from streamlint.lines import split_lines
 from streamlint.program import (
+    Arg,
     Assert,
     Assign,
     Body,
     Break,
     Call,
+    Case,
     Class,
     Collection,
     Const,
@@ -183,7 +185,8 @@ def _if(low: Lowering, node: cst.If) -> Statement:
 def _for(low: Lowering, node: cst.For) -> Statement:
     iterable, target = expression(low, node.iter), expression(low, node.target)
     body = _suite(low, node.body)
-    return Loop("for", body, target=target, iterable=iterable, otherwise=_otherwise(low, node.orelse), at=low.at[node])
+    otherwise, is_async = _otherwise(low, node.orelse), node.asynchronous is not None
+    return Loop("for", body, target=target, iterable=iterable, otherwise=otherwise, is_async=is_async, at=low.at[node])
 
 
 def _while(low: Lowering, node: cst.While) -> Statement:
@@ -193,7 +196,7 @@ def _while(low: Lowering, node: cst.While) -> Statement:
 
 def _with(low: Lowering, node: cst.With) -> Statement:
     items = tuple((expression(low, item.item), _bound(low, item.asname)) for item in node.items)
-    return With(items, _suite(low, node.body), at=low.at[node])
+    return With(items, _suite(low, node.body), node.asynchronous is not None, at=low.at[node])
 
 
 def _bound(low: Lowering, node: cst.AsName | None) -> Expression | None:
@@ -203,7 +206,8 @@ def _bound(low: Lowering, node: cst.AsName | None) -> Expression | None:
 def _try(low: Lowering, node: cst.Try | cst.TryStar) -> Statement:
     body = _suite(low, node.body)
     handlers = [_handler(low, handler) for handler in node.handlers]
-    return Try(body, handlers, _otherwise(low, node.orelse), _otherwise(low, node.finalbody), at=low.at[node])
+    otherwise, final, group = _otherwise(low, node.orelse), _otherwise(low, node.finalbody), isinstance(node, cst.TryStar)
+    return Try(body, handlers, otherwise, final, group, at=low.at[node])
 
 
 def _handler(low: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> Handler:
@@ -214,10 +218,13 @@ def _handler(low: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> 
 def _match(low: Lowering, node: cst.Match) -> Statement:
     subject = expression(low, node.subject)
     cases: list[tuple[tuple[Expression, ...], Body]] = []
+    patterns: list[Case] = []
     for case in node.cases:
         labels, bindings = switch_labels(low, node.subject, case)
         cases.append((labels, [*bindings, *_suite(low, case.body)]))
-    return Switch(subject, cases, at=low.at[node])
+        guard = optional(low, case.guard)
+        patterns.append(Case(pattern(low, case.pattern), guard, len(bindings)))
+    return Switch(subject, cases, tuple(patterns), at=low.at[node])
 
 
 # --- definitions -------------------------------------------------------------------------------------------------------------------
@@ -246,7 +253,12 @@ def _class(low: Lowering, node: cst.ClassDef) -> Statement | None:
     name = node.name.value
     bases = tuple(_base(low, base) for base in node.bases)
     definition = Class(name, low.qualname(name), bases, {}, decorators=_decorators(low, node.decorators), at=low.at[node])
+    definition.keywords = tuple(_keyword(low, one) for one in node.keywords)
     return define_class(low, definition, lambda: _suite(low, node.body))
+
+
+def _keyword(low: Lowering, node: cst.Arg) -> Arg:
+    return Arg(expression(low, node.value), node.keyword.value if node.keyword else None, len(node.star))
 
 
 def _base(low: Lowering, node: cst.Arg) -> Expression:

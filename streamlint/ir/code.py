@@ -46,6 +46,7 @@ class Code:
         "blocks",
         "cells",
         "class_name",
+        "decorators",
         "first_row",
         "flags",
         "handlers",
@@ -58,6 +59,9 @@ class Code:
         "qualname",
         "registers",
         "returns",
+        "stores",
+        "template",
+        "templates",
     )
 
     def __init__(self, number: int, name: str, qualname: str, kind: str) -> None:
@@ -70,11 +74,15 @@ class Code:
         self.flags: frozenset[str] = frozenset()  # async, generator, static, kernel, device
         self.parameters: tuple[Parameter, ...] = ()
         self.returns: str | TypeTuple | None = None
+        self.decorators: tuple[str, ...] = ()  # as text, without their arguments, the outermost first
+        self.template: tuple[str, ...] = ()  # C++: names of template parameters
+        self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
         self.first_row = 0
         self.cells: tuple[tuple[str, int], ...] = ()  # cells that the body names, each with the code that owns it
         self.blocks: list[list[Instruction]] = []
         self.handlers: dict[int, int] = {}
         self.positions: array[int] = array("q")
+        self.templates: dict[int, tuple[str, ...]] = {}  # C++: template arguments of the call at a place, as text
         self.registers = 0
 
     def at(self, place: int) -> Position:
@@ -111,7 +119,8 @@ class Code:
         """The code as bytes."""
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
         parameters = tuple(tuple(one) for one in self.parameters)
-        rest = (parameters, self.returns, self.first_row, self.cells, self.positions.tobytes(), self.registers)
+        data: tuple[Any, ...] = (parameters, self.returns, self.first_row, self.cells, self.positions.tobytes(), self.registers)
+        rest = (*data, self.templates, self.decorators, self.template, self.stores)
         return marshal.dumps((head, rest, self.blocks, self.handlers), 2)
 
     @classmethod
@@ -123,7 +132,8 @@ class Code:
         code.parameters = tuple(Parameter(*one) for one in rest[0])
         code.returns, code.first_row, code.cells = rest[1], rest[2], rest[3]
         code.positions.frombytes(rest[4])
-        code.registers, code.blocks, code.handlers = rest[5], blocks, handlers
+        code.registers, code.templates, code.decorators, code.template, code.stores = rest[5:]
+        code.blocks, code.handlers = blocks, handlers
         return code
 
 
@@ -158,12 +168,28 @@ class ClassIR(NamedTuple):
     fields: tuple[FieldIR, ...]
     template: tuple[str, ...]
     row: int
+    decorators: tuple[str, ...] = ()
+    keywords: tuple[tuple[str, str], ...] = ()  # Python: ``metaclass=M``, as text
 
 
 class ModuleIR:
     """One file: its constants, its classes, and the codes of its functions. Code 0 is the module's body."""
 
-    __slots__ = ("_codes", "_kept", "annotations", "classes", "constants", "includes", "language", "namespaces", "outline", "path", "using")
+    __slots__ = (
+        "_codes",
+        "_kept",
+        "aliases",
+        "annotations",
+        "classes",
+        "constants",
+        "globals",
+        "includes",
+        "language",
+        "namespaces",
+        "outline",
+        "path",
+        "using",
+    )
 
     def __init__(self, path: str, language: str, constants: tuple[Any, ...], codes: list[Code], classes: list[ClassIR]) -> None:
         self.path = path
@@ -173,6 +199,8 @@ class ModuleIR:
         self.includes: tuple[str, ...] = ()
         self.namespaces: dict[str, str] = {}
         self.using: tuple[str, ...] = ()
+        self.globals: dict[str, TypeTuple] = {}  # C++: variables of the file and its namespaces, with their types
+        self.aliases: dict[str, TypeTuple] = {}  # C++: typedef and using
         # Declared types of names and attributes: (code, "self.x") -> annotation.
         self.annotations: dict[tuple[int, str], str] = {}
         # (name, qualified name, kind, parent, class, first row) of each code: enough to find one without loading it.
@@ -199,7 +227,7 @@ class ModuleIR:
         """The module as bytes; its path is not part of them, so that the bytes depend on the file's content alone."""
         codes = self._kept or [self.code(number).dump() for number in range(len(self))]
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
-        about = (self.language, self.includes, self.namespaces, self.using, self.annotations)
+        about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases)
         return marshal.dumps((about, self.constants, classes, self.outline, codes), 2)
 
     @classmethod
@@ -208,7 +236,7 @@ class ModuleIR:
         about, constants, classes, outline, codes = marshal.loads(kept)
         module = cls(path, about[0], constants, [], [])
         module.includes, module.namespaces, module.using = about[1], about[2], about[3]
-        module.annotations = about[4]
+        module.annotations, module.globals, module.aliases = about[4:]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
         module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
         return module

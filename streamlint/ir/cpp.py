@@ -22,15 +22,19 @@ from streamlint.program import (
     Attr,
     Block,
     Body,
+    Bool,
     Call,
     Cast,
     Class,
     Collection,
+    Compare,
+    Const,
     Construct,
     Declare,
     DeleteExpr,
     Deref,
     Expression,
+    Field,
     Function,
     Index,
     Lambda,
@@ -41,6 +45,7 @@ from streamlint.program import (
     Param,
     Position,
     Type,
+    Unary,
 )
 
 PLAIN = frozenset(
@@ -59,7 +64,7 @@ class CppLowering(DefinitionLowering):
 
     # --- scopes
 
-    def _block(self, node: Block) -> None:
+    def block(self, node: Block) -> None:
         self.scoped(lambda: self.body(node.body))
 
     def scoped(self, inner: Callable[[], None]) -> None:
@@ -70,20 +75,13 @@ class CppLowering(DefinitionLowering):
         self.close(depth)
         self.renamed.pop()
 
-    def close(self, depth: int) -> None:
-        """The normal end of a scope: what was declared since ``depth`` is destroyed."""
-        while len(self.frames) > depth:
-            frame = self.frames.pop()
-            if frame.leave is not None and not self.builder.ended:
-                frame.leave()
-
     def body(self, body: Body) -> None:
         """Statements of one scope."""
         depth = len(self.frames)
         super().body(body)
         self.close(depth)
 
-    def _loop(self, node: Loop) -> None:
+    def loop(self, node: Loop) -> None:
         self.renamed.append({})
         depth = len(self.frames)
         if node.kind == "for":
@@ -97,9 +95,14 @@ class CppLowering(DefinitionLowering):
 
     def loop_target(self, node: Loop, element: int) -> None:
         assert node.target is not None
+        declared = node.init[0].type if node.init and isinstance(node.init[0], Declare) else Type("auto", reference=True)
         for name in self.target_names(node.target):
-            self.declare_local(name, node.init[0].type if node.init and isinstance(node.init[0], Declare) else None)
-        self.assign(node.target, element, node.target.at)
+            self.declare_local(name, declared)
+        owned = isinstance(node.target, Name) and has_destructor(declared)
+        at = node.target.at
+        self.assign(node.target, self.builder.define(op.COPY, at, element) if owned else element, at)
+        if isinstance(node.target, Name) and owned:
+            self.ends_with_scope(self.variable(node.target.id), at)
 
     # --- declarations
 
@@ -131,9 +134,12 @@ class CppLowering(DefinitionLowering):
             self.builder.add(op.BIND, node.at, self.k(node.name), value)
             return
         self.write_name(node.name, value, node.at)
-        if not node.static and self.code.kind != "module" and has_destructor(node.type):
-            at = node.at
-            self.frames.append(Frame(leave=lambda: self.destroy(variable, at)))
+        if not node.static and self.code.kind != "module" and has_destructor(node.type) and not is_number_or_pointer(node.value):
+            self.ends_with_scope(variable, node.at)
+
+    def ends_with_scope(self, variable: str, at: Position) -> None:
+        """A variable's object is destroyed on each way out of the scope at hand."""
+        self.frames.append(Frame(leave=lambda: self.destroy(variable, at)))
 
     def destroy(self, variable: str, at: Position) -> None:
         """An object ends with its scope."""
@@ -169,36 +175,7 @@ class CppLowering(DefinitionLowering):
         kind = self.declared_types.get(self.variable(node.id)) if isinstance(node, Name) else None
         return kind is not None and (kind.pointers > 0 or kind.name in PLAIN)
 
-    # --- addresses
-
-    def _address_of(self, node: AddressOf) -> int:
-        return self.address(node.value, node.at)
-
-    def address(self, node: Expression, at: Position) -> int:
-        """The address of an lvalue; of anything else, the value."""
-        if isinstance(node, Name):
-            variable = self.variable(node.id)
-            if variable in self.aliases:
-                return self.builder.read(variable)
-            if variable in self.locals:
-                if variable not in self.cells:  # an array or function parameter that nobody shares
-                    return self.builder.read(variable)
-                return self.builder.define(op.ADDRESS, at, self.cell(variable, self.code.number))
-            outer = self.free.get(node.id)
-            if outer is not None:
-                return self.builder.define(op.ADDRESS, at, self.cell(*outer))
-            return self.builder.define(op.ADDRESS_NAME, at, self.k(node.id))
-        if isinstance(node, Attr):
-            return self.builder.define(op.ADDRESS_ATTR, at, self.value(node.value), self.k(node.name))
-        if isinstance(node, Index):
-            receiver = self.value(node.value)
-            return self.builder.define(op.ADDRESS_ITEM, at, receiver, self.subscript(node))
-        if isinstance(node, Deref):
-            return self.value(node.value)
-        return self.value(node)
-
-    def _deref(self, node: Deref) -> int:
-        return self.emit(op.DEREF, node.at, self.value(node.value))
+    # --- calls
 
     def rebind(self, args: tuple[Arg, ...], call: int, registers: list[int]) -> None:
         for index, arg in enumerate(args):
@@ -219,9 +196,6 @@ class CppLowering(DefinitionLowering):
         return kind is not None and kind.pointers > 0
 
     # --- expressions
-
-    def _cast(self, node: Cast) -> int:
-        return self.builder.define(op.CAST, node.at, self.type_constant(node.type), self.value(node.value))
 
     def _construct(self, node: Construct) -> int:
         shape, registers = self.arguments(node.args)
@@ -309,6 +283,14 @@ class CppLowering(DefinitionLowering):
         value = self.builder.define(op.CLASS, definition.at, number, op.NONE)
         self.builder.add(op.SET_NAME, definition.at, self.k(definition.name), value)
 
+    def field(self, member: Field, known: tuple[Expression | None, int]) -> tuple[Expression | None, int]:
+        """A member's own initialiser, which constructors without one for it use."""
+        if member.value is None and member.args is None:
+            return known
+        declared = Declare(member.name, member.type or Type("auto"), member.value, member.args, at=member.at)
+        self.builder.add(op.SET_NAME, member.at, self.k(member.name), self.initial(declared))
+        return known
+
     def define_function(self, function: Function) -> None:
         value = self.closure(function)
         self.builder.add(op.SET_NAME, function.at, self.k(function.qualname), value)
@@ -319,9 +301,13 @@ def has_destructor(kind: Type) -> bool:
     return not (kind.pointers or kind.reference or kind.name in PLAIN)
 
 
-EXPRESSIONS[AddressOf] = CppLowering._address_of
-EXPRESSIONS[Deref] = CppLowering._deref
-EXPRESSIONS[Cast] = CppLowering._cast
+def is_number_or_pointer(node: Expression | None) -> bool:
+    """Whether an expression plainly has a value that needs no destructor: what ``auto`` is deduced from."""
+    if isinstance(node, Cast):
+        return not has_destructor(node.type)
+    return isinstance(node, Const | AddressOf | New | Compare | Bool) or (isinstance(node, Unary) and node.op == "not")
+
+
 EXPRESSIONS[Construct] = CppLowering._construct
 EXPRESSIONS[New] = CppLowering._new
 EXPRESSIONS[DeleteExpr] = CppLowering._delete_expression

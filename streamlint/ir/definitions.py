@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamlint.ir import opcodes as op
+from streamlint.ir.addresses import AddressLowering
 from streamlint.ir.code import ClassIR, Code, FieldIR, Parameter
-from streamlint.ir.exits import ExitLowering
 from streamlint.ir.lowering import annotation_text, type_tuple
 from streamlint.ir.scopes import NameScope, bound_names, class_scope, scope_of
 from streamlint.ir.statements import STATEMENTS
 from streamlint.program import (
+    Arg,
     Class,
     ClassDef,
     Comprehension,
@@ -21,11 +22,12 @@ from streamlint.program import (
     Name,
     Param,
     Position,
+    Starred,
     walk,
 )
 
 
-class DefinitionLowering(ExitLowering):
+class DefinitionLowering(AddressLowering):
     """Lowers what defines something."""
 
     def nested(self, code: Code, scope: NameScope) -> DefinitionLowering:
@@ -57,13 +59,23 @@ class DefinitionLowering(ExitLowering):
 
     def closure(self, function: Function) -> int:
         """A function value. Python evaluates defaults where it is defined, C++ where it is called."""
+        known = self.module.numbers.get(function)
+        if known is not None:
+            if self.code.kind == "class":
+                self.methods.append((function.name, known))
+            return self.builder.define(op.FUNCTION, function.at, known)
         kind = "lambda" if function.is_lambda else "function"
         scope = scope_of(function, self.is_cpp)
         captured = [name for name, _ in function.initialisers] if function.is_lambda else []
         scope.bound.update(captured)
         code = self.module.new_code(function.name, function.qualname, kind, function.at[0], self.code.number)
+        self.module.numbers[function] = code.number
+        if self.code.kind == "class" and not function.is_lambda:
+            self.methods.append((function.name, code.number))
         code.class_name = function.class_name
         code.flags = _flags(function)
+        code.decorators = tuple(annotation_text(one) for one in function.decorators)
+        code.template, code.stores = function.template, tuple(sorted(function.stores))
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
         inner = self.nested(code, scope)
         defaults: list[int] = []
@@ -144,9 +156,10 @@ class DefinitionLowering(ExitLowering):
     def define_class(self, definition: Class) -> None:
         """A class: bases, body, decorators, name."""
         decorators = [self.value(one) for one in definition.decorators]
-        bases = [self.value(base) for base in definition.bases] if not self.is_cpp else []
+        given = [Arg(base, None, int(isinstance(base, Starred))) for base in definition.bases]
+        shape, bases = self.arguments((*given, *definition.keywords))
         number = self.class_body(definition)
-        value = self.builder.define(op.CLASS, definition.at, number, op.NONE, *bases)
+        value = self.builder.define(op.CLASS, definition.at, number, shape, *bases)
         value = self.decorated(value, decorators, definition.decorators)
         self.write_name(definition.name, value, definition.at)
 
@@ -155,10 +168,8 @@ class DefinitionLowering(ExitLowering):
         number = self.module.reserve_class()
         code = self.module.new_code(definition.name, definition.qualname, "class", definition.at[0], self.code.number)
         code.class_name = definition.qualname
-        inner = self.nested(code, class_scope(definition))
-        first = len(self.module.codes)
+        inner = self.nested(code, class_scope(definition, self.is_cpp))
         inner.class_statements(definition)
-        own = [one for one in self.module.codes[first:] if one.parent == code.number and one.kind == "function"]
         self.module.classes[number] = ClassIR(
             number,
             definition.name,
@@ -166,10 +177,12 @@ class DefinitionLowering(ExitLowering):
             code.number,
             self.code.number,
             tuple(annotation_text(base) for base in definition.bases),
-            tuple((one.name, one.number) for one in own),
+            tuple(inner.methods),
             tuple(FieldIR(one.name, annotation_text(one.annotation), type_tuple(one.type), one.static) for one in definition.fields),
             definition.template,
             definition.at[0],
+            tuple(annotation_text(one) for one in definition.decorators),
+            tuple((one.keyword or "", annotation_text(one.value)) for one in definition.keywords),
         )
         return number
 
@@ -178,23 +191,28 @@ class DefinitionLowering(ExitLowering):
         members: list[Function | Class | Field] = [*definition.fields, *definition.classes.values()]
         for overloads in definition.methods.values():
             members += overloads
+        members = list(dict.fromkeys(members))  # Cython: one may have two names
         rest = [(statement.at, statement) for statement in definition.body]
         ordered = sorted([*((one.at, one) for one in members), *rest], key=lambda pair: pair[0][:2])
+        known: tuple[Expression | None, int] = None, op.NONE  # ``a = b = f()``: a field each, of one value
         for _, member in ordered:
             if isinstance(member, Function):
                 self.define_function(member)
             elif isinstance(member, Class):
                 self.define_class(member)
             elif isinstance(member, Field):
-                self.field(member)
+                known = self.field(member, known)
             else:
                 self.body([member])
         self.finish(definition.at)
 
-    def field(self, member: Field) -> None:
-        """A class attribute with a value."""
-        if member.value is not None and not self.is_cpp:
-            self.write_name(member.name, self.value(member.value), member.at)
+    def field(self, member: Field, known: tuple[Expression | None, int]) -> tuple[Expression | None, int]:
+        """A class attribute with a value; ``known`` is the value of the one before, and the register that holds it."""
+        if member.value is None:
+            return known
+        value = known[1] if member.value is known[0] else self.value(member.value)
+        self.write_name(member.name, value, member.at)
+        return member.value, value
 
 
 def _flags(function: Function) -> frozenset[str]:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 from streamlint.ir import opcodes as op
 from streamlint.ir.lowering import Frame
-from streamlint.ir.statements import STATEMENTS, StatementLowering
+from streamlint.ir.statements import STATEMENTS
+from streamlint.ir.switches import SwitchLowering
 from streamlint.program import NOWHERE, Assert, Body, Handler, Position, Raise, Return, Try, With
 
 _NORMAL, _RAISED = 0, 1
 
 
-class ExitLowering(StatementLowering):
+class ExitLowering(SwitchLowering):
     """Lowers statements that end something."""
 
     # --- leaving the function
@@ -42,12 +43,12 @@ class ExitLowering(StatementLowering):
         if self.builder.ended:
             return
         for depth in range(len(self.frames) - 1, -1, -1):
-            if self.frames[depth].handler is not None:
-                handler = self.raise_to()
-                assert handler is not None
+            handler = self.frames[depth].handler
+            if handler is not None:
+                landing = handler()
                 self.leave_to(depth + 1, lambda: None)
-                self.builder.handlers[self.builder.block] = handler
-                self.builder.edge(handler)
+                self.builder.handlers[self.builder.block] = landing
+                self.builder.edge(landing)
                 break
         else:
             self.leave_to(0, lambda: None)
@@ -72,9 +73,11 @@ class ExitLowering(StatementLowering):
         else:
             self.body([*node.body, *node.otherwise])
 
-    def guarded(self, body: Callable[[], None], frame: Frame) -> None:
-        """Code whose exceptions a frame sees; it begins with a block of its own."""
-        inside = self.builder.new_block()
+    def guarded(self, body: Callable[[], None], frame: Frame) -> int:
+        """Code whose exceptions a frame sees; the empty block before it."""
+        gate, inside = self.builder.new_block(), self.builder.new_block()
+        self.builder.jump(gate)
+        self.builder.start(gate)
         self.builder.jump(inside)
         self.builder.start(inside)
         self.frames.append(frame)
@@ -82,11 +85,15 @@ class ExitLowering(StatementLowering):
         body()
         self.catching -= 1
         self.frames.pop()
+        return gate
 
     def handled(self, node: Try) -> None:
         """``try`` with handlers: the block of handlers asks one after the other whether it fits."""
         landing, after = self.builder.new_block(), self.builder.new_block()
-        self.guarded(lambda: self.body(node.body), Frame(handler=lambda: landing))
+        gate = self.guarded(lambda: self.body(node.body), Frame(handler=lambda: landing))
+        if not self.builder.predecessors[landing]:  # nothing in it is known to raise: whatever comes first may
+            self.builder.handlers[gate] = landing
+            self.builder.predecessors[landing].append(gate)
         if not self.builder.ended:
             self.body(node.otherwise)
             self.builder.jump(after)
@@ -100,11 +107,15 @@ class ExitLowering(StatementLowering):
                 self.builder.branch(self.builder.define(op.CATCHES, handler.type.at, raised, kind), fits, more, handler.type.at)
                 self.builder.start(fits)
             self.handler(handler, raised)
-            self.builder.jump(after)
+            self.builder.jump(more if node.group else after)
             if handler.type is None:
                 self.builder.start(self.builder.new_block())
             else:
                 self.builder.start(more)
+        if node.group:  # each handler took its share; something may be left
+            rest = self.builder.new_block()
+            self.builder.branch(self.builder.define(op.UNKNOWN, NOWHERE, raised), rest, after)
+            self.builder.start(rest)
         self.throw(raised, NOWHERE)
         self.builder.start(after)
 
@@ -121,7 +132,7 @@ class ExitLowering(StatementLowering):
 
     def finally_(self, node: Try) -> None:
         """``try`` with ``finally``."""
-        inner = Try(node.body, node.handlers, node.otherwise, [], at=node.at)
+        inner = Try(node.body, node.handlers, node.otherwise, [], node.group, at=node.at)
         self.with_cleanup(lambda: self._try(inner), node.final)
 
     def with_cleanup(self, body: Callable[[], None], final: Body) -> None:
@@ -177,6 +188,8 @@ class ExitLowering(StatementLowering):
         context, target = node.items[index]
         manager = self.value(context)
         entered = self.emit(op.ENTER, context.at, manager)
+        if node.is_async:
+            entered = self.emit(op.AWAIT, context.at, entered)
         if target is not None:
             self.assign(target, entered, target.at)
         landing, after = self.builder.new_block(), self.builder.new_block()
@@ -189,27 +202,29 @@ class ExitLowering(StatementLowering):
         inside = self.builder.new_block()
         self.builder.jump(inside)
         self.builder.start(inside)
-        frame = Frame(leave=functools.partial(self.exit, manager, op.NONE, context.at), handler=handler)
+        leave = functools.partial(self.exit, node, manager, op.NONE, context.at)
+        frame = Frame(leave=leave, handler=handler)
         self.frames.append(frame)
         self.managed(node, index + 1)
         self.frames.pop()
         if not self.builder.ended:
-            self.exit(manager, op.NONE, context.at)
+            leave()
             self.builder.jump(after)
         self.builder.start(landing)
         if used:
             raised = self.builder.define(op.CAUGHT, NOWHERE)
             swallowed, passed = self.builder.new_block(), self.builder.new_block()
-            self.builder.branch(self.exit(manager, raised, context.at), swallowed, passed)
+            self.builder.branch(self.exit(node, manager, raised, context.at), swallowed, passed)
             self.builder.start(swallowed)
             self.builder.jump(after)
             self.builder.start(passed)
             self.throw(raised, NOWHERE)
         self.builder.start(after)
 
-    def exit(self, manager: int, raised: int, at: Position) -> int:
+    def exit(self, node: With, manager: int, raised: int, at: Position) -> int:
         """Leave a context manager."""
-        return self.builder.define(op.EXIT, at, manager, raised)
+        left = self.builder.define(op.EXIT, at, manager, raised)
+        return self.builder.define(op.AWAIT, at, left) if node.is_async else left
 
 
 STATEMENTS[Return] = ExitLowering._return

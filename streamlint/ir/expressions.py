@@ -25,6 +25,7 @@ from streamlint.program import (
     Launch,
     Mapping,
     Name,
+    Position,
     Slice,
     Starred,
     Unary,
@@ -82,16 +83,16 @@ class ExpressionLowering(FunctionLowering):
 
     def subscript(self, node: Index) -> int:
         """What stands in the brackets: one value, or a tuple of one for each axis."""
-        if len(node.indices) == 1:
+        if len(node.indices) == 1 and not isinstance(node.indices[0], Starred):
             return self.value(node.indices[0])
-        items = [self.value(one) for one in node.indices]
-        return self.builder.define(op.BUILD, node.at, self.k("tuple"), *items)
+        return self.display("tuple", node.indices, node.at)
 
     # --- calls
 
     def call(self, node: Call, function: int) -> int:
         """A call of a value."""
         shape, registers = self.arguments(node.args)
+        self.note_template(node)
         register = self.emit(op.CALL, called_at(node), function, shape, *registers)
         self.rebind(node.args, register, registers)
         return register
@@ -99,9 +100,15 @@ class ExpressionLowering(FunctionLowering):
     def invoke(self, node: Call, method: Attr, receiver: int) -> int:
         """A call of a method."""
         shape, registers = self.arguments(node.args)
+        self.note_template(node)
         register = self.emit(op.INVOKE, called_at(node), receiver, self.k(method.name), shape, *registers)
         self.rebind(node.args, register, registers)
         return register
+
+    def note_template(self, node: Call) -> None:
+        """C++: keep the template arguments of a call."""
+        if node.template:
+            self.code.templates[self.builder.place(called_at(node))] = node.template
 
     def arguments(self, args: tuple[Arg, ...]) -> tuple[int, list[int]]:
         """The shape of an argument list, and its values."""
@@ -139,9 +146,13 @@ class ExpressionLowering(FunctionLowering):
         return self.builder.define(op.SLICE, node.at, *bounds)
 
     def _collection(self, node: Collection) -> int:
-        starred = tuple(index for index, item in enumerate(node.items) if isinstance(item, Starred))
-        kind: object = (node.kind, starred) if starred else node.kind
-        return self.builder.define(op.BUILD, node.at, self.k(kind), *[self.value(item) for item in node.items])
+        return self.display(node.kind, node.items, node.at)
+
+    def display(self, name: str, items: tuple[Expression, ...], at: Position) -> int:
+        """A list, tuple or set of items, some of which may be starred."""
+        starred = tuple(index for index, item in enumerate(items) if isinstance(item, Starred))
+        kind: object = (name, starred) if starred else name
+        return self.builder.define(op.BUILD, at, self.k(kind), *[self.value(item) for item in items])
 
     def _mapping(self, node: Mapping) -> int:
         operands: list[int] = []
@@ -156,7 +167,10 @@ class ExpressionLowering(FunctionLowering):
         return self.emit(op.UNARY, node.at, self.k(node.op), self.value(node.operand))
 
     def _compare(self, node: Compare) -> int:
-        left, right = self.value(node.left), self.value(node.right)
+        known = self.compared
+        left = known[1] if known is not None and known[0] is node.left else self.value(node.left)
+        right = self.value(node.right)
+        self.compared = node.right, right
         return self.emit(op.COMPARE, node.at, self.k(node.op), left, right)
 
     def _await(self, node: Await) -> int:

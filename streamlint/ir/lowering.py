@@ -9,12 +9,13 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Builder, Constants
 from streamlint.ir.code import Code, TypeTuple
 from streamlint.ir.scopes import NameScope
-from streamlint.program import Attr, Call, Const, Expression, Index, Name, Position, Type
+from streamlint.program import NOWHERE, Attr, Call, Const, Expression, Index, Name, Position, Type
 
 if TYPE_CHECKING:
     from streamlint.ir.modules import ModuleLowering
 
 Cleanup = Callable[[], object]
+_RAISING = op.RAISING | {op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT}
 
 
 class Frame:
@@ -24,7 +25,7 @@ class Frame:
     ``divert`` is given what comes behind it. ``handler`` gives the block that exceptions go to.
     """
 
-    __slots__ = ("after", "again", "divert", "handler", "leave")
+    __slots__ = ("after", "again", "divert", "handler", "leave", "pad")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Frame:
         self.handler = handler
         self.after = after  # of a loop: where ``break`` goes
         self.again = again  # of a loop: where ``continue`` goes
+        self.pad: int | None = None  # where exceptions land that leave this frame on their way to a handler further out
 
 
 class FunctionLowering:
@@ -61,9 +63,11 @@ class FunctionLowering:
         self.frames: list[Frame] = []
         self.catching = 0  # frames whose handler sees the exceptions of calls
         self.raised = op.NONE  # what a bare ``raise`` raises again
+        self.compared: tuple[Expression, int] | None = None  # the right side of the last comparison: a chain evaluates it once
         self.declared_types: dict[str, Type] = {}
         self.references: list[tuple[int, str]] = []  # C++ reference parameters
         self.temporaries = 0
+        self.methods: list[tuple[str, int]] = []  # of a class's body: names and codes
 
     # --- names
 
@@ -126,7 +130,10 @@ class FunctionLowering:
     def delete_name(self, name: str, at: Position) -> None:
         """``del name``."""
         variable = self.variable(name)
-        if variable in self.locals and variable not in self.cells:
+        cell = self.visible(name)
+        if cell is not None:
+            self.builder.add(op.STORE, at, self.cell(*cell), self.builder.define(op.UNDEF, at, self.k(name)))
+        elif variable in self.locals:
             self.builder.add(op.UNBIND, at, self.k(name))
             self.builder.write(variable, self.builder.define(op.UNDEF, at, self.k(name)))
         else:
@@ -149,7 +156,7 @@ class FunctionLowering:
     def emit(self, opcode: int, at: Position, *operands: int) -> int:
         """Add an instruction that defines a register, with the edge to its handler where it may raise inside of ``try``."""
         register = self.builder.define(opcode, at, *operands)
-        if self.catching and opcode in op.RAISING:
+        if self.catching and opcode in _RAISING:
             self.may_raise()
         return register
 
@@ -172,10 +179,28 @@ class FunctionLowering:
 
     def raise_to(self) -> int | None:
         """The block that an exception goes to from here, if anything in this function sees it."""
-        for frame in reversed(self.frames):
-            if frame.handler is not None:
-                return frame.handler()
+        for depth in range(len(self.frames) - 1, -1, -1):
+            handler = self.frames[depth].handler
+            if handler is not None:
+                return self.pad(depth, handler())
         return None
+
+    def pad(self, depth: int, handler: int) -> int:
+        """Where an exception lands on its way to the handler of a frame: what the frames above leave behind is done first."""
+        if all(frame.leave is None for frame in self.frames[depth + 1 :]):
+            return handler
+        top = self.frames[-1]
+        if top.pad is None:
+            block = self.builder.block
+            top.pad = self.builder.new_block()
+            self.builder.start(top.pad, sealed=False)
+            raised = self.builder.define(op.CAUGHT, NOWHERE)
+            self.leave_to(depth + 1, lambda: None)
+            self.builder.handlers[self.builder.block] = handler
+            self.builder.edge(handler)
+            self.builder.add(op.RAISE, NOWHERE, raised)
+            self.builder.block = block
+        return top.pad
 
     def may_raise(self) -> None:
         """The instruction just added may raise."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Constants
-from streamlint.ir.code import ClassIR, Code, ModuleIR
+from streamlint.ir.code import ClassIR, Code, ModuleIR, TypeTuple
 from streamlint.ir.cpp import CppLowering
 from streamlint.ir.definitions import DefinitionLowering
+from streamlint.ir.lowering import type_tuple
 from streamlint.ir.scopes import forget, module_scope
-from streamlint.program import Module
+from streamlint.program import Function, Module, Type
 
 VERSION = 1
 """Raised with each change of the instructions or of what the bytes hold: kept bytes of another version are lowered anew."""
@@ -22,6 +23,7 @@ class ModuleLowering:
         self.codes: list[Code] = []
         self.classes: list[ClassIR | None] = []
         self.annotations: dict[tuple[int, str], str] = {}
+        self.numbers: dict[Function, int] = {}  # C++: a method that is defined outside of its class stands in both
 
     def new_code(self, name: str, qualname: str, kind: str, row: int, parent: int) -> Code:
         """An empty code with the next number."""
@@ -40,12 +42,22 @@ class ModuleLowering:
         self.annotations.setdefault((code.number, target), annotation)
 
 
+def global_types(module: Module) -> dict[str, Type]:
+    """C++: the declared types of the variables of a file and its namespaces, those included that another file defines."""
+    return {**module.elsewhere, **{one.name: one.type for one in module.globals if one.name}}
+
+
+def spelled_types(types: dict[str, Type]) -> dict[str, TypeTuple]:
+    """C++ types as plain tuples, by name."""
+    return {name: spelled for name, kind in types.items() if (spelled := type_tuple(kind)) is not None}
+
+
 def lower(module: Module) -> ModuleIR:
     """The intermediate representation of one file."""
     shared = ModuleLowering()
     is_cpp = module.language != "python"
     code = shared.new_code("<module>", "<module>", "module", 1, op.NONE)
-    scope = module_scope(module.body)
+    scope = module_scope(module.body, is_cpp)
     scope.outermost |= scope.bound
     kind = CppLowering if is_cpp else DefinitionLowering
     lowering = kind(shared, code, scope, is_cpp)
@@ -58,4 +70,5 @@ def lower(module: Module) -> ModuleIR:
     found = ModuleIR(module.path, module.language, tuple(shared.constants.values), shared.codes, [one for one in shared.classes if one])
     found.annotations = shared.annotations
     found.includes, found.namespaces, found.using = module.includes, dict(module.namespaces), module.using
+    found.globals, found.aliases = spelled_types(global_types(module)), spelled_types(module.aliases)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import Code, Instruction, ModuleIR
+from streamlint.ir.code import Code, Instruction, ModuleIR, Parameter, TypeTuple
 
 
 def print_module(module: ModuleIR, wanted: str = "", rows: bool = True) -> str:
@@ -28,14 +28,31 @@ def print_code(module: ModuleIR, code: Code, rows: bool = True) -> str:
 
 
 def _head(module: ModuleIR, code: Code) -> str:
-    stars = {"star": "*", "double": "**", "keyword": "=", "captured": "&"}
-    params = ", ".join(stars.get(one.kind, "") + one.name for one in code.parameters)
+    params = ", ".join(map(_parameter, code.parameters))
     flags = "".join(f" {flag}" for flag in sorted(code.flags))
-    return f"{code.kind} {code.qualname}({params}){flags}"
+    returns = _type(code.returns) if code.returns else ""
+    returns = f" -> {returns}" if returns else ""
+    declared = "".join(f"\n  {name}: {kind}" for (owner, name), kind in module.annotations.items() if owner == code.number)
+    return f"{code.kind} {code.qualname}({params}){returns}{flags}{declared}"
+
+
+def _parameter(one: Parameter) -> str:
+    stars = {"star": "*", "double": "**", "keyword": "=", "captured": "&"}
+    kind = one.annotation or (_type(one.type) if one.type else "")
+    return f"{stars.get(one.kind, '')}{one.name}{f': {kind}' if kind else ''}"
+
+
+def _type(kind: str | TypeTuple) -> str:
+    if isinstance(kind, str):
+        return kind
+    name, args, pointers, reference, array = kind
+    inner = f"<{','.join(map(_type, args))}>" if args else ""
+    return f"{name}{inner}{'*' * pointers}{'&' * reference}{'' if array is None else f'[{array or str()}]'}"
 
 
 def _line(module: ModuleIR, code: Code, instruction: Instruction, rows: bool) -> str:
-    text = "  " + " ".join(_operands(module, instruction))
+    template = code.templates.get(instruction[1]) if instruction[0] in _CALLING else None
+    text = "  " + " ".join(_operands(module, instruction)) + (f" <{','.join(template)}>" if template else "")
     row = code.at(instruction[1])[0] if rows else 0
     return f"{text:<46} ; {row}" if row else text
 
@@ -55,16 +72,30 @@ def _operands(module: ModuleIR, instruction: Instruction) -> Iterator[str]:
             yield "-"
         elif letter in "rR":
             yield f"r{operand}"
+        elif opcode == op.FUNCTION and not index:
+            yield module.outline[operand][1]
+        elif opcode == op.CLASS and not index:
+            yield module.classes[operand].qualname
         elif letter in "kK":
             yield _constant(module.constants[operand], opcode)
         else:
             yield f"b{operand}" if letter == "b" else str(operand)
 
 
-_SPELLED = frozenset({op.CONST, op.FORMAT})
+_CALLING = frozenset({op.CALL, op.INVOKE})
+_TYPED = frozenset({op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY, op.CAST})
 
 
 def _constant(value: Any, opcode: int) -> str:
-    if opcode in _SPELLED or not isinstance(value, str):
-        return repr(value).replace(" ", "")
-    return value
+    if isinstance(value, str) and opcode != op.CONST:
+        return value
+    if opcode in _TYPED and isinstance(value, tuple) and len(value) == 5 and isinstance(value[1], tuple):
+        return _type(value)
+    return _spelled(value)
+
+
+def _spelled(value: Any) -> str:
+    """A constant without blanks between the parts of a tuple."""
+    if not isinstance(value, tuple):
+        return repr(value)
+    return f"({','.join(map(_spelled, value))}{',' * (len(value) == 1)})"

@@ -35,10 +35,11 @@ from streamlint.program import (
 class NameScope:
     """The names of one function or class body: those it binds, those it uses, and the scopes inside of it."""
 
-    __slots__ = ("_free", "addressed", "bound", "elsewhere", "inner", "is_class", "outermost", "used")
+    __slots__ = ("_free", "addressed", "bound", "elsewhere", "inner", "is_class", "is_cpp", "outermost", "used")
 
-    def __init__(self, is_class: bool = False) -> None:
+    def __init__(self, is_class: bool = False, is_cpp: bool = False) -> None:
         self.is_class = is_class
+        self.is_cpp = is_cpp  # only declarations bind
         self.bound: set[str] = set()
         self.used: set[str] = set()
         self.addressed: set[str] = set()  # C++: ``&x``, or ``T& r = x``
@@ -70,7 +71,7 @@ class NameScope:
 
 def scope_of(function: Function, cpp: bool) -> NameScope:
     """The scope of a function's parameters and body; a function that another one defines has its scope from there."""
-    scope = _SCOPES.pop(id(function), None) or _body_scope(function)
+    scope = _SCOPES.pop(id(function), None) or _body_scope(function, cpp)
     if cpp:
         _visit([param.default for param in function.params if param.default is not None], scope)
         if function.class_name and not function.static:
@@ -80,33 +81,33 @@ def scope_of(function: Function, cpp: bool) -> NameScope:
     return scope
 
 
-def _body_scope(function: Function) -> NameScope:
-    scope = NameScope()
+def _body_scope(function: Function, cpp: bool) -> NameScope:
+    scope = NameScope(is_cpp=cpp)
     scope.bound.update(param.name for param in function.params)
     _visit(function.body, scope)
     return scope
 
 
-def class_scope(definition: Class) -> NameScope:
+def class_scope(definition: Class, cpp: bool) -> NameScope:
     """The scope of a class body: methods do not see its names."""
     scope = _SCOPES.get(id(definition))
     if scope is not None:
         return scope
-    scope = _SCOPES[id(definition)] = NameScope(is_class=True)
+    scope = _SCOPES[id(definition)] = NameScope(is_class=True, is_cpp=cpp)
     for overloads in definition.methods.values():
         for method in overloads:
             _nested(method, scope)
     for inner in definition.classes.values():
-        scope.inner.append(class_scope(inner))
+        scope.inner.append(class_scope(inner, cpp))
         _visit(inner.bases, scope)
     _visit(definition.fields, scope)
     _visit(definition.body, scope)
     return scope
 
 
-def module_scope(body: Iterable[object]) -> NameScope:
+def module_scope(body: Iterable[object], cpp: bool) -> NameScope:
     """The scope of statements that stand in a file."""
-    scope = NameScope()
+    scope = NameScope(is_cpp=cpp)
     _visit(body, scope)
     return scope
 
@@ -135,7 +136,7 @@ def _visit(nodes: Iterable[object], scope: NameScope) -> None:
 
 
 def _nested(function: Function, scope: NameScope) -> None:
-    inner = _SCOPES[id(function)] = _body_scope(function)
+    inner = _SCOPES[id(function)] = _body_scope(function, scope.is_cpp)
     scope.inner.append(inner)
     outside: list[object] = [*function.decorators]
     for param in function.params:
@@ -173,7 +174,8 @@ def _assign(node: Assign, scope: NameScope) -> list[object]:
 
 
 def _assign_expression(node: AssignExpr, scope: NameScope) -> list[object]:
-    _bind(node.target, scope)
+    if not scope.is_cpp:
+        _bind(node.target, scope)
     return children(node)
 
 
@@ -242,8 +244,8 @@ def _lambda(node: Lambda, scope: NameScope) -> list[object] | None:
 
 def _class(node: ClassDef, scope: NameScope) -> list[object]:
     scope.bound.add(node.definition.name)
-    scope.inner.append(class_scope(node.definition))
-    return [*node.definition.bases, *node.definition.decorators]
+    scope.inner.append(class_scope(node.definition, scope.is_cpp))
+    return [*node.definition.bases, *node.definition.keywords, *node.definition.decorators]
 
 
 def _comprehension(node: Comprehension, scope: NameScope) -> list[object]:

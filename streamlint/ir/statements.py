@@ -35,8 +35,6 @@ from streamlint.program import (
     Scope,
     Starred,
     Statement,
-    Switch,
-    Unknown,
 )
 
 
@@ -102,8 +100,8 @@ class StatementLowering(ExpressionLowering):
         elif text and isinstance(target, Name):
             self.module.annotate(self.code, target.id, text)
 
-    def augment(self, target: Expression, operator: str, operand: Expression, at: Position) -> int:
-        """``target op= operand``: the receiver and the index are evaluated once."""
+    def augment(self, target: Expression, operator: str, operand: Expression, at: Position) -> tuple[int, int]:
+        """``target op= operand``: the receiver and the index are evaluated once. The values before and behind it."""
         kind = self.k(operator)
         if isinstance(target, Attr):
             receiver, name = self.value(target.value), self.k(target.name)
@@ -124,11 +122,12 @@ class StatementLowering(ExpressionLowering):
             before = self.value(target)
             after = self.emit(op.INPLACE, at, kind, before, self.value(operand))
             self.assign(target, after, at)
-        return after
+        return before, after
 
     def _assign_expression(self, node: AssignExpr) -> int:
         if node.op is not None:
-            return self.augment(node.target, node.op, node.value, node.at)
+            before, after = self.augment(node.target, node.op, node.value, node.at)
+            return before if node.before else after
         value = self.rvalue(node.value)
         self.assign(node.target, value, node.at)
         return value
@@ -172,7 +171,18 @@ class StatementLowering(ExpressionLowering):
         """``global`` and ``nonlocal`` were read with the scope."""
 
     def _block(self, node: Block) -> None:
+        self.block(node)
+
+    def block(self, node: Block) -> None:
+        """Statements in braces."""
         self.body(node.body)
+
+    def close(self, depth: int) -> None:
+        """The normal end of a scope: what was declared since ``depth`` is destroyed."""
+        while len(self.frames) > depth:
+            frame = self.frames.pop()
+            if frame.leave is not None and not self.builder.ended:
+                frame.leave()
 
     # --- branches
 
@@ -193,53 +203,13 @@ class StatementLowering(ExpressionLowering):
         self.builder.jump(after)
         self.builder.start(after)
 
-    def _switch(self, node: Switch) -> None:
-        """Labels are compared in their order; one that is not understood may or may not fit."""
-        subject = self.value(node.subject)
-        after = self.builder.new_block()
-        if self.is_cpp:
-            self.frames.append(Frame(after=after))
-        default: Body | None = None
-        for labels, body in node.cases:
-            if not labels and node.cases[-1][1] is not body:
-                default = body  # C++: stands anywhere, comes last
-                continue
-            fits, more = self.builder.new_block(), self.builder.new_block()
-            if not labels:
-                self.builder.jump(fits)
-            for label in labels:
-                following = self.builder.new_block()
-                self.builder.branch(self.label(subject, label), fits, following, label.at)
-                self.builder.start(following)
-            self.builder.jump(more)
-            self.arm(fits, body, after)
-            self.builder.start(more)
-        if default is not None:
-            arm = self.builder.new_block()
-            self.builder.jump(arm)
-            self.arm(arm, default, after)
-        if self.is_cpp:
-            self.frames.pop()
-        self.builder.jump(after)
-        self.builder.start(after)
-
-    def label(self, subject: int, label: Expression) -> int:
-        """Whether a label fits."""
-        if isinstance(label, Unknown):
-            return self.value(label)
-        return self.emit(op.COMPARE, label.at, self.k("=="), subject, self.value(label))
-
-    def arm(self, block: int, body: Body, after: int) -> None:
-        """One arm of a switch."""
-        self.builder.start(block)
-        self.body(body)
-        self.builder.jump(after)
-        if self.builder.ended:
-            self.builder.start(self.builder.new_block())
-
     # --- loops
 
     def _loop(self, node: Loop) -> None:
+        self.loop(node)
+
+    def loop(self, node: Loop) -> None:
+        """Any loop."""
         self.body(node.init)
         if node.kind == "for":
             self.for_loop(node)
@@ -257,8 +227,11 @@ class StatementLowering(ExpressionLowering):
         self.builder.branch(self.emit(op.MORE, node.at, iterator), body, done, node.at)
         self.builder.start(body)
         self.frames.append(Frame(after=after, again=head))
-        self.loop_target(node, self.emit(op.NEXT, node.target.at, iterator))
+        depth = len(self.frames)
+        element = self.emit(op.NEXT, node.target.at, iterator)
+        self.loop_target(node, self.emit(op.AWAIT, node.target.at, element) if node.is_async else element)
         self.body(node.body)
+        self.close(depth)
         self.frames.pop()
         self.builder.jump(head)
         self.builder.seal(head)
@@ -350,7 +323,8 @@ class StatementLowering(ExpressionLowering):
             self.builder.start(body)
             for name in self.target_names(clause.target):
                 self.hide(name)
-            self.assign(clause.target, self.emit(op.NEXT, clause.target.at, iterator), clause.target.at)
+            value = self.emit(op.NEXT, clause.target.at, iterator)
+            self.assign(clause.target, self.emit(op.AWAIT, clause.target.at, value) if clause.is_async else value, clause.target.at)
             for test in clause.tests:
                 fits = self.builder.new_block()
                 self.condition(test, fits, head)
@@ -380,7 +354,6 @@ STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
     Scope: StatementLowering._scope,
     Block: StatementLowering._block,
     If: StatementLowering._if,
-    Switch: StatementLowering._switch,
     Loop: StatementLowering._loop,
     Break: StatementLowering._break,
     Continue: StatementLowering._continue,

@@ -50,6 +50,8 @@ from streamlint.program.expressions import Type as Type
 from streamlint.program.expressions import Unary as Unary
 from streamlint.program.expressions import Unknown as Unknown
 from streamlint.program.expressions import Yield as Yield
+from streamlint.program.patterns import Case as Case
+from streamlint.program.patterns import Pattern as Pattern
 from streamlint.program.positions import NOWHERE as NOWHERE
 from streamlint.program.positions import Position as Position
 from streamlint.program.statements import Assert as Assert

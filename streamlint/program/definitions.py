@@ -82,6 +82,7 @@ class Class(Node):
     decorators: tuple[Expression, ...] = ()
     classes: dict[str, Class] = field(default_factory=dict)
     template: tuple[str, ...] = ()  # C++: names of template parameters
+    keywords: tuple[Arg, ...] = ()  # Python: ``metaclass=M``, and what ``__init_subclass__`` is given
 
 
 @record(frozen=True, slots=True)

@@ -173,6 +173,7 @@ class Clause:
     target: Expression
     iterable: Expression
     tests: tuple[Expression, ...] = ()
+    is_async: bool = False
 
 
 @record(eq=False, slots=True)
@@ -204,11 +205,15 @@ class Yield(Expression):
 
 @record(eq=False, slots=True)
 class AssignExpr(Expression):
-    """An assignment with a value: ``:=``, every C++ ``=``, ``+=`` (``op`` is ``+``), ``++x`` (``op`` is ``+``, value Const(1))."""
+    """An assignment with a value: ``:=``, every C++ ``=``, ``+=`` (``op`` is ``+``), ``++x`` (``op`` is ``+``, value Const(1)).
+
+    ``before`` is set for ``x++``, whose value is the one before.
+    """
 
     target: Expression
     value: Expression
     op: str | None = None
+    before: bool = False
 
 
 @record(eq=False, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from streamlint.program.expressions import Arg, Expression, Node, Type
+from streamlint.program.patterns import Case
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Loop(Statement):
     init: Body = field(default_factory=list)
     update: Expression | None = None
     otherwise: Body = field(default_factory=list)
+    is_async: bool = False
 
 
 @record(eq=False, slots=True)
@@ -80,6 +82,7 @@ class With(Statement):
 
     items: tuple[tuple[Expression, Expression | None], ...]
     body: Body
+    is_async: bool = False
 
 
 @record(eq=False, slots=True)
@@ -91,18 +94,25 @@ class Handler:
 
 @record(eq=False, slots=True)
 class Try(Statement):
+    """``group`` is set for ``except*``: each handler takes its share of a group of exceptions."""
+
     body: Body
     handlers: list[Handler]
     otherwise: Body = field(default_factory=list)
     final: Body = field(default_factory=list)
+    group: bool = False
 
 
 @record(eq=False, slots=True)
 class Switch(Statement):
-    """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out."""
+    """C++ ``switch`` and Python ``match``. A case is (labels, body); default has no labels. Fall-through is spelled out.
+
+    ``patterns`` says of each case of ``match`` what it really asks for.
+    """
 
     subject: Expression
     cases: list[tuple[tuple[Expression, ...], Body]]
+    patterns: tuple[Case, ...] = ()
 
 
 @record(eq=False, slots=True)

@@ -21,7 +21,23 @@ _NODE, _MANY, _OTHER = 1, 2, 3
 _KINDS: dict[type, int] = {}
 # Fields that never hold nodes; walking them would be lost time.
 _PLAIN = frozenset(
-    {"at", "name_at", "id", "name", "op", "kind", "keyword", "stars", "qualname", "template", "line_text", "type", "arrow", "names"}
+    {
+        "at",
+        "name_at",
+        "id",
+        "name",
+        "op",
+        "kind",
+        "keyword",
+        "stars",
+        "qualname",
+        "template",
+        "line_text",
+        "type",
+        "arrow",
+        "names",
+        "keywords",
+    }
 )
 
 

@@ -35,9 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a.py:A.f", ["function A.f(self)"]),
         ("a.py:f", ["function A.f(self)", "function f()"]),
         ("a.py:", ["module <module>()", "class A()", "function A.f(self)", "function f()"]),
-        ("a.pyx:f", ["function f(x)"]),
-        ("a.cu:n::B::f", ["function n::B::f(this, k)"]),
-        ("a.cpp:f", ["function f(k)"]),
+        ("a.pyx:f", ["function f(x: int)"]),
+        ("a.cu:n::B::f", ["function n::B::f(this: n::B*, k: int) -> int"]),
+        ("a.cpp:f", ["function f(k: int) -> int"]),
     ],
 )
 def test_functions_are_printed(capsys: pytest.CaptureFixture[str], place: str, heads: list[str]) -> None:

@@ -20,6 +20,7 @@ from streamlint.program import (
     Arg,
     Attr,
     Call,
+    Case,
     Class,
     Clause,
     Const,
@@ -33,6 +34,7 @@ from streamlint.program import (
     Name,
     Node,
     Param,
+    Pattern,
     Statement,
     walk,
 )
@@ -58,9 +60,9 @@ def dump(node: object) -> str:
             return star + node.name + (f": {dump(node.annotation)}" if node.annotation else "") + default(node)
         case list() | tuple():
             return f"[{', '.join(map(dump, node))}]"
-        case Node() | Clause() | Handler() | Field():
+        case Node() | Clause() | Handler() | Field() | Case() | Pattern():
             values = (getattr(node, item.name) for item in fields(node) if item.name != "at")
-            return f"{type(node).__name__}({', '.join(dump(value) for value in values if value not in (None, [], (), {}, False))})"
+            return f"{type(node).__name__}({', '.join(dump(value) for value in values if value not in (None, [], (), {}, '', False, -1))})"
     return str(node)
 
 
@@ -169,21 +171,26 @@ STATEMENTS = {
     "try: a\nexcept E as e: b\nexcept: c\nelse: d\nfinally: f": (
         "Try([ExprStatement(a)], [Handler(E, e, [ExprStatement(b)]), Handler([ExprStatement(c)])], [ExprStatement(d)], [ExprStatement(f)])"
     ),
-    "try: a\nexcept* (E, F): b": "Try([ExprStatement(a)], [Handler(Collection(tuple, [E, F]), [ExprStatement(b)])])",
+    "try: a\nexcept* (E, F): b": "Try([ExprStatement(a)], [Handler(Collection(tuple, [E, F]), [ExprStatement(b)])], True)",
     "import numpy as np, torch.cuda": "Import([[np, numpy, None], [torch, torch, None]])",
     "from a.b import c as d, e": "Import([[d, a.b, c], [e, a.b, e]])",
     "from ..a import (b,)": "Import([[b, ..a, b]])",
     "from . import *": "Import([[*, ., *]])",
     "type Pair[T] = tuple[T, T]": "Assign([Pair], Index(tuple, [T, T]))",
     "match x:\n  case 1 | 'a': b\n  case None: c\n  case m.A: d\n  case _: e": (
-        "Switch(x, [[[1, 'a'], [ExprStatement(b)]], [[None], [ExprStatement(c)]], [[m.A], [ExprStatement(d)]], [[], [ExprStatement(e)]]])"
+        "Switch(x, [[[1, 'a'], [ExprStatement(b)]], [[None], [ExprStatement(c)]], [[m.A], [ExprStatement(d)]], [[], [ExprStatement(e)]]],"
+        " [Case(Pattern(or, [Pattern(value, 1), Pattern(value, 'a')])), Case(Pattern(single, None)), Case(Pattern(value, m.A)),"
+        " Case(Pattern(any))])"
     ),
     "match x:\n  case y if y > 1: pass\n  case [A(k=1), *rest] as z: pass\n  case {K.a: b, **c}: pass": (
         "Switch(x, [[[Unknown([Compare(>, y, 1)])], [Assign([y], x)]],"
         " [[Unknown([A, 1])], [Assign([rest], Unknown()), Assign([z], x)]],"
-        " [[Unknown([K.a])], [Assign([b], Unknown()), Assign([c], Unknown())]]])"
+        " [[Unknown([K.a])], [Assign([b], Unknown()), Assign([c], Unknown())]]],"
+        " [Case(Pattern(any, y), Compare(>, y, 1), 1),"
+        " Case(Pattern(sequence, [Pattern(class, A, [Pattern(value, 1)], [k]), Pattern(any, rest)], z, 1), 2),"
+        " Case(Pattern(mapping, [Pattern(any, b)], [K.a], c), 2)])"
     ),
-    "match f():\n  case y: pass": "Switch(f(), [[[], [Assign([y], Unknown())]]])",
+    "match f():\n  case y: pass": "Switch(f(), [[[], [Assign([y], Unknown())]]], [Case(Pattern(any, y), 1)])",
 }
 
 
@@ -198,8 +205,8 @@ def test_async_statements() -> None:
     assert function.is_async
     assert function.is_generator
     assert dump(function.body) == (
-        "[With([[a(), b]], [ExprStatement(Await(b.c()))]), Loop(for, [ExprStatement(Yield(x))], x, y),"
-        " Return(Comprehension(list, z, [Clause(z, w)]))]"
+        "[With([[a(), b]], [ExprStatement(Await(b.c()))], True), Loop(for, [ExprStatement(Yield(x))], x, y, True),"
+        " Return(Comprehension(list, z, [Clause(z, w, True)]))]"
     )
 
 

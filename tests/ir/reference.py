@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from streamlint.frontends import python
@@ -262,10 +262,29 @@ class Reference:
             registers[one[2]] = get(one[3]).__exit__(type(raised) if raised is not None else None, raised, None)
         elif opcode == op.CATCHES:
             registers[one[2]] = isinstance(get(one[3]), get(one[4]))
+        elif opcode == op.MATCH:
+            registers[one[2]] = self.fits(get(one[3]), constants[one[4]], [get(each) for each in one[5:]])
+        elif opcode == op.CAPTURE:
+            registers[one[2]] = self.captured(get(one[3]), *constants[one[4]])
         elif opcode == op.FORMAT:
             registers[one[2]] = "".join(str(get(each)) for each in one[4:])
         else:
             raise NotImplementedError(op.NAMES[opcode])
+
+    def fits(self, subject: Any, shape: tuple[Any, ...], values: list[Any]) -> bool:
+        if shape[0] == "sequence":
+            _, count, star = shape
+            is_sequence = isinstance(subject, Sequence) and not isinstance(subject, str | bytes | bytearray)
+            return is_sequence and (len(subject) == count if star < 0 else len(subject) >= count - 1)
+        if shape[0] == "mapping":
+            return isinstance(subject, Mapping) and all(key in subject for key in values)
+        return isinstance(subject, values[0]) and all(hasattr(subject, name) for name in shape[2])
+
+    def captured(self, subject: Any, kind: str, *where: Any) -> Any:
+        if kind == "rest":
+            return {key: value for key, value in subject.items() if key not in where[0]}
+        index, name = where
+        return subject if name in ("int", "str", "list", "dict", "tuple") else getattr(subject, self.names[name].__match_args__[index])
 
     def name(self, name: str, space: dict[str, Any]) -> Any:
         for names in (space, self.names, vars(builtins)):

@@ -36,6 +36,19 @@ def say(*values, **named):
     return len(values)
 
 
+def kind(value):
+    return type(value).__name__
+
+
+class Point:
+    """What class patterns look at."""
+
+    __match_args__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
 def fail(value):
     raise (ValueError, KeyError, TypeError)[value % 3](value)
 '''
@@ -86,7 +99,7 @@ class Program:
     def test(self, depth: int = 0) -> str:
         if depth > 2 or self.random.random() < 0.6:
             return f"{self.number(3)} {self.random.choice(['<', '>=', '==', '!='])} {self.number(3)}"
-        template = self.random.choice(("not ({0})", "({0} and {1})", "({0} or {1})", "{2} < {3} <= {4}"))
+        template = self.random.choice(("not ({0})", "({0} and {1})", "({0} or {1})", "{2} < {3} <= {4}", "{2} < say({3}) != {4}"))
         return template.format(self.test(depth + 1), self.test(depth + 1), *(self.number(3) for _ in range(3)))
 
     def block(self, depth: int) -> None:
@@ -94,10 +107,10 @@ class Program:
             self.statement(depth, index)
 
     def statement(self, depth: int, index: int) -> None:
-        kinds = ["assign", "augment", "call", "unpack", "function"]
+        kinds = ["assign", "augment", "call", "unpack", "function", "generator", "delete"]
         self.left -= 1
         if depth < 5 and self.left > 0:
-            kinds += ["if", "for", "while", "try", "finally", "with", "both"] * 2
+            kinds += ["if", "for", "while", "try", "finally", "with", "both", "match"] * 2
         if self.in_loop and index:
             kinds += ["break", "continue"]
         if depth > 1 and index:
@@ -108,7 +121,7 @@ class Program:
         self.line(depth, f"{self.random.choice(self.names)} = {self.number()}")
 
     def _augment(self, depth: int) -> None:
-        self.line(depth, f"{self.random.choice(self.names)} {self.random.choice('+-*')}= {self.number()}")
+        self.line(depth, f"{self.random.choice(self.names)} {self.random.choice(['+', '-', '*', '//'])}= {self.number()}")
 
     def _call(self, depth: int) -> None:
         self.line(depth, f"say({self.number()}, *rest, z={self.number()}, **more)")
@@ -126,6 +139,44 @@ class Program:
             self.line(depth + 1, f"{variable} += x")
         self.line(depth + 1, f"return x + y + {variable}")
         self.line(depth, f"{self.random.choice(self.names)} = {name}({self.number()})")
+
+    def _generator(self, depth: int) -> None:
+        name = self.fresh()
+        self.line(depth, f"def {name}(x):")
+        self.line(depth + 1, "try:")
+        self.line(depth + 2, f"y = yield x + {self.random.choice(self.names)}")
+        self.line(depth + 2, f"yield from [y, {self.number(2)}]")
+        self.line(depth + 1, "finally:")
+        self.line(depth + 2, "say('done')")
+        self.line(depth, f"say(*{name}({self.number()}))")
+
+    def _delete(self, depth: int) -> None:
+        """A name that a closure shares in half of the cases."""
+        name = self.fresh()
+        self.line(depth, f"{name} = {self.number()}")
+        if self.random.random() < 0.5:
+            self.line(depth, f"say((lambda: {name})())")
+        self.line(depth, f"del {name}")
+
+    def _match(self, depth: int) -> None:
+        one, two = self.random.sample(self.names, 2)
+        subjects = ("{0}", "[{0}, {1}, 3]", "{{'k': {0}, 'm': {1}}}", "Point({0}, {1})", "(Point({0}, 1), [{1}])")
+        self.line(depth, f"match {self.random.choice(subjects).format(self.number(2), self.number(2))}:")
+        patterns = (
+            "1 | 2 | -1", "[{0}, *_]", "[_, {0}, {1}]", "{{'k': {0}, **{1}}} if len({1})", "{{'m': 2}}", "Point({0}, y={1})", "Point(x=1)",
+            "[Point() as {0}, [*{1}]]", "[{0}, {1}] | [Point({0}), {1}]", "int({0}) if {0} > {1}", "None | True",
+            "(Point(x=0 | 1, y={0}), _)",
+        )  # fmt: skip
+        for pattern in self.random.sample(patterns, self.random.randint(1, 4)):
+            fresh = [self.fresh(), self.fresh()]
+            names = (fresh[0], two) if "> {1}" in pattern else fresh
+            self.line(depth + 1, f"case {pattern.format(*names)}:")
+            bound = [name for name in fresh if name in pattern.format(*names)]
+            self.line(depth + 2, f"say('fits', *map(kind, [{', '.join(bound)}]))")
+            self.block(depth + 2)
+        if self.random.random() < 0.5:
+            self.line(depth + 1, f"case {one}:")
+            self.line(depth + 2, f"{one} = 1")
 
     def _if(self, depth: int) -> None:
         self.line(depth, f"if {self.test()}:")
