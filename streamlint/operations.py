@@ -289,7 +289,7 @@ class HostWait(Operation):
     def round(self) -> str:
         if self.called:
             return "step"
-        return "training step" if self.trains else "round of a loop"
+        return "training step" if self.trains else "loop iteration"
 
     @property
     def called(self) -> bool:

@@ -11,15 +11,15 @@ from streamlint.operations import Copy, Launch, Operation, Wait, on_other_stream
 
 
 class BlockingStream(Check):
-    """A stream that is made to run beside other work, and that the default stream holds up.
+    """A blocking stream that serializes with the default stream.
 
     ## What it does
-    Reports streams that are created blocking (``cudaStreamCreate``, ``cupy.cuda.Stream()``, numba's ``cuda.stream()``), where a kernel
-    on the stream is still in flight when other data is worked on in the null stream.
+    Reports streams that are created blocking (``cudaStreamCreate``, ``cupy.cuda.Stream()``, numba's ``cuda.stream()``) if a kernel on
+    the stream is still in flight when the null stream works on other data.
 
     ## Why is this bad
-    The null stream is a barrier for blocking streams: its work waits until theirs is done, and theirs behind it waits for it. The stream
-    was made so that work can overlap, and it does not.
+    The null stream synchronizes with blocking streams: its work waits for their earlier work, and their later work waits for it. The
+    stream was created for overlap, and does not overlap.
 
     ## Example
     ```cuda
@@ -50,11 +50,11 @@ class BlockingStream(Check):
     ```
 
     ## When it is fine
-    Where the program relies on the barrier. A stream that is made non-blocking is not ordered with the null stream any more:
-    ``cudaMemcpy``, ``cudaStreamSynchronize(0)`` and launches without a stream see old data then (SL014, SL006). Look for them first.
+    The program relies on this order. A non-blocking stream is no longer ordered with the null stream: ``cudaMemcpy``,
+    ``cudaStreamSynchronize(0)`` and launches without a stream then see old data (SL014, SL006). Check for them first.
 
     ## Verify
-    With a blocking stream held shut, work on the null stream does not start. With a non-blocking one it does.
+    A gate blocks a blocking stream: work on the null stream does not start. With a non-blocking stream it starts.
 
     ## References
     - CUDA Runtime API, stream synchronization behavior
@@ -87,12 +87,11 @@ class BlockingStream(Check):
                 continue
             yield self.finding(
                 operation,
-                "the stream is a blocking one: work on the default stream waits for its kernels, and it waits for that work"
-                + path.facts.if_legacy,
+                "creation of a blocking stream; its kernels serialize with the default stream" + path.facts.if_legacy,
                 span=stream.trail[0].span,
                 trail=(
-                    Step("a kernel on the stream", launches[-1].span),
-                    Step("on the default stream, and waits for it", operation.span),
+                    Step("kernel on the blocking stream", launches[-1].span),
+                    Step("work on the default stream, which waits for the kernel", operation.span),
                     *call_trail(operation),
                 ),
                 help=_HELP.get(stream.library, _HELP[""]),
@@ -105,7 +104,7 @@ _HELP = {
     "": f"create it with the flag cudaStreamNonBlocking{_FIRST}",
     "cuda-driver": f"create it with the flag CU_STREAM_NON_BLOCKING{_FIRST}",
     "cupy": f"create it with non_blocking=True{_FIRST}",
-    "numba": "give the work on the default stream a stream of its own: cuda.stream() makes blocking ones only",
+    "numba": "move the work from the default stream to another stream; cuda.stream() creates blocking streams only",
 }
 
 

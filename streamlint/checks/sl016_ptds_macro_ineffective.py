@@ -10,16 +10,16 @@ from streamlint.interpreter.facts import FileFacts
 
 
 class PtdsMacroIneffective(Check):
-    """The macro that asks for per-thread default streams stands where no header reads it.
+    """The macro for per-thread default streams is defined too late to have an effect.
 
     ## What it does
-    Reports ``#define CUDA_API_PER_THREAD_DEFAULT_STREAM`` in a source that nvcc compiles as CUDA, and in a C++ source below a header that
-    has read ``cuda_runtime_api.h`` already.
+    Reports ``#define CUDA_API_PER_THREAD_DEFAULT_STREAM`` in a source that nvcc compiles as CUDA, and in a C++ source below a header
+    that includes ``cuda_runtime_api.h``.
 
     ## Why is this bad
-    The macro chooses between two sets of functions while ``cuda_runtime_api.h`` is read, and a header is read once. nvcc reads it before
-    the first line of a ``.cu`` file, so a definition in the file comes too late wherever it stands. Nothing warns: the program goes on with
-    the legacy default stream, all threads share it, and it is a barrier for their streams.
+    The macro selects between two sets of functions when ``cuda_runtime_api.h`` is read, and a header is read once. nvcc reads it before
+    the first line of a ``.cu`` file, so that any definition in the file comes too late. No warning appears: the program continues with
+    the legacy default stream, which all threads share and which synchronizes with their streams.
 
     ## Example
     ```cuda
@@ -42,12 +42,12 @@ class PtdsMacroIneffective(Check):
     ```
 
     ## When it is fine
-    In a C++ source, above every CUDA header. Where the build gives the macro too, or ``--default-stream per-thread``: the definition is
-    then idle and harmless, and is not reported.
+    In a C++ source, above every CUDA header. If the build defines the macro too, or sets ``--default-stream per-thread``, the
+    definition is redundant and is not reported.
 
     ## Verify
-    A ``.cu`` file with the macro is compiled. A launch without a stream waits for work on a blocking stream that is held shut, and
-    holds up a second stream behind it; with ``cudaStreamPerThread`` neither happens.
+    A ``.cu`` file with the macro is compiled, and a gate blocks a blocking stream. A launch without a stream waits for it, and delays a
+    second stream; with ``cudaStreamPerThread`` neither happens.
 
     ## References
     - CUDA Programming Guide, default stream: nvcc implicitly includes ``cuda_runtime.h`` at the top of the translation unit
@@ -66,11 +66,11 @@ class PtdsMacroIneffective(Check):
             return
         for macro in facts.idle_macros:
             compiled = macro.why == "compiled"
-            why = "nvcc reads cuda_runtime.h before the first line" if compiled else f"'{macro.header}' above it has read it already"
-            step = "compiled as CUDA: the header was read before the first line" if compiled else "this header looks for the macro"
+            reader = "nvcc reads cuda_runtime.h" if compiled else f"'{macro.header}' reads it"
+            step = "compiled as CUDA; nvcc reads the header before the first line" if compiled else "this header reads the macro"
             yield self.finding_at(
                 macro.at,
-                f"this definition has no effect: {why}, and unless the build sets the macro, the default stream is the legacy one",
+                f"macro defined after {reader}; the default stream stays legacy unless built otherwise",
                 trail=() if macro.because is None else (Step(step, macro.because),),
                 help="compile with --default-stream per-thread, or launch on cudaStreamPerThread"
                 if compiled

@@ -10,16 +10,16 @@ from streamlint.interpreter.facts import FileFacts
 
 
 class PtdsLegacyMix(Check):
-    """One part of a program has per-thread default streams, the other the legacy one.
+    """One part of a program uses per-thread default streams, and another the legacy default stream.
 
     ## What it does
-    Reports the option for per-thread default streams where an extension of PyTorch is built with it, and the macro in a C++ source of a
-    target whose CUDA sources launch on the legacy default stream. It says what the build files at hand say, and nothing without them.
+    Reports the option for per-thread default streams in the build of a PyTorch extension, and the macro in a C++ source of a target
+    whose CUDA sources launch on the legacy default stream. The rule reads the build files of the run, and is silent without them.
 
     ## Why is this bad
-    Stream 0 means another stream in each part. PyTorch's default stream is the legacy one, and ``getCurrentCUDAStream()`` gives 0 for it:
-    in an extension that is built so, 0 is the thread's own stream. The two are ordered with each other by a barrier at each change, but
-    what the null stream orders is not: work of other blocking streams is waited for in one part, and not in the other.
+    Stream 0 means a different stream in each part. PyTorch's default stream is the legacy one, and ``getCurrentCUDAStream()`` returns 0
+    for it: in an extension built with the option, 0 is the per-thread stream. The two streams synchronize with each other, but only the
+    legacy stream waits for other blocking streams, so that their work is ordered in one part and not in the other.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class PtdsLegacyMix(Check):
     ```
 
     ## When it is fine
-    Where nothing is ever handed over as stream 0, and nothing relies on what the null stream waits for.
+    No code passes stream 0 from one part to the other, and no code relies on the null stream's synchronization.
 
     ## Verify
-    A blocking stream that writes a tensor is held shut, and an extension of PyTorch reads it on the default stream. Built with the option,
-    it reads the old values; built without, it waits.
+    A gate blocks a blocking stream that writes a tensor, and a PyTorch extension reads the tensor on the default stream. Built with the
+    option, it reads the old values; built without, it waits.
 
     ## References
     - CUDA Runtime API, stream synchronization behavior
@@ -57,11 +57,11 @@ class PtdsLegacyMix(Check):
             torch = mix.other == "torch"
             yield self.finding_at(
                 mix.at,
-                "stream 0 is the thread's own stream in this extension, and the legacy default stream in PyTorch, which hands it over"
+                "per-thread default stream in this extension; PyTorch passes stream 0 as the legacy one"
                 if torch
-                else f"stream 0 is the thread's own stream in this source, and the legacy one in '{mix.other}' of the same target",
-                trail=(Step("an extension of PyTorch" if torch else "a launch on the legacy default stream", mix.because),),
-                help="build the extension without it: the current stream is handed over as it is"
+                else f"per-thread default stream in this source; '{mix.other}' of the same target uses the legacy one",
+                trail=(Step("PyTorch extension" if torch else "launch on the legacy default stream", mix.because),),
+                help="build the extension without this option, so that stream 0 means the same stream in both"
                 if torch
                 else "compile all sources of the target with --default-stream per-thread, or none",
             )

@@ -14,17 +14,16 @@ from streamlint.operations import Conflict, Context, Create, Destroy, Operation,
 
 
 class EventWaitBeforeRecord(Check):
-    """A wait for an event that has not been recorded yet: it waits for nothing.
+    """A wait for an event that has not been recorded yet, which orders nothing.
 
     ## What it does
-    Reports ``wait_event``, ``cudaStreamWaitEvent`` and ``synchronize`` of an event that is recorded only later, where that is so at every
-    visit of the place: the event is made in the same function, and no loop comes back to the wait behind the record. Also a wait for an
-    event that no code at hand records, and a record that is lost: the event is recorded again on another stream before anyone has
-    waited.
+    Reports ``wait_event``, ``cudaStreamWaitEvent`` and ``synchronize`` of an event that is recorded only later, on every visit of the
+    call: the event is created in the same function, and no loop returns to the wait after the record. Also reports a wait for an event
+    that no known code records, and a lost record: the event is recorded again on another stream before any code has waited for it.
 
     ## Why is this bad
-    Before its first record an event stands for no work at all, and a wait looks at the event when it is called, not when the stream comes
-    to it. The call returns without an error and orders nothing: what it was meant to protect is a race.
+    Before its first record an event represents no work, and a wait captures the state of the event when the wait is called, not when
+    the stream reaches it. The call returns without an error and orders nothing: the work that it should protect races.
 
     ## Example
     ```python
@@ -43,10 +42,10 @@ class EventWaitBeforeRecord(Check):
     ```
 
     ## When it is fine
-    In a loop whose first round has nothing to wait for: a round waits for the event that the round before has recorded.
+    In a loop whose first iteration has nothing to wait for: each iteration waits for the event that the previous one recorded.
 
     ## Verify
-    The stream that records is held shut by a gate; work behind the early wait runs all the same.
+    A gate blocks the recording stream; work after the early wait runs anyway.
 
     ## References
     - ``cuda_runtime_api.h``: before the first call to cudaEventRecord(), an event represents an empty set of work
@@ -76,7 +75,7 @@ class EventWaitBeforeRecord(Check):
         """Of all such events, or of the one that is made and waited for at these places."""
         for event in facts.unrecorded:
             if event.internal and (made is None or (event.created == made and wait in event.waits)):
-                trail = (Step("the event is created here", event.created), *(Step("and waited for here", at) for at in event.waits[1:]))
+                trail = (Step("event created here", event.created), *(Step("also waited for here", at) for at in event.waits[1:]))
                 yield self.finding_at(event.waits[0], _NEVER, trail=trail, help=_RECORD, qualname=event.function)
 
     def on_operation(self, operation: Operation, path: Trace, missed: bool = False) -> Iterator[Finding]:
@@ -91,13 +90,13 @@ class EventWaitBeforeRecord(Check):
             yield from self._never(operation, path)
         if record is None or record.stream is None or not self._once(operation, record, path, missed):
             return
-        trail = tuple(Step("the event is created here", step.span) for step in event.trail[:1]) if event is not None else ()
+        trail = tuple(Step("event created here", step.span) for step in event.trail[:1]) if event is not None else ()
         place = _too_early(operation, record, path)
         within = (Step("the wait is here", operation.span),) if place != operation.span else ()
         calls = (step for step in call_trail(operation) if step.span != place)
         yield self.finding(
             operation,
-            "waits for an event that has not been recorded yet: there is nothing to wait for, and nothing is ordered",
+            "wait for an event that has not been recorded yet; it orders nothing",
             span=place,
             trail=(*trail, Step("recorded only here", record.span), *within, *calls),
             help=_RECORD,
@@ -135,13 +134,13 @@ class EventWaitBeforeRecord(Check):
         if made is None:
             return
         if not made.before and _made_for(made.context, wait.context) and self._ends(made, wait, path):
-            steps = (Step("the event is created here", made.span), *call_trail(made, "by this call"), *call_trail(wait))
+            steps = (Step("event created here", made.span), *call_trail(made, "created by this call"), *call_trail(wait))
             yield self.finding(wait, _NEVER, trail=steps, help=_RECORD, facts={"api": wait.api})
             return
         known = next((e for e in path.facts.unrecorded_in(made.span.file) if e.created == made.span and not e.internal), None)
         driven = len(made.context.functions) > 1 and made.context.functions[:1] == wait.context.functions[:1]
         if known is not None and (known.local or driven):
-            trail = (Step("the event is created here", made.span), *call_trail(wait))
+            trail = (Step("event created here", made.span), *call_trail(wait))
             yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
 
     def _ends(self, made: Create, wait: Wait | Synchronize, path: Trace) -> bool:
@@ -160,7 +159,7 @@ class EventWaitBeforeRecord(Check):
             or any(isinstance(o, Record) and o.event is event for o in path.operations)
         ):
             return
-        trail = (Step("the event is created here", made.span), *call_trail(wait))
+        trail = (Step("event created here", made.span), *call_trail(wait))
         yield self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
 
     def _never_anywhere(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
@@ -178,10 +177,10 @@ class EventWaitBeforeRecord(Check):
             return
         again = lost.span == record.span  # in the next round of a loop
         steps = [] if again else [Step("recorded again here", record.span)]
-        steps.append(Step(f"what waits here waits for the {'last' if again else 'second'} record alone", wait.span))
+        steps.append(Step(f"this wait covers only the {'last' if again else 'second'} record", wait.span))
         yield self.finding(
             lost,
-            "this record is lost: the event is recorded again on another stream before anyone has waited for it",
+            "event record is lost; another stream records the event again before any wait",
             trail=tuple(steps),
             help="use an event for each stream",
             facts={"api": lost.api},
@@ -200,8 +199,8 @@ class EventWaitBeforeRecord(Check):
         return not loops & {loop.key for loop in record.context.loops}
 
 
-_NEVER = "waits for an event that nothing records: there is nothing to wait for, and nothing is ordered"
-_RECORD = "record the event behind the work that it stands for, and before the wait"
+_NEVER = "wait for an event that nothing records; it orders nothing"
+_RECORD = "record the event after the work that it represents, and before the wait"
 
 
 def _made(wait: Wait | Synchronize, path: Trace) -> Create | None:

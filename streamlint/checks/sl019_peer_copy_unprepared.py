@@ -15,12 +15,13 @@ class PeerCopyUnprepared(Check):
     """A copy from one GPU to another in a program that never enables peer access.
 
     ## What it does
-    Reports ``cudaMemcpyPeer``, ``cudaMemcpyPeerAsync`` and copies between memory of two devices in C++, where the whole program is at
-    hand, from its ``main`` on, and nothing in it enables peer access, or asks for it.
+    Reports ``cudaMemcpyPeer``, ``cudaMemcpyPeerAsync`` and copies between memory of two devices in C++, if the whole program from its
+    ``main`` on is part of the run, and never enables or queries peer access.
 
     ## Why is this bad
-    Without peer access the driver stages the copy through host memory, in pieces that the CPU drives. On two H200s a copy of 256 MB then
-    takes ten times as long and its call a millisecond of the host, and a copy on another stream does not start before the first is done.
+    Without peer access the driver stages the copy through host memory, in pieces that the CPU drives. On two H200s a copy of 256 MB
+    then takes ten times as long, its call occupies the host for a millisecond, and a copy on another stream starts only after the first
+    completes.
 
     ## Example
     ```cuda
@@ -56,12 +57,10 @@ class PeerCopyUnprepared(Check):
     ```
 
     ## When it is fine
-    Where the devices cannot reach each other anyway, for small copies, and for a copy that is made once. PyTorch and CuPy enable peer
-    access themselves.
+    Devices without a peer connection, small copies, and copies that happen once. PyTorch and CuPy enable peer access themselves.
 
     ## Verify
-    A copy from one device to another is timed, with and without ``cudaDeviceEnablePeerAccess``. It needs two GPUs that can reach each
-    other.
+    A copy between two devices is timed with and without ``cudaDeviceEnablePeerAccess``. The test needs two GPUs with a peer connection.
 
     ## References
     - CUDA Programming Guide, peer-to-peer memory copies
@@ -91,9 +90,9 @@ class PeerCopyUnprepared(Check):
             return
         yield self.finding(
             operation,
-            "copies from one device to another, and nothing in the program enables peer access: the copy is staged through the host",
-            trail=(Step("the program begins here, and enables peer access nowhere", start), *call_trail(operation)),
-            help="call cudaDeviceEnablePeerAccess for each pair where cudaDeviceCanAccessPeer says yes"
+            "copy between devices without enabled peer access; it is staged through the host",
+            trail=(Step("the program starts here and never enables peer access", start), *call_trail(operation)),
+            help="call cudaDeviceEnablePeerAccess for each pair that cudaDeviceCanAccessPeer allows"
             " (cudaMemPoolSetAccess for memory of a pool)",
             facts={"api": operation.api, "direction": "peer"},
         )

@@ -13,19 +13,21 @@ from streamlint.operations import MADE_ON_HOST, HostWait, Operation
 
 
 class HiddenSyncInHotLoop(Check):
-    """A value is fetched from the device in each step of a training loop, though nothing in the step needs it.
+    """A device value is read on every step of a training loop, though the step does not need it.
 
     ## What it does
-    Reports what makes the host wait without saying so (``item()``, ``float()``, ``cpu()``, ``tolist()``, ``print``, ``nonzero``, a
-    constant that is uploaded again, a tensor where ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill`` need a number) in each round of
-    a loop that trains, where the value comes from the loss, the model's output, parameters, gradients or a batch that was moved, and where
-    it only goes into logs, sums, text or containers. A loop trains if its body, through calls in view, runs a backward pass or steps an
-    optimizer. Steps that a framework calls (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) and the ``forward`` of
-    losses and layers are looked at with ``hidden-sync = "all-loops"``.
+    Reports implicit host synchronization on every iteration of a training loop: ``item()``, ``float()``, ``cpu()``, ``tolist()``,
+    ``print``, ``nonzero``, the repeated upload of a constant, or a tensor in place of the number for ``add(alpha=)``,
+    ``addcmul(value=)`` or ``masked_fill``. The value comes from the loss, the model's output, parameters, gradients or a moved batch,
+    and only reaches logs, sums, text or containers.
+
+    A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. Framework steps
+    (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) and the ``forward`` of losses and layers are included with
+    ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
-    The host stands still until the GPU has done all the work of the step, and the GPU then stands still until the host has issued the next.
-    The second ``item()`` of a step costs little, the first one costs the overlap.
+    The host blocks until the GPU has completed all work of the step, and the GPU then idles until the host has issued the next work.
+    The second ``item()`` of a step costs little; the first one costs the overlap.
 
     ## Example
     ```python
@@ -52,16 +54,16 @@ class HiddenSyncInHotLoop(Check):
     ```
 
     ## When it is fine
-    Values that the step needs (a check for NaN, an early stop, a learning rate that adapts, a size), reads behind a condition that is
-    rarely true, a read right behind or right before another wait that has to stay (nothing is queued in between, so it costs nothing),
-    values on the CPU, loops that evaluate, and code that measures or tests. A loop over the cases that stand in the source, or over what
-    makes the leaves whose gradients it reads, only tries something out; one over pieces that are one by default is no round.
+    Values that the step needs (a check for NaN, an early stop, an adaptive learning rate, a size), reads under a condition that is
+    rarely true, a read next to another wait that has to stay (no work is queued in between, so it costs nothing), values on the CPU,
+    evaluation loops, benchmarks and tests. Loops over literal test cases, gradient checks and single-chunk loops are not treated as
+    training loops.
 
-    Noise and zeros that are made on the host and then uploaded (``torch.randn(n).to(device)``) are told with ``evidence = "possible"``
-    alone: some want the numbers of the host's generator.
+    Noise and zeros that are created on the host and then uploaded (``torch.randn(n).to(device)``) are reported with ``evidence =
+    "possible"`` only, because some programs need the numbers of the host's generator.
 
     ## Verify
-    A gate holds the stream shut: the step with the read returns only when the gate opens, the step without it at once.
+    A gate blocks the stream: the step with the read returns only after the gate opens, the step without it returns at once.
 
     ## References
     - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization"
@@ -126,43 +128,43 @@ class HiddenSyncInHotLoop(Check):
     def _joined(self, group: list[Finding]) -> Finding:
         first, *others = sorted(group, key=lambda finding: (not finding.shown, _place_in_loop(finding)))
         known = {first.span, *(step.span for step in first.trail)}
-        more = [Step("read in the same round" if f.shown else "uploaded in the same round", f.span) for f in others if f.span not in known]
+        more = [
+            Step("read in the same iteration" if f.shown else "uploaded in the same iteration", f.span)
+            for f in others
+            if f.span not in known
+        ]
         return replace(first, trail=(*first.trail, *more))
 
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
-        if wait.origin == MADE_ON_HOST:
-            return f"made on the host and uploaded in each {wait.round}: the host waits for the copy if the model is on a GPU"
-        if wait.what == "upload" and wait.origin in ("a size", "a list of tensors"):
-            return f"{wait.origin} is uploaded in each {wait.round}: the host waits for the copy if the model is on a GPU"
-        if wait.what == "upload":
-            return f"a constant is uploaded again in each {wait.round}: the host waits for the copy if the model is on a GPU"
+        if wait.origin == MADE_ON_HOST or wait.what == "upload":
+            known = (MADE_ON_HOST, "a size", "a list of tensors")
+            data = wait.origin if wait.origin in known else "a constant"
+            return f"upload of {data} each {wait.round}; the host waits (if on CUDA)"
         if wait.what == "size" and word in ("indexing", "slicing"):
-            return f"{word} with a value on the device makes the host wait for it in each {wait.round}"
+            return f"{word} with a device value each {wait.round}; the host waits for the value"
         if wait.what == "size":
-            return f"{word} makes the host wait for the device in each {wait.round}: the size of its result is fetched"
-        if wait.what == "number":
-            return f"{word} needs a number: the host waits for {wait.origin} in each {wait.round} if the model is on a GPU"
-        return f"{word} makes the host wait for {wait.origin} in each {wait.round} if the model is on a GPU"
+            return f"{word} with a data-dependent size each {wait.round}; the host waits for the device"
+        return f"read of {wait.origin} ({word}) each {wait.round}; the host waits (if on CUDA)"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "upload" and wait.origin == "a size":
-            return "use the number as it is, or torch.full((), n, device=...), which fills on the device"
+            return "pass the number itself, or use torch.full((), n, device=...), which fills on the device"
         if wait.what == "upload" and wait.origin == "a list of tensors":
-            return "join them where they are: torch.stack, torch.cat, expand"
+            return "join the tensors on the device: torch.stack, torch.cat, expand"
         if wait.origin == MADE_ON_HOST:
-            return "give the factory the device: torch.randn(..., device=...) draws, fills and counts there"
+            return "pass the device to the factory: torch.randn(..., device=...) computes on the device"
         if wait.what == "upload":
-            return "make the tensor once before the loop"
+            return "create the tensor once before the loop"
         if wait.what == "size" and wait.name in ("indexing", "slicing"):
-            return "keep the table where its index is, or the index on the host; weigh with a mask in place of selecting by it"
+            return "keep the table on the device of its index, or the index on the host; multiply by a mask instead of selecting with it"
         if wait.what == "size":
-            return "use a form whose size is known beforehand: a mask, torch.where, topk, nonzero_static"
+            return "use an operation with a known result size: a mask, torch.where, topk, nonzero_static"
         if wait.what == "number":
-            return "this argument has to be a number, and is fetched from the device: compute with the tensor (x - y * a, torch.where)"
+            return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
         if wait.what == "cast" and wait.name.rpartition(".")[2] in ("max", "min"):
-            return "compare where the tensor is: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
-        return "keep the detached tensor, add up on the device, and fetch it once at the next log line or behind the loop"
+            return "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
+        return "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"
 
 
 def _place_in_loop(finding: Finding) -> Span:

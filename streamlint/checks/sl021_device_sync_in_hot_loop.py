@@ -11,15 +11,15 @@ from streamlint.operations import HostWait, Operation
 
 
 class DeviceSyncInHotLoop(Check):
-    """The host waits for the whole device in each step of a training loop.
+    """The host synchronizes the whole device on every step of a training loop.
 
     ## What it does
-    Reports ``torch.cuda.synchronize()`` and ``torch.cuda.empty_cache()`` in each round of a loop that trains: one whose body, through
-    calls in view, runs a backward pass or steps an optimizer.
+    Reports ``torch.cuda.synchronize()`` and ``torch.cuda.empty_cache()`` on every iteration of a training loop: one whose body, through
+    known calls, runs a backward pass or steps an optimizer.
 
     ## Why is this bad
-    PyTorch queues work ahead of the GPU, and the queue is what hides the time that Python takes. A wait for the device empties it in each
-    step: the GPU is idle until the host has issued the next work. ``empty_cache()`` waits too, and makes the next allocations slow.
+    PyTorch queues work ahead of the GPU, and the queue hides the time that Python takes. A device synchronization drains it on every
+    step: the GPU idles until the host has issued the next work. ``empty_cache()`` waits too, and slows the next allocations.
 
     ## Example
     ```python
@@ -42,12 +42,12 @@ class DeviceSyncInHotLoop(Check):
     ```
 
     ## When it is fine
-    Code that measures time, benchmarks and tests, waits behind a condition that is rarely true (every hundredth step, before a checkpoint,
-    after running out of memory), waits for a stream or an event, loops over epochs, and a wait right behind another one of the current
-    stream, if no other is in view: nothing was queued in between.
+    Code that measures time, benchmarks and tests, waits under a condition that is rarely true (every hundredth step, before a
+    checkpoint, after an out-of-memory error), waits for a stream or an event, loops over epochs, and a wait right after another one of
+    the current stream, if no other stream is known: no work was queued in between.
 
     ## Verify
-    A kernel is held by a gate: the step returns only when the gate opens, and without the call it returns at once.
+    A gate blocks a kernel: the step returns only after the gate opens, and without the call it returns at once.
 
     ## References
     - PyTorch notes, "CUDA semantics": asynchronous execution
@@ -78,10 +78,10 @@ class DeviceSyncInHotLoop(Check):
 
     def _message(self, wait: HostWait) -> str:
         if wait.what == "cache":
-            return f"the cache of the allocator is emptied in each {wait.round}: the host waits for the device and allocates anew"
-        return f"the host waits for the whole device in each {wait.round}: the GPU idles until the next work is issued"
+            return f"allocator cache emptied each {wait.round}; the host waits for the device and reallocates"
+        return f"device synchronization each {wait.round}; the GPU idles until new work is issued"
 
     def _help(self, wait: HostWait) -> str:
         if wait.what == "cache":
-            return "let the caching allocator keep its blocks; call it once behind the loop if another process needs the memory"
-        return "leave it out: reading a value waits for it; to wait for other streams, use wait_stream or an event"
+            return "let the caching allocator keep its blocks; empty it once after the loop if another process needs the memory"
+        return "remove the call, because reading a value waits for it; to wait for other streams, use wait_stream or an event"

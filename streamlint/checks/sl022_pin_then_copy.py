@@ -11,17 +11,17 @@ from streamlint.operations import Alloc, Copy, Direction, HostWrite, Memory, Ope
 
 
 class PinThenCopy(Check):
-    """A tensor is pinned for a single copy: the pinning is a copy of its own, and costs more than it saves.
+    """A tensor is pinned for a single copy, which costs more than it saves.
 
     ## What it does
-    Reports ``x.pin_memory().to(device)`` in a loop, in ``__call__`` or in a module's ``forward``, where the pinned tensor is fresh and
-    serves this one copy, on the computing thread. Off by default, and silent above 64 KB: for large tensors, whose pinned blocks are
-    cached, it was measured to be faster than a plain copy.
+    Reports ``x.pin_memory().to(device)`` in a loop, in ``__call__`` or in a module's ``forward``, if the pinned tensor is new and
+    serves only this copy, on the computing thread. The rule is off by default, and silent above 64 KB: large tensors, whose pinned
+    blocks are cached, were measured to copy faster this way than without pinning.
 
     ## Why is this bad
-    ``pin_memory()`` copies the tensor on the host, and the host waits for that. Then the copy to the device starts. For a small tensor that
-    is made anew in each step it is twice as slow as copying the pageable tensor: measured up to 16 KB on an H200, 1.4 times at 64 KB; from
-    1 MB on, pinning was the faster way.
+    ``pin_memory()`` copies the tensor on the host and blocks until the copy completes. Only then does the copy to the device start. For
+    a small tensor that is new on every step, this takes twice as long as a copy of the pageable tensor, measured up to 16 KB on an
+    H200, and 1.4 times as long at 64 KB; from 1 MB on, pinning was faster.
 
     ## Example
     ```python
@@ -38,11 +38,11 @@ class PinThenCopy(Check):
     ```
 
     ## When it is fine
-    Pinning once and copying often, pinning in another thread (``DataLoader(pin_memory=True)`` does), large tensors, and code that would
-    rather copy twice than wait for the stream.
+    Pinning once and copying often, pinning in another thread (``DataLoader(pin_memory=True)`` does), large tensors, and code that
+    prefers a second copy to a wait for the stream.
 
     ## Verify
-    Both forms are run in turns behind a warm allocator; the ratio of the pairs is the verdict.
+    Both forms run alternately with a warm allocator; the ratio of the pairs is the verdict.
 
     ## References
     - PyTorch tutorial "A guide on good usage of non_blocking and pin_memory()"
@@ -70,7 +70,7 @@ class PinThenCopy(Check):
             return
         yield self.finding(
             operation,
-            "a tensor is pinned for this copy alone: pinning copies it on the host first, and the host waits for that",
+            "tensor pinned for a single copy; pinning copies it on the host and blocks",
             trail=(*pinned.trail[:1], Step("pinned here", pinned.span)),
             help="copy the pageable tensor, or pin one buffer once and refill it",
             facts={"bytes": operation.nbytes, "api": operation.api},

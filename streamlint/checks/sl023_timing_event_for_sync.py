@@ -11,16 +11,17 @@ from streamlint.operations import Create, Operation, Query, Record, Synchronize,
 
 
 class TimingEventForSync(Check):
-    """An event that measures time is used for order alone.
+    """Timing is enabled on an event that is only used for synchronization.
 
     ## What it does
-    Reports events that are made with timing and then only recorded, waited for, queried or synchronized, where nothing in the files at hand
-    asks for elapsed time, or nothing that could name this event does. Timing is the default of ``cudaEventCreate``, ``cupy.cuda.Event``,
-    CuPy's ``Stream.record()`` and numba's ``cuda.event()``; torch's events measure time only with ``enable_timing=True``.
+    Reports events that are created with timing and then only recorded, waited for, queried or synchronized, if no code in the linted
+    files reads an elapsed time, or no code that does can refer to this event. Timing is the default of ``cudaEventCreate``,
+    ``cupy.cuda.Event``, CuPy's ``Stream.record()`` and numba's ``cuda.event()``; torch's events measure time only with
+    ``enable_timing=True``.
 
     ## Why is this bad
-    A record with timing writes a time stamp when the work ahead of it has ended: it costs about three times as much as one without.
-    ``cudaEventDisableTiming`` "provides the best performance when used with cudaStreamWaitEvent() and cudaEventQuery()".
+    A record with timing writes a time stamp once the earlier work has completed: it costs about three times as much as a record without
+    timing. ``cudaEventDisableTiming`` "provides the best performance when used with cudaStreamWaitEvent() and cudaEventQuery()".
 
     ## Example
     ```python
@@ -37,7 +38,7 @@ class TimingEventForSync(Check):
     ```
 
     ## When it is fine
-    Events whose elapsed time is asked for, here or elsewhere.
+    Events whose elapsed time is read, here or elsewhere.
 
     ## Verify
     Two thousand records with timing and without, in pairs; the ratio of the medians is the verdict.
@@ -71,8 +72,8 @@ class TimingEventForSync(Check):
         use = next((op for op in uses if not isinstance(op, Record)), uses[0])
         yield self.finding(
             operation,
-            "an event that measures time is only used for order: each record of it costs more than it must",
-            trail=(Step("used for order here", use.span),),
+            "creation of a timing event used only for synchronization; each record costs more",
+            trail=(Step("used for synchronization here", use.span),),
             help=_HELP.get(operation.api, "create it with cudaEventCreateWithFlags and cudaEventDisableTiming"),
             facts={"api": operation.api},
         )
@@ -84,9 +85,9 @@ class TimingEventForSync(Check):
 
 
 _HELP = {
-    "torch": "leave enable_timing out",
-    "cupy": "make it with cupy.cuda.Event(disable_timing=True) and record that",
-    "numba": "make it with cuda.event(timing=False)",
+    "torch": "create it without enable_timing",
+    "cupy": "create it with cupy.cuda.Event(disable_timing=True) and record that",
+    "numba": "create it with cuda.event(timing=False)",
 }
 
 

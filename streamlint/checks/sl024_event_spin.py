@@ -11,14 +11,14 @@ from streamlint.operations import Operation, Query, Spin
 
 
 class EventSpin(Check):
-    """A loop that does nothing but ask whether the device is done.
+    """A loop that only polls the device until it finishes.
 
     ## What it does
-    Reports loops whose only calls are queries of an event or a stream: no sleep, no other work between two questions.
+    Reports loops whose only calls are queries of an event or a stream, with no sleep or other work between two queries.
 
     ## Why is this bad
-    The loop takes a core, and in Python the GIL again and again, from the threads that feed the device. While a stream is captured a query
-    is refused.
+    The loop occupies a core, and in Python repeatedly acquires the GIL, at the expense of the threads that feed the device. CUDA
+    rejects queries during stream capture.
 
     ## Example
     ```python
@@ -36,11 +36,11 @@ class EventSpin(Check):
     ```
 
     ## When it is fine
-    Loops that sleep, yield or do other work between two questions. Where a few microseconds matter more than a core: without
-    ``cudaEventBlockingSync`` ``cudaEventSynchronize`` spins too, but it lets go of the GIL.
+    Loops that sleep, yield or do other work between two queries. A few microseconds may matter more than a core: without
+    ``cudaEventBlockingSync``, ``cudaEventSynchronize`` spins too, but it releases the GIL.
 
     ## Verify
-    A second thread counts while the first one waits behind a gate, once in the loop and once in ``synchronize``.
+    A second thread counts while a gate blocks the first one, once in the loop and once in ``synchronize``.
 
     ## References
     - CUDA Runtime API, cudaEventQuery, cudaEventBlockingSync
@@ -63,8 +63,8 @@ class EventSpin(Check):
             return
         yield self.finding(
             operation,
-            f"a loop that only asks ({operation.name.rpartition('.')[2]}) until the device is done: it takes a core from the other threads",
-            trail=(Step("asked again and again here", operation.query), *call_trail(operation)),
-            help="synchronize with an event made for blocking (blocking=True, cudaEventBlockingSync), or sleep between the questions",
+            f"busy-wait loop on {operation.name.rpartition('.')[2]} until the device finishes; it occupies a CPU core",
+            trail=(Step("queried repeatedly here", operation.query), *call_trail(operation)),
+            help="synchronize with a blocking event (blocking=True, cudaEventBlockingSync), or sleep between the queries",
             facts={"api": operation.api},
         )

@@ -27,15 +27,15 @@ from streamlint.operations import (
 
 
 class CudaInDataloaderWorker(Check):
-    """CUDA work in code that the workers of a ``DataLoader`` run.
+    """CUDA work in the workers of a ``DataLoader``.
 
     ## What it does
-    Reports CUDA operations that a dataset's ``__getitem__`` or ``__iter__``, a ``collate_fn`` or a ``worker_init_fn`` reaches where a
-    ``DataLoader`` with ``num_workers`` above 0 runs them in forked processes.
+    Reports CUDA operations in a dataset's ``__getitem__`` or ``__iter__``, a ``collate_fn`` or a ``worker_init_fn``, also through
+    calls, if a ``DataLoader`` with ``num_workers`` above 0 runs them in forked processes.
 
     ## Why is this bad
-    A forked process cannot use CUDA once its parent has: the first call raises "Cannot re-initialize CUDA in forked subprocess". Where the
-    parent has not, each worker makes a context of its own, and tensors go back by way of CUDA IPC.
+    A forked process cannot use CUDA after its parent has used it: the first call raises "Cannot re-initialize CUDA in forked
+    subprocess". If the parent has not used CUDA, each worker creates a separate context, and tensors return through CUDA IPC.
 
     ## Example
     ```python
@@ -60,8 +60,8 @@ class CudaInDataloaderWorker(Check):
     ```
 
     ## When it is fine
-    No workers; datasets that stay on the host; ``pin_memory=True``, which pins in a thread of the main process; workers that are spawned
-    (``multiprocessing_context="spawn"``, ``set_start_method("spawn")``), which is slow but works.
+    No workers; datasets that stay on the host; ``pin_memory=True``, which pins in a thread of the main process; spawned workers
+    (``multiprocessing_context="spawn"``, ``set_start_method("spawn")``), which are slow but work.
 
     ## Verify
     The parent has a CUDA context; the worker's first CUDA call raises.
@@ -90,15 +90,16 @@ class CudaInDataloaderWorker(Check):
             return
         if _is_consequence(operation, worker, path):
             return
-        name = operation.name.rpartition(".")[2] or "this"
-        message = f"CUDA work ({name}) in a worker of a DataLoader: a forked process cannot use CUDA once its parent has"
+        name = operation.name.rpartition(".")[2]
+        work = f"CUDA work ({name})" if name else "CUDA work"
+        message = f"{work} in a DataLoader worker; a forked process cannot initialize CUDA again"
         if name == "default_collate":
-            message = "a DataLoader with workers collates device tensors: a forked process cannot use CUDA once its parent has"
+            message = "collation of device tensors in DataLoader workers; a forked process cannot initialize CUDA again"
         yield self.finding(
             operation,
             message,
             trail=(worker.started, *(s for s in call_trail(operation, "reached through this call") if s.span != worker.started.span)),
-            help="keep the worker on the host and move the batch in the training loop, with pin_memory=True and non_blocking=True",
+            help="keep the worker on the host, and move the batch in the training loop with pin_memory=True and non_blocking=True",
             facts={"api": operation.api, "method": worker.method},
         )
 

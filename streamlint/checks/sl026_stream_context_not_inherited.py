@@ -11,15 +11,16 @@ from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spa
 
 
 class StreamContextNotInherited(Check):
-    """A thread is started under a stream, but its work goes to the default stream.
+    """A thread is started under a stream, but its work runs on the default stream.
 
     ## What it does
-    Reports the start of a thread (``threading.Thread``, ``submit`` and ``map`` of a pool, ``asyncio.to_thread``, ``run_in_executor``) while
-    a stream other than the default one is current, where the function that the thread runs works on its own default stream.
+    Reports the start of a thread (``threading.Thread``, ``submit`` and ``map`` of a pool, ``asyncio.to_thread``, ``run_in_executor``)
+    while a stream other than the default one is current, if the thread's function works on the thread's default stream.
 
     ## Why is this bad
-    The current stream of PyTorch and CuPy belongs to a thread. A new thread begins on the default stream, whatever was current where it was
-    started: its work is not ordered with that of the stream, reads what is not written yet, and what it writes is used too early.
+    The current stream of PyTorch and CuPy is thread-local. A new thread starts on the default stream, whichever stream is current at
+    the start: its work is not ordered with the work of that stream, reads data before it is written, and its own results are read too
+    early.
 
     ## Example
     ```python
@@ -49,11 +50,11 @@ class StreamContextNotInherited(Check):
     ```
 
     ## When it is fine
-    The function makes a stream current itself, waits for the stream first, or only computes on the CPU; or the stream has been synchronized
+    The function enters a stream itself, waits for the stream first, or only computes on the CPU; or the stream has been synchronized
     and the function waits for its own work before it returns.
 
     ## Verify
-    The stream is held shut by a gate behind which the input is written; the thread reads it. It reads the old values.
+    A gate blocks the stream before the input is written; the thread reads the input. It reads the old values.
 
     ## References
     - PyTorch, ``c10/cuda/CUDAStream.cpp``: the current streams are thread-local
@@ -92,10 +93,10 @@ class StreamContextNotInherited(Check):
             return  # a value from out of view that was entered: nothing shows that it is a stream
         yield self.finding(
             operation,
-            "a thread is started under a stream, but its work goes to the default stream: a thread does not inherit the current stream",
+            "thread started under a stream does not inherit it; it works on the default stream",
             trail=(
-                *(Step("the stream that is current at the start", step.span) for step in stream.trail[:1]),
-                Step("this runs on the new thread's default stream", work.span),
+                *(Step("stream that is current at the start", step.span) for step in stream.trail[:1]),
+                Step("runs on the new thread's default stream", work.span),
                 *call_trail(operation, "the start is reached from here"),
             ),
             help="enter the stream in the function that the thread runs",

@@ -14,17 +14,17 @@ _NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "
 
 
 class ForeignLibraryStream(Check):
-    """A second library works on memory of the first one, on a stream of its own that nothing orders with the first one's.
+    """A library works on memory of another library, on a stream that is not ordered with the other library's stream.
 
     ## What it does
-    Reports work of CuPy, numba, cuda-python or PyTorch on memory that another of them uses on another stream, where no wait lies between:
-    a CuPy kernel on ``tensor.data_ptr()`` or a numba kernel on ``as_cuda_array(tensor)`` under ``torch.cuda.stream(side)``, or a torch
-    operation on a CuPy array that a non-blocking CuPy stream still writes.
+    Reports work of CuPy, numba, cuda-python or PyTorch on memory that another of them uses on another stream, without a wait in
+    between: a CuPy kernel on ``tensor.data_ptr()`` or a numba kernel on ``as_cuda_array(tensor)`` under ``torch.cuda.stream(side)``, or
+    a torch operation on a CuPy array that a non-blocking CuPy stream is still writing.
 
     ## Why is this bad
-    Each library has a current stream of its own. ``with torch.cuda.stream(side)`` does not change CuPy's or numba's: their kernel goes to
-    the null stream, which PyTorch's streams are not ordered with. It reads what was there before, or is overwritten while it runs. PyTorch
-    tells consumers of its array interface no stream, so nothing is synchronized for you.
+    Each library has its own current stream. ``with torch.cuda.stream(side)`` does not change the stream of CuPy or numba: their kernel
+    runs on the null stream, which is not ordered with PyTorch's streams. It reads old data, or its data is overwritten while it runs.
+    PyTorch's array interface names no stream, so that consumers do not synchronize.
 
     ## Example
     ```python
@@ -43,12 +43,13 @@ class ForeignLibraryStream(Check):
     ```
 
     ## When it is fine
-    Both libraries on the default stream, which is one and the same. A stream handed over (``ExternalStream``, ``Stream.from_external``,
-    ``cuda.external_stream``), the DLPack protocol (``cupy.from_dlpack(tensor)``, ``torch.from_dlpack(array)``), and waits or synchronizes
-    between. CuPy's and numba's blocking streams are ordered with the default stream.
+    Both libraries work on the default stream, which they share. Streams may also be passed (``ExternalStream``,
+    ``Stream.from_external``, ``cuda.external_stream``), or the DLPack protocol used (``cupy.from_dlpack(tensor)``,
+    ``torch.from_dlpack(array)``), or a wait or synchronization placed in between. CuPy's and numba's blocking streams are ordered with
+    the default stream.
 
     ## Verify
-    The first library's stream is held shut by a gate, and the second one's result is looked at: it holds the old value.
+    A gate blocks the stream of the first library, and the result of the second one is read: it holds the old value.
 
     ## References
     - CUDA Array Interface, version 3, synchronization
@@ -81,7 +82,7 @@ class ForeignLibraryStream(Check):
         foreign, other = (first, second) if conflict.buffer.storage.library == second.api else (second, first)
         yield self.finding(
             foreign,
-            f"{_NAMES[foreign.api]} works on memory that {_NAMES[other.api]} uses on another stream: nothing orders the two",
+            f"{_NAMES[foreign.api]} works on memory that {_NAMES[other.api]} uses on another stream; nothing orders them",
             trail=self._trail(foreign, other, conflict),
             help=_help(foreign),
             conflict=conflict,
@@ -96,16 +97,16 @@ class ForeignLibraryStream(Check):
         if place is None or home is None:
             return
         if library in _NAMES and library != other.api:
-            what = f"is given {_NAMES[library]}'s stream for memory"
-            help = f"hand over the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
+            work = f"call passes {_NAMES[library]}'s stream for memory"
+            help = f"pass the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
         elif not library and _on_null_in_opened(foreign, other):
-            what, library = "the library works on the default stream, on memory", foreign.api
-            help = f"hand over the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
+            work, library = "default-stream library work on memory", foreign.api
+            help = f"pass the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
         else:
             return
         yield self.finding(
             foreign,
-            f"{what} that {home} uses on another stream: nothing orders the two",
+            f"{work} that {home} uses on another stream; nothing orders them",
             span=place,
             trail=(*self._trail(foreign, other, conflict), Step("the work is here", foreign.span)),
             help=help,
@@ -114,10 +115,10 @@ class ForeignLibraryStream(Check):
         )
 
     def _trail(self, foreign: Work, other: Work, conflict: Conflict) -> tuple[Step, ...]:
-        when = "before" if other is conflict.first else "afterwards"
+        when = "earlier" if other is conflict.first else "later"
         stream = other.stream if other.stream is not None and other.stream.trail else foreign.stream
         made = stream.trail if stream is not None else ()
-        return (*made, Step(f"used by {_NAMES[other.api]} {when} here", other.span), *call_trail(foreign))
+        return (*made, Step(f"{when} access by {_NAMES[other.api]} here", other.span), *call_trail(foreign))
 
 
 def _on_null_in_opened(foreign: Work, other: Work) -> bool:
@@ -135,9 +136,9 @@ def _in_view(operation: Work) -> bool:
 def _help(foreign: Work) -> str:
     library = foreign.api
     if library == "torch":
-        return "make the other library's stream current (torch.cuda.ExternalStream), or hand the memory over with torch.from_dlpack"
+        return "make the other library's stream current (torch.cuda.ExternalStream), or pass the memory with torch.from_dlpack"
     if library == "numba":
         return "launch on the same stream: kernel[grid, block, cuda.external_stream(stream.cuda_stream)]"
     if library == "cupy":
-        return "enter cupy.cuda.ExternalStream(stream.cuda_stream) around it, or hand the memory over with cupy.from_dlpack"
+        return "enter cupy.cuda.ExternalStream(stream.cuda_stream) around it, or pass the memory with cupy.from_dlpack"
     return "pass the stream that the other library uses"

@@ -14,14 +14,14 @@ _QUIET = ("devices", "setup", "teardown", "tuning", "retry")
 
 
 class StreamChurn(Check):
-    """A stream is made for each piece of work.
+    """A stream is created for each piece of work.
 
     ## What it does
-    Reports streams that are created in a loop and used in the same round of it, so that each round has a new one.
+    Reports streams that are created in a loop and used in the same iteration, so that each iteration has a new stream.
 
     ## Why is this bad
-    Creating a stream is a call of the driver that takes a lock and may wait. PyTorch hands out 32 streams in turn instead: the 33rd is the
-    first one again, and work that was meant to run side by side is ordered.
+    Creating a stream is a driver call that takes a lock and may wait. PyTorch instead cycles through a pool of 32 streams: the 33rd is
+    the first one again, and work that should run concurrently is serialized.
 
     ## Example
     ```python
@@ -40,11 +40,11 @@ class StreamChurn(Check):
     ```
 
     ## When it is fine
-    Loops that fill a list of streams for later, one stream a device, and loops of a few rounds whose number is known.
+    Loops that fill a list of streams for later, one stream for each device, and loops with a few iterations of known number.
 
     ## Verify
-    The time of a round with a new stream against one with a kept stream, in pairs; for PyTorch, whether the 33rd stream has the first
-    one's handle.
+    An iteration with a new stream is timed against one with a reused stream, in pairs; for PyTorch, the handle of the 33rd stream is
+    compared with the first one's handle.
 
     ## References
     - PyTorch, CUDAStream.h, stream pool note
@@ -75,9 +75,9 @@ class StreamChurn(Check):
         use = uses[0]
         yield self.finding(
             operation,
-            "a new stream in each round of a loop"
-            + (": PyTorch's 33rd stream is its first one again" if operation.api == "torch" else ": each creation is a call of the driver"),
-            trail=(Step("the loop", loop.span), Step("used in the same round here", use.span), *call_trail(operation)),
+            "stream created on every iteration; "
+            + ("PyTorch's 33rd stream is its first one again" if operation.api == "torch" else "each creation is a driver call"),
+            trail=(Step("the loop", loop.span), Step("used in the same iteration here", use.span), *call_trail(operation)),
             help="create the streams once, before the loop",
             facts={"api": operation.api},
         )

@@ -158,7 +158,7 @@ def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: A
         return
     for value in (result, receiver):
         if isinstance(value, Opaque | Buffer):
-            run.origins.put(value, "a value that was made for the device")
+            run.origins.put(value, "a device tensor")
 
 
 def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str) -> list[Value]:

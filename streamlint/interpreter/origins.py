@@ -33,8 +33,8 @@ _SOURCES = frozenset(
 )
 _OF_MODULES = {"parameters": "parameters", "named_parameters": "parameters", "clip_grad_norm_": "gradients", "get_total_norm": "gradients"}
 
-A_MODULES_INPUT = "what a module is given"
-FROM_INPUT = "what is computed from the input"
+A_MODULES_INPUT = "a module's input"
+FROM_INPUT = "input-derived values"
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
 
 
@@ -247,7 +247,7 @@ class Settled:
         if place in self._seeds:
             return Origin(self._seeds[place], self._seeds[place] == "the loss" or (link is not None and link.kind == SAME))
         if isinstance(value, Buffer) and value.storage.on_device and (link is None or link.kind in (SAME, MOVED)):
-            return Origin("a value on the device", True)
+            return Origin("a device value", True)
         if link is not None:
             return self._made_by(link)
         if isinstance(value, Opaque) and value.name.endswith(".grad"):
@@ -279,7 +279,7 @@ class Settled:
         if link.kind == HOST:
             return None
         if link.kind == MOVED:
-            return Origin("a batch that was moved", True)
+            return Origin("a moved batch", True)
         if link.kind == MODULE:
             return Origin("the model's output", True)
         if link.kind in ("parameters", "gradients"):

@@ -63,7 +63,7 @@ def _made(call: Call) -> Value:
         if not isinstance(data, Buffer) or data.storage.on_host:
             maybe_device_read(run)  # the host waits for the copy, and so for what stands before it
     if memory is Memory.UNKNOWN and _is_put(call):
-        run.origins.put(result, "a value that was made for the device")
+        run.origins.put(result, "a device tensor")
     if data is not None and memory is Memory.UNKNOWN and device is None:
         _made_of(call, result, data)
     given = data.items if isinstance(data, Series) and data.items else [data] if data is not None else []
