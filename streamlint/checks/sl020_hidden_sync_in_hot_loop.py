@@ -59,8 +59,8 @@ class HiddenSyncInHotLoop(Check):
     evaluation loops, benchmarks and tests. Loops over literal test cases, gradient checks and single-chunk loops are not treated as
     training loops.
 
-    Noise and zeros that are created on the host and then uploaded (``torch.randn(n).to(device)``) are reported with ``evidence =
-    "possible"`` only, because some programs need the numbers of the host's generator.
+    Noise and zeros that are created on the host and then uploaded (``torch.randn(n).to(device)``) are reported only with
+    ``evidence = "possible"``, because some programs need the numbers of the host's generator.
 
     ## Verify
     A gate blocks the stream: the step with the read returns only after the gate opens, the step without it returns at once.
