@@ -15,6 +15,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.in_play import InPlay
 from streamlint.interpreter.index import File, Program
+from streamlint.interpreter.own_rows import OwnModels, met_in
 from streamlint.interpreter.relevance import Needs, fulfilled, literals
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
@@ -38,6 +39,7 @@ class Part:
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
+    own_rows: set[str] = field(default_factory=set)  # of the user's models: those that were met
 
 
 class Analysis:
@@ -58,6 +60,8 @@ class Analysis:
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
+        # Without one of these, functions that make a call of the user's rows are not run, and nothing is known of the rows.
+        self._runs_bodies = any(check.needs and not check.in_training and not check.from_python for check in self.checks)
         self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
 
     def check(self, name: str) -> Part:
@@ -98,6 +102,8 @@ class Analysis:
             snapshots_of(self.program).clear()
             self.program.next_turn()
             _sweep(2 if self.program.turn % _SELDOM == 0 else 1)
+        if isinstance(file.models, OwnModels):
+            part.own_rows = met_in(file) if self._runs_bodies else file.models.every()
         found = sorted(best(part.findings), key=Finding.sort_key)
         part.findings = [f for check in self.checks for f in check.fold([f for f in found if f.code == check.code], facts)]
         return part

@@ -74,11 +74,13 @@ def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options) ->
     from streamlint.interpreter.run import Coverage
 
     found: dict[str, list[Finding]] = {}
-    coverage = Coverage()
+    coverage, own_rows = Coverage(), set[str]()
     for path, part in parts:
         found.setdefault(path, []).extend(part.findings)
         report.problems.extend(part.problems)
         coverage.merge(part.coverage)
+        own_rows |= part.own_rows
+    report.own_rows = sorted(own_rows)
     report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
     if options.coverage:
         report.coverage = coverage.summary()
@@ -309,6 +311,10 @@ def _to_module(source: Source, headers: Headers | None) -> Module:
 
 def _models(language: str, options: Options) -> models.Models:
     try:
-        return models.with_user_rows(language, options.user_models) if options.user_models else models.builtin(language)
+        if not options.user_models:
+            return models.builtin(language)
+        from streamlint.interpreter.own_rows import own_models
+
+        return own_models(language, options.user_models)
     except models.ModelError as error:  # in a file of ours that somebody is writing
         raise ConfigError(str(error)) from None

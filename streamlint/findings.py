@@ -190,4 +190,6 @@ class Report:
     remarks: list[str] = field(default_factory=list)  # what else the user should know
     linted: list[str] = field(default_factory=list)  # the files that were looked at, in order
     built: list[list[object]] = field(default_factory=list)  # what build files said: path, question, answer
+    models: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)  # the user's rows, of all configurations of the run
+    own_rows: list[str] = field(default_factory=list)  # those of them that were met
     trials: dict[str, object] = field(default_factory=dict)  # by file: what tries its fixes

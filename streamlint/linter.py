@@ -317,6 +317,8 @@ class _Run:
 
     def finish(self) -> Report:
         """Suppressions, the selection of rules, baselines and fixes."""
+        settings = {id(file.settings): file.settings for file in self._files.values()}
+        self.report.models = list({source: (source, table) for each in settings.values() for source, table in each.models}.values())
         with self.timed("suppress"):
             settle(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
         if self.fixes:
@@ -395,6 +397,7 @@ class _Run:
         self.report.problems += part.problems
         self.report.coverage.update(part.coverage)
         self.report.built += part.built
+        self.report.own_rows += part.own_rows
         self.report.remarks += part.remarks
         self.report.texts.update(part.texts)
         for stage, seconds in part.timings.items():

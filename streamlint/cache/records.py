@@ -87,6 +87,7 @@ def of_part(part: Any, coverage: bool) -> list[Any]:
         [of_finding(finding) for finding in part.findings],
         [of_problem(problem) for problem in part.problems],
         [*(places if coverage else [[], []]), dict(counted.opaque) if coverage else {}, counted.roots, counted.runs, counted.over_budget],
+        sorted(part.own_rows),
     ]
 
 
@@ -95,10 +96,10 @@ def to_part(record: list[Any]) -> Any:
     from streamlint.analysis import Part
     from streamlint.interpreter.run import Coverage
 
-    findings, problems, (launches, copies, opaque, roots, runs, over_budget) = record
+    findings, problems, (launches, copies, opaque, roots, runs, over_budget), own_rows = record
     tables = [{(Span(*row[:5]), row[5]): row[6] for row in table} for table in (launches, copies)]
     coverage = Coverage(tables[0], tables[1], Counter(opaque), roots, runs, over_budget)
-    return Part([to_finding(item) for item in findings], [to_problem(item) for item in problems], coverage)
+    return Part([to_finding(item) for item in findings], [to_problem(item) for item in problems], coverage, set(own_rows))
 
 
 def holds(findings: list[Finding]) -> bool:

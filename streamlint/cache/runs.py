@@ -141,7 +141,7 @@ class Runs:
             report.coverage["opaque"] = [tuple(item) for item in old["coverage"]["opaque"]]
         report.findings = [records.to_finding(item) for item in old["findings"]]
         report.problems += [records.to_problem(item) for item in old["problems"]]
-        report.built = self._old["built"]
+        report.built, report.own_rows = self._old["built"], old["own_rows"]
         if self._looked or any(screen.stat is not None and self._known[path].stat is None for path, screen in self.screens.items()):
             self._write(self._old)
         return {(file, row): text for file, row, text in self._old["statements"]}
@@ -161,6 +161,7 @@ class Runs:
             "coverage": report.coverage,
             "findings": [records.of_finding(finding) for finding in report.findings],
             "problems": [records.of_problem(problem) for problem in problems],
+            "own_rows": report.own_rows,
         }
         self._look_again()
         for finding in report.findings:

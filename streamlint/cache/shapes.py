@@ -71,8 +71,8 @@ FINDING = (
     *(dict, str, [str], [(SPAN, SPAN)], str, [SPAN], bool),
 )
 _PLACE = (*SPAN, str, bool)
-PART = ([FINDING], [PROBLEM], ([_PLACE], [_PLACE], {str: int}, int, int, int))
-REPORT = {"files": int, "relevant": int, "coverage": _is_coverage, "findings": [FINDING], "problems": [PROBLEM]}
+PART = ([FINDING], [PROBLEM], ([_PLACE], [_PLACE], {str: int}, int, int, int), [str])
+REPORT = {"files": int, "relevant": int, "coverage": _is_coverage, "findings": [FINDING], "problems": [PROBLEM], "own_rows": [str]}
 RUN = {"report": REPORT, "built": [(str, str, _is_anything)], "listed": str, "files": _are_screens, "statements": [(str, int, str)]}
 UNIT = {
     "outline": {str: [str]},

@@ -86,6 +86,10 @@ def _run_told(options: argparse.Namespace) -> int:
 
 def _tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
     report = done.report
+    if report.models and not options.quiet:
+        from streamlint.commands.unused import warning
+
+        report.remarks += [told for told in [warning(report, options.paths)] if told is not None]
     if options.paths == ["-"] and fixing.wanted(options):
         sys.stdout.write(next((after for _, after in done.texts.values()), None) or _input(options).decode("utf-8", "replace"))
         targets = [(format, file) for format, file in targets if file]

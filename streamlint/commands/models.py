@@ -13,8 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from streamlint import linter
 from streamlint.commands.parser import Parser
-from streamlint.config import Resolver, Settings, line_in, load
+from streamlint.commands.unused import place_of, unmatched
+from streamlint.config import Resolver, Settings, load
 from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.files import shown
 from streamlint.models.listing import LANGUAGE_NAMES, Entry, find, in_words, meaning_of, of_user, shipped
@@ -26,6 +28,7 @@ EXAMPLES = (
     ("streamlint models torch.Tensor.copy_", "one row, in words"),
     ("streamlint models 'torch.cuda.*'", "the rows of some names"),
     ("streamlint models check", "is the configuration right"),
+    ("streamlint models --unused src", "rows of yours that match nothing in a folder"),
 )
 TITLES = {"call": "calls", "attribute": "attributes", "type": "types", "constant": "constants", "step": "methods of training steps"}
 MOST_NAMES = 3  # of a row, in a list
@@ -34,7 +37,8 @@ MOST_NAMES = 3  # of a row, in a list
 def build_parser() -> Parser:
     """The parser of ``models``."""
     parser = Parser("models", "List and explain the rows that say what library calls do.", EXAMPLES)
-    parser.add_argument("words", nargs="*", metavar="NAME|check", help="names to explain; patterns to list; check [PATH]")
+    parser.add_argument("words", nargs="*", metavar="NAME|check|PATH", help="names to explain; patterns to list; check [PATH]")
+    parser.add_argument("--unused", action="store_true", help="the rows of yours that match nothing in PATH (default: .)")
     parser.add_argument("--own", action="store_true", help="only the rows of your configuration")
     parser.add_argument("--config", type=Path, metavar="FILE", help="a configuration file instead of the nearest one")
     parser.add_argument("--isolated", action="store_true", help="read no configuration")
@@ -49,6 +53,8 @@ def main(words: list[str]) -> int:
     if options.isolated and options.config:
         raise ConfigError("--isolated ignores configuration files, --config names one")
     resolver = Resolver(Settings() if options.isolated else load(options.config.absolute()) if options.config else None)
+    if options.unused:
+        return _unused(options)
     if options.words[:1] == ["check"]:
         return _check(options.words[1:], resolver)
     rows = resolver.of_folder(Path.cwd()).models
@@ -62,14 +68,6 @@ def main(words: list[str]) -> int:
     return _explain(options, {word: find(word, entries, rows) for word in options.words}, entries)
 
 
-def place_of(source: str, kind: str, number: int) -> tuple[str, int | None]:
-    """The file and the line of a row of the configuration."""
-    file, _, table = source.rpartition(": models[")
-    if not os.path.isfile(file):
-        return file or source, None  # of the command line
-    return shown(file), line_in(Path(file), ("models", int(table.rstrip("]")), kind, number))
-
-
 def _check(paths: Sequence[str], resolver: Resolver) -> int:
     """The configuration of each path is read, and wrong rows end the run."""
     for path in paths or (".",):
@@ -81,6 +79,28 @@ def _check(paths: Sequence[str], resolver: Resolver) -> int:
         where = shown(str(settings.source)) if settings.source else "no configuration file"
         print(line(f"{where}: {len(own)} row{'s' * (len(own) != 1)} of your own{', no error' * bool(own)}"))
     return 0
+
+
+def _unused(options: argparse.Namespace) -> int:
+    """Lints with all rules, and lists the rows that matched nothing; 1 if there are some."""
+    fixed = Settings() if options.isolated else load(options.config.absolute()) if options.config else None
+    paths = options.words or ["."]
+    report = linter.run(
+        paths, Resolver(fixed, [("--unused", {"select": ["ALL"], "ignore": [], "per-file-ignores": {}})]), jobs=os.cpu_count() or 1
+    )
+    if report.files == 0:
+        raise PathError(f"no lintable file in {', '.join(paths)}")
+    found = unmatched(report)
+    if options.output_format == "json":
+        print(json.dumps([as_data(entry) for entry in found], indent=2, ensure_ascii=False))
+    else:
+        for entry in found:
+            print(line(f"{entry.place}: {entry.kind} {_some(entry.names)}"))
+    sys.stdout.flush()
+    total = len(of_user(report.models, lambda source, kind, number: (source, None)))
+    files = f"{report.files} file{'s' * (report.files != 1)}"
+    print(f"{len(found)} of {total} row{'s' * (total != 1)} of your own match nothing in {files}", file=sys.stderr)
+    return 1 if found else 0
 
 
 def _covered(entries: Iterable[Entry], patterns: Sequence[str]) -> list[Entry]:

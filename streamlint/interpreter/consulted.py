@@ -13,7 +13,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from streamlint.interpreter.notes import aside, begin, note, noted
+from streamlint.interpreter.notes import OWN, aside, begin, note, noted
 from streamlint.interpreter.words import Words, last_word
 from streamlint.record import field, record
 
@@ -124,7 +124,9 @@ class Seen:
     native: bool = False
 
     def take(self, kind: str, asking: str, *what: Any) -> None:
-        """A row of notes."""
+        """A row of notes; which rows of the user's were met is no question about other files."""
+        if kind == OWN:
+            return
         self.paths.add(asking)
         if kind == "module":
             word, answer = what

@@ -16,6 +16,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[Any, ...]  # a kind of question, and what it was about
+OWN = "own row"  # the kind of the notes on the user's rows: see `own_rows`
 
 
 class Notes:

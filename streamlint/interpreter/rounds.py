@@ -54,11 +54,14 @@ def _only_infers(function: p.Function, owner: p.Class | None, file: File) -> boo
 @remembered(4096)
 def framework_row(function: p.Function, owner: p.Class | None, file: File) -> StepRow | None:
     """What the framework says of this method: it calls it in each step. A LightningModule's, a Trainer's."""
-    rows = [row for row in file.models.steps if function.name in row.methods]
-    if not rows or owner is None or owner.methods.get(function.name, [None])[0] is not function:
+    if (
+        not any(function.name in row.methods for row in file.models.steps)
+        or owner is None
+        or owner.methods.get(function.name, [None])[0] is not function
+    ):
         return None
     for base, at_hand in _bases(owner, file, _DEEPEST):
-        found = next((row for row in rows if row.covers(base, at_hand)), None)
+        found = file.models.step(function.name, base, at_hand)
         if found is not None:
             return found
     return None

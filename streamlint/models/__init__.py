@@ -125,6 +125,10 @@ class Models:
             return None
         return self._pattern(f"{type_name}{separator}{method}", "")
 
+    def step(self, method: str, base: str, at_hand: bool) -> StepRow | None:
+        """The row of a method that a framework calls in each step, for one base of its class."""
+        return next((row for row in self.steps if method in row.methods and row.covers(base, at_hand)), None)
+
     def lineage(self, type_name: str) -> list[str]:
         """A type and its bases, nearest first."""
         found: list[str] = []

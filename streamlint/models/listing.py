@@ -21,6 +21,11 @@ UserRows = Iterable[tuple[str, Mapping[str, Any]]]
 LineOf = Callable[[str, str, int], "tuple[str, int | None]"]  # a source, a kind of row and its number: file and line
 
 
+def key_of(source: str, kind: str, number: int) -> str:
+    """The name of a row: where its table is from, its kind, and its number among those of the table."""
+    return f"{source}\0{kind}\0{number}"
+
+
 @record(frozen=True, slots=True)
 class Entry:
     """A row, where it is, and what it says."""
@@ -44,6 +49,11 @@ class Entry:
     @property
     def place(self) -> str:
         return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    @property
+    def key(self) -> str:
+        """The name of a row of the user's, by which a run tells that it was met."""
+        return key_of(self.source, self.kind, self.number)
 
     def fields(self) -> Iterator[tuple[Key, object]]:
         """The keys of the row but its names and its effect, each with its raw value."""

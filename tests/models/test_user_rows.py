@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from streamlint.commands.unused import unmatched
 from streamlint.config import Resolver, Settings, load
 from streamlint.engine import analyse
 from streamlint.linter import run
@@ -47,6 +48,13 @@ def test_the_page_has_a_facade_and_a_helper() -> None:
 def test_with_the_rows(name: str, tmp_path: Path) -> None:
     code = EXAMPLES[name]["code"]
     assert lint(code, settings_with(tmp_path, EXAMPLES[name]["rows"])) == marked(code)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_row_is_met(name: str, tmp_path: Path) -> None:
+    settings_with(tmp_path, EXAMPLES[name]["rows"])
+    (tmp_path / "use.py").write_text(EXAMPLES[name]["code"])
+    assert unmatched(run([tmp_path], Resolver())) == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
