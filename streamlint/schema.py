@@ -11,6 +11,7 @@ from typing import Any
 
 from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS
 from streamlint.findings import Category, Severity
+from streamlint.models import json_schema
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 TELLS = {
@@ -46,6 +47,7 @@ def configuration() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {key: {"description": TELLS[key], **_value(key)} for key in KEYS},
+        "definitions": json_schema.definitions(),
     }
 
 
@@ -59,9 +61,7 @@ def _value(key: str) -> dict[str, Any]:
         return {"enum": list(WORDS[key])}
     if key in PATHS or key == "extend":
         return {"type": "string"}
-    return (
-        {"type": "object", "additionalProperties": words} if key == "per-file-ignores" else {"type": "array", "items": {"type": "object"}}
-    )
+    return {"type": "object", "additionalProperties": words} if key == "per-file-ignores" else json_schema.of_tables()
 
 
 def findings() -> dict[str, Any]:

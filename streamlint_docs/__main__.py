@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from streamlint_docs import DOCS, ROOT, authored, commands, links, rules, settings
+from streamlint_docs import DOCS, ROOT, authored, commands, links, models, rules, settings
 
 BUILD = ROOT / "build"
 # Pages that are written elsewhere in the repository and join the site once they exist.
@@ -43,7 +43,13 @@ def main(words: list[str]) -> int:
 
 def sources() -> dict[str, str]:
     """Every page of the site by its path."""
-    return {**authored.pages(), **rules.pages(), "configuration.md": settings.page(), "commands.md": commands.page()}
+    return {
+        **authored.pages(),
+        **rules.pages(),
+        "configuration.md": settings.page(),
+        "commands.md": commands.page(),
+        "models-reference.md": models.page(),
+    }
 
 
 def write(folder: Path) -> None:
