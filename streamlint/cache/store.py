@@ -32,6 +32,8 @@ _DAY = 86_400.0
 _OLD = 30 * _DAY
 _OLD_TREE = 7 * _DAY
 TREES = "trees"  # the kind of lowered files
+INTERMEDIATE = "ir"  # the kind of their intermediate representations
+_LARGE = (TREES, INTERMEDIATE)
 MOST_BYTES = 1 << 28  # of a record
 _VERSION = re.compile(r"v\d+-[0-9a-f]{32}")
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -66,10 +68,13 @@ def open_store(asked: Path | None = None) -> Store:
 
 
 class Store:
-    """Records by kind and key. ``trouble`` says once why nothing could be written, ``served`` whether a record was found."""
+    """Records by kind and key. ``trouble`` says once why nothing could be written, ``served`` whether a record was found.
 
-    def __init__(self, base: Path) -> None:
-        self.base = base
+    ``parts`` are the folders and files of streamlint that make the records, where that is not all of it: they outlast its other changes.
+    """
+
+    def __init__(self, base: Path, parts: tuple[str, ...] = ()) -> None:
+        self.base, self.parts = base, parts
         self.trouble, self.served = "", False
         self._folders: set[Path] = set()
         self.folder = base / f"v{FORMAT}-{self._code()}"
@@ -131,7 +136,7 @@ class Store:
             return
         for path in (*_records(self.base), *_codes(self.base)):
             with contextlib.suppress(OSError):  # another process is at it
-                if now - path.lstat().st_mtime > (_OLD_TREE if path.parent.name == TREES else _OLD):
+                if now - path.lstat().st_mtime > (_OLD_TREE if path.parent.name in _LARGE else _OLD):
                     path.unlink()
 
     def _path(self, kind: str, key: str) -> Path:
@@ -150,7 +155,7 @@ class Store:
 
         Reading them all costs more than a run that finds everything kept, so the hash itself is kept by their dates.
         """
-        seen = digest("\0".join(_dates()))
+        seen = digest("\0".join((*self.parts, *_dates(self.parts))))
         path = self.base / "code" / seen
         try:
             text = read_bytes(path, len(seen)).decode("ascii")
@@ -158,7 +163,7 @@ class Store:
                 return text
         except (Unreadable, ValueError):
             pass
-        made = code_hash()
+        made = code_hash(parts=self.parts)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _place(path, made.encode())
@@ -253,27 +258,35 @@ def _files(folder: str) -> Iterator[os.DirEntry[str]]:
             yield entry
 
 
-def _dates() -> Iterator[str]:
+def _files_of(parts: tuple[str, ...]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The files of parts of this streamlint, by their paths in it; of all of it, where none is named."""
+    for entry in _files(str(PACKAGE)):
+        path = os.path.relpath(entry.path, PACKAGE)
+        if not parts or path in parts or path.split(os.sep)[0] in parts:
+            yield path, entry
+
+
+def _dates(parts: tuple[str, ...]) -> Iterator[str]:
     yield sys.version
     for folder in sys.path:  # what is installed changes its folder
         with contextlib.suppress(OSError):
             yield f"{folder} {os.stat(folder or '.').st_mtime_ns if folder else 0}"
-    for entry in _files(str(PACKAGE)):
+    for _, entry in _files_of(parts):
         facts = entry.stat()
         yield f"{entry.path} {facts.st_mtime_ns} {facts.st_size} {facts.st_ino}"
 
 
-def code_hash(python: str = sys.version) -> str:
-    """A hash of the files of this streamlint, the versions of what it parses with, and Python's."""
+def code_hash(python: str = sys.version, parts: tuple[str, ...] = ()) -> str:
+    """A hash of the files of this streamlint, or of parts of it, the versions of what it parses with, and Python's."""
     from importlib import metadata
 
-    parts = [FORMAT, python]
+    told = [FORMAT, python]
     for name in LIBRARIES:
         try:
-            parts.append(f"{name} {metadata.version(name)}")
+            told.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            parts.append(f"{name} none")
-    for entry in _files(str(PACKAGE)):
+            told.append(f"{name} none")
+    for path, entry in _files_of(parts):
         with open(entry.path, "rb") as file:
-            parts.append(f"{os.path.relpath(entry.path, PACKAGE)} {hashlib.sha256(file.read()).hexdigest()}")
-    return digest("\0".join(parts))
+            told.append(f"{path} {hashlib.sha256(file.read()).hexdigest()}")
+    return digest("\0".join(told))

@@ -70,5 +70,6 @@ def lower(module: Module) -> ModuleIR:
     found = ModuleIR(module.path, module.language, tuple(shared.constants.values), shared.codes, [one for one in shared.classes if one])
     found.annotations = shared.annotations
     found.includes, found.namespaces, found.using = module.includes, dict(module.namespaces), module.using
+    found.problems = list(module.problems)
     found.globals, found.aliases = spelled_types(global_types(module)), spelled_types(module.aliases)
     return found
