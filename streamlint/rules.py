@@ -16,8 +16,8 @@ class UnreadableSource(Check):
 
     ## What it does
 
-    Names the file, the place and the reason. It is reported whatever rules are selected, as a syntax error is by other linters; ignore it
-    by name (`ignore = ["SL000"]`, or `per-file-ignores`) where that is wanted. Parts of a C++ function that could not be read are listed by
+    Names the file, the place and the reason. It is reported for every selection of rules, like a syntax error in other linters; to ignore
+    it, name it (`ignore = ["SL000"]`, or `per-file-ignores`). Parts of a C++ function that could not be read are listed by
     `--coverage` only.
 
     ## Why is this bad
@@ -26,7 +26,7 @@ class UnreadableSource(Check):
 
     ## When it is fine
 
-    Files that are no code of yours, such as templates with placeholders. Exclude them.
+    Files that are not source code, such as templates with placeholders. Exclude them.
     """
 
     code, name, category, default = UNREADABLE, "unreadable-source", Category.PORTABILITY, "off"
@@ -42,7 +42,7 @@ class UnusedSuppression(Check):
 
     ## Why is this bad
 
-    The comment tells the reader of a hazard that is gone, and it would hide the next one in the same statement.
+    The comment warns the reader of a hazard that is gone, and it would hide the next one in the same statement.
 
     ## When it is fine
 

@@ -34,11 +34,3 @@ def snippets() -> Iterator[Source]:
 def real_findings() -> tuple[Finding, ...]:
     options = Options(codes=CODES)
     return tuple(found for source in snippets() for found in analyse([source], options).findings)
-
-
-@functools.cache
-def possible_findings() -> tuple[Finding, ...]:
-    """The findings in the documents that ask for all loops and for possible costs."""
-    options = Options(codes=CODES, hidden_sync="all-loops", evidence="possible")
-    asking = (source for source in snippets() if source.path.partition("-")[0].endswith(("_possible", "_all_loops")))
-    return tuple(found for source in asking for found in analyse([source], options).findings)

@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
 from rename import File, misled, rename
+from wording import misworded
 
 from streamlint.engine import analyse
 from streamlint.findings import Finding, Report
@@ -95,6 +96,7 @@ def test_document(section: Section, folder: Path) -> None:
     for mark in section.marked("error"):
         messages = [f.message for f in report.findings if f.span.row == mark.row and f.code == mark.code]
         assert any(mark.text in message for message in messages), f"line {mark.row}: {mark.text!r} is in none of {messages}"
+    assert {text: wrong for found in report.findings for text, wrong in misworded(found).items()} == {}
     steps = [step for found in report.findings for step in found.trail]
     for mark in section.marked("trail"):
         here = [s.message for s in steps if s.span.row == mark.row and Path(s.span.file).name == Path(mark.file).name]
