@@ -19,7 +19,7 @@ PYBIND11_MODULE(pipeline, m) {{
   m.def("finish", &finish);
 }}
 """
-GUARD, AROUND = "bind it with a call guard", "release the GIL around the call"
+GUARD, AROUND = "add a call guard", "release the GIL around the call"
 
 
 @pytest.mark.parametrize(
