@@ -31,7 +31,7 @@ from generated.texts import Spec  # noqa: E402
 
 from streamlint import Settings  # noqa: E402
 
-GROUPS = ("language", "rule", "depth", "placement", "names", "kind of link", "kind of link, alone")
+GROUPS = ("language", "rule", "depth", "placement", "names", "helpers", "kind of link", "kind of link, alone")
 
 
 def outcomes(seed: int, count: int, settings: Settings, only: str = "", read_all: bool = False) -> Iterator[Outcome]:
@@ -52,6 +52,7 @@ def keys(spec: Spec) -> Iterator[tuple[str, str]]:
     yield "depth", str(spec.depth)
     yield "placement", f"{hazard.language} {spec.placement}"
     yield "names", spec.words
+    yield "helpers", "padded" if spec.padded else "bare"
     for kind in dict.fromkeys(spec.links):
         yield "kind of link", f"{hazard.language} {kind}"
     if len(set(spec.links)) == 1:

@@ -37,7 +37,7 @@ def build(spec: Spec, hazard: Hazard) -> Program:
     made: Made | None = None
     for depth in range(spec.depth, 0, -1):
         parameter, file, last = names.new(), homes[depth].file, depth == spec.depth
-        body = _half(hazard.bottom, spec, names, {"x": parameter, **known}) if last else _between(hazard, names, parameter, chance)
+        body = _half(hazard.bottom, spec, names, {"x": parameter, **known}) if last else _between(spec, hazard, names, parameter, chance)
         if made is not None:
             body = _calling(body, made, homes[depth + 1], file)
         made = LINKS[spec.links[depth - 1]](Link(names.new(), parameter, body, names, hazard.type))
@@ -69,11 +69,20 @@ def _homes(spec: Spec, names: Names) -> list[_Home]:
     return homes
 
 
-def _between(hazard: Hazard, names: Names, parameter: str, chance: random.Random) -> list[Line]:
-    if chance.random() < 0.3:
-        got = names.new()
-        return plain(f"{hazard.type} {got} = CALL({parameter});", f"return {got};")
-    return plain(f"return CALL({parameter});")
+# What helpers do besides: branches and loops that have nothing to do with the value.
+_PADDING = (
+    "int OTHER = 0;\nif (X != nullptr) {\n    ++OTHER;\n}\nreturn CALL(X);",
+    "int OTHER = 0;\nfor (int ROUND = 0; ROUND < 3; ++ROUND) {\n    OTHER += ROUND;\n}\nTYPE GOT = CALL(X);\nreturn GOT;",
+    "int OTHER = sizeof(X);\nif (OTHER > 4) {\n    OTHER = 2;\n} else {\n    OTHER = 3;\n}\nTYPE GOT = CALL(X);\nreturn GOT;",
+)
+
+
+def _between(spec: Spec, hazard: Hazard, names: Names, parameter: str, chance: random.Random) -> list[Line]:
+    known = {"X": parameter, "TYPE": hazard.type, "GOT": names.new(), "OTHER": names.new(), "ROUND": names.new()}
+    local = chance.random() < 0.3
+    around = chance.choice(_PADDING) if spec.padded else ""
+    text = around or ("TYPE GOT = CALL(X);\nreturn GOT;" if local else "return CALL(X);")
+    return plain(*re.sub(r"\b(?:X|TYPE|GOT|OTHER|ROUND)\b", lambda word: known[word[0]], text).split("\n"))
 
 
 def _calling(body: Sequence[Line], made: Made, home: _Home, file: File) -> list[Line]:

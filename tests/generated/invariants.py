@@ -1,4 +1,4 @@
-"""What must not change a finding: which other rules run, an unrelated file, other names, more helpers between.
+"""What must not change a finding: which other rules run, an unrelated file, other names, more helpers between, branches in them.
 
     PYTHONPATH=tests python -m generated.invariants      writes differences.toml anew
 
@@ -143,12 +143,23 @@ def misleading_names(language: str) -> Differences:
     return found
 
 
+def branches(language: str) -> Differences:
+    """Branches, loops and cleaning up in the helpers between that do not touch the value change nothing."""
+    found: Differences = {}
+    for spec in sample(language):
+        bare, padded = (judge(build(own), _found(own)) for own in (spec, replace(spec, padded=True)))
+        if (bare.reported, bare.others) != (padded.reported, padded.others):
+            found[spec.id] = "lost with branches" if bare.reported else "findings differ"
+    return found
+
+
 INVARIANTS: Mapping[str, Callable[[str], Differences]] = {
     "depth": depth,
     "look-alikes": look_alikes,
     "rule-alone": rule_alone,
     "unrelated-file": unrelated_file,
     "misleading-names": misleading_names,
+    "branches": branches,
 }
 
 

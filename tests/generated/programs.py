@@ -67,7 +67,7 @@ def _drawn(chance: random.Random, name: str, depth: int, number: int) -> Spec:
     first = chance.choice(kinds)
     links = [first] * depth if chance.random() < 0.5 else [chance.choice(kinds) for _ in range(depth)]
     words = chance.choice(("neutral", "misleading"))
-    return Spec(name, tuple(links), placement, words=words, number=number)
+    return Spec(name, tuple(links), placement, words=words, number=number, padded=chance.random() < 0.5)
 
 
 def plain(name: str, harmless: bool = False) -> Spec:

@@ -86,10 +86,22 @@ def _needs_hazard(spec: Spec, depth: int) -> bool:
 def _body(spec: Spec, hazard: Hazard, names: Names, parameter: str, last: bool, chance: random.Random) -> list[Line]:
     if last:
         return lines_of(hazard.bottom, spec.harmless, names, {"x": parameter})
-    if chance.random() < 0.3:
-        got = names.new()
-        return plain(f"{got} = CALL({parameter})", f"return {got}")
-    return plain(f"return CALL({parameter})")
+    got, other = names.new(), names.new()
+    local = chance.random() < 0.3
+    around = chance.choice(_PADDING) if spec.padded else ""
+    lines = around or ("GOT = CALL(X)\nreturn GOT" if local else "return CALL(X)")
+    known = {"X": parameter, "GOT": got, "OTHER": other}
+    return plain(*re.sub(r"\b(?:X|GOT|OTHER)\b", lambda word: known[word[0]], lines).split("\n"))
+
+
+# What helpers do besides: branches, loops and cleaning up that have nothing to do with the value.
+_PADDING = (
+    "if X is None:\n    return None\nreturn CALL(X)",
+    "OTHER = 1\nif __debug__:\n    OTHER += 1\nelse:\n    OTHER -= 1\nGOT = CALL(X)\nreturn GOT",
+    "try:\n    GOT = CALL(X)\nfinally:\n    OTHER = None\nreturn GOT",
+    "OTHER = 0\nfor GOT in range(3):\n    OTHER += GOT\nreturn CALL(X)",
+    'OTHER = {"rounds": 3}\nif "scale" in OTHER:\n    raise ValueError(OTHER)\nGOT = CALL(X)\nOTHER["rounds"] += 1\nreturn GOT',
+)
 
 
 def _calling(body: Sequence[Line], made: Made, home: _Home, file: File, chance: random.Random) -> list[Line]:

@@ -46,6 +46,7 @@ def test_enough_is_varied() -> None:
         assert {spec.placement for spec in mine} == set(GRAMMARS[language].placements)
         assert {spec.depth for spec in mine} == set(range(1, DEEPEST + 1))
     assert {spec.hazard for spec in MANY} == set(HAZARDS)
+    assert {spec.padded for spec in MANY} == {False, True}
 
 
 def test_a_seed_gives_the_same_programs() -> None:
@@ -106,7 +107,7 @@ def test_plain_files_name_nothing_of_cuda() -> None:
 @pytest.mark.parametrize("words", ["neutral", "misleading"])
 def test_python_programs_run(words: str, tmp_path: Path) -> None:
     """Each line that the hazard stands on is reached, and its value arrives."""
-    many = [*PYTHON[::3], *uniform("python")] if words == "neutral" else PYTHON[::10]
+    many = [*PYTHON[::5], *uniform("python")] if words == "neutral" else PYTHON[::10]
     for number, spec in enumerate(many):
         program = build(replace(spec, words=words))
         for name, text in program.files.items():

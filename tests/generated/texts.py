@@ -24,6 +24,7 @@ class Spec:
     harmless: bool = False
     words: str = "neutral"  # neutral, misleading
     number: int = 0  # names and small choices follow from it
+    padded: bool = False  # whether the helpers between do something else as well
 
     @property
     def depth(self) -> int:
@@ -34,7 +35,8 @@ class Spec:
         """Short, and the same for the same program."""
         kinds = self.links[0] if len(set(self.links)) == 1 else "+".join(self.links)
         kind = "harmless " if self.harmless else ""
-        return f"{kind}{self.hazard} {self.depth} {kinds} {self.placement} {self.words} {self.number}"
+        padded = " padded" if self.padded else ""
+        return f"{kind}{self.hazard} {self.depth} {kinds} {self.placement} {self.words} {self.number}{padded}"
 
 
 @dataclass(frozen=True)
