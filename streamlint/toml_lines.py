@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from streamlint import TYPE_CHECKING
 
@@ -15,7 +17,29 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_HEAD = re.compile(r"\s*\[\[([\w\s.-]+)\]\]\s*(?:#.*)?$")
 MOST_LINES = 2000  # a statement longer than this is not followed
+
+
+@functools.lru_cache(maxsize=8)
+def heads_of(text: str) -> Mapping[tuple[str | int, ...], int]:
+    """The lines of the heads of tables in lists (``[[models.call]]``), by the keys and numbers that lead to a table.
+
+    All are found in one pass; a list is left out where the parser counts other tables than there are heads, as of a head in a string.
+    """
+    lines: dict[tuple[str | int, ...], int] = {}
+    counts: dict[tuple[str | int, ...], int] = {}
+    for row, line in enumerate(text.splitlines(), 1):
+        if (found := _HEAD.match(line)) is None:
+            continue
+        key: tuple[str | int, ...] = ()
+        for part in found[1].split("."):
+            key = (*key, counts[key] - 1, part.strip()) if key in counts else (*key, part.strip())
+        counts[key] = counts.get(key, 0) + 1
+        lines[(*key, counts[key] - 1)] = row
+    document = _parsed(text.splitlines(keepends=True)) or {}
+    right = {key for key, count in counts.items() if _holds(document, (*key, count - 1)) and not _holds(document, (*key, count))}
+    return {key: row for key, row in lines.items() if key[:-1] in right}
 
 
 def line_of(text: str, keys: Sequence[str | int]) -> int | None:
@@ -24,6 +48,8 @@ def line_of(text: str, keys: Sequence[str | int]) -> int | None:
     The parser itself decides: the statement begins where the text above it is a document without the key, and it ends where the
     text up to there is a document with the key.
     """
+    if (head := heads_of(text).get(tuple(keys))) is not None:
+        return head
     lines = text.splitlines(keepends=True)
     word = next((key for key in reversed(keys) if isinstance(key, str)), "")
     for start, line in enumerate(lines):

@@ -55,5 +55,4 @@ def warning(report: Report, paths: Sequence[str]) -> str | None:
 
 
 def _lies_in(file: str, folders: Iterable[str]) -> bool:
-    folder = os.path.dirname(file)
-    return bool(folder) and any(os.path.commonpath([folder, one]) == one for one in folders)
+    return bool(file) and any(Path(file).parent.is_relative_to(folder) for folder in folders)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from streamlint.config import load
 from streamlint.errors import ConfigError
-from streamlint.toml_lines import line_of
+from streamlint.toml_lines import heads_of, line_of
 
 PROJECT = '''[project]
 name = "selct"
@@ -55,6 +56,28 @@ def test_the_line_of_an_error(tmp_path: Path, more: str, line: int, message: str
     with pytest.raises(ConfigError) as caught:
         load(path)
     assert str(caught.value).startswith(f"{path}:{line}{message}")
+
+
+def test_heads_of_lists_are_found_in_one_pass() -> None:
+    text = "[[a]]\nx = 1\n[[a.b]]\n[[ a . b ]]  # more\n[[a]]\n[[a.b]]\n"
+    assert heads_of(text) == {("a", 0): 1, ("a", 0, "b", 0): 3, ("a", 0, "b", 1): 4, ("a", 1): 5, ("a", 1, "b", 0): 6}
+    assert line_of(text, ("a", 1, "b", 0)) == 6
+    assert line_of(text, ("a", 1, "b", 1)) is None
+
+
+def test_a_head_in_a_string_is_none() -> None:
+    text = "[[a]]\nx = '''\n[[a]]\n'''\n[[a]]\n"
+    assert heads_of(text) == {}
+    assert line_of(text, ("a", 1)) == 5
+    assert heads_of("[[a]\n") == heads_of("a = [{b = 1}]\n") == {}
+
+
+def test_the_lines_of_many_rows_take_no_time(tmp_path: Path) -> None:
+    rows = "".join(f'\n[[models.call]]\nnames = "acme.f{number}"\neffect = "touch"\n' for number in range(300))
+    text = "[[models]]\n" + rows
+    start = time.perf_counter()
+    assert [line_of(text, ("models", 0, "call", number)) for number in range(300)] == [3 + 4 * number for number in range(300)]
+    assert time.perf_counter() - start < 5
 
 
 def test_the_parser_decides() -> None:
