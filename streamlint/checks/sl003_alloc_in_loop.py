@@ -273,7 +273,7 @@ class AllocInLoop(Check):
 
     def _message(self, free: Free) -> str:
         if free.kind == "unregister":
-            return "host memory registered and unregistered on every iteration; each call may synchronize the device"
+            return "host memory registered and unregistered on every iteration; each unregistration may synchronize the device"
         kind = {Memory.PINNED: "pinned host", Memory.MANAGED: "managed"}.get(free.memory, "device")
         return f"{kind} memory allocated and freed on every iteration; each free may synchronize the device"
 
