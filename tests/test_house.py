@@ -234,7 +234,7 @@ ABOVE = {
         "verify",
     ),
 }
-BELOW = ("cuda_model", "findings", "frontends", "interpreter", "models", "operations", "program")
+BELOW = ("cuda_model", "findings", "frontends", "interpreter", "ir", "models", "operations", "program")
 # Rooms that know few others; a room knows itself.
 NARROW = {
     "findings": {"record"},
@@ -243,6 +243,7 @@ NARROW = {
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
     "frontends": {"lines", "program", "record"},
+    "ir": {"program"},
     # A fix proposes, by places and text; who lints again is handed to it.
     "fix": {"findings", "frontends.python_positions", "lines", "reading"},
 }

@@ -204,18 +204,27 @@ class Builder:
         order = self._merged(order)
         self._drop_unread_phis(order, same)
         number = {block: new for new, block in enumerate(order)}
-        registers: dict[int, int] = {}
         phis: dict[int, list[int]] = {}
         for phi, (where, _) in self._phis.items():
             phis.setdefault(where, []).append(phi)
         blocks = [self._placed_phis(phis.get(block, []), block, number, same) + self.blocks[block] for block in order]
         self.code.handlers = {number[block]: number[handler] for block, handler in self.handlers.items() if block in number}
+        final, count = self._final_registers(blocks, same)
+        self.code.blocks = [[_renamed(one, final, number) for one in block] for block in blocks]
+        self.code.registers = count
+
+    def _final_registers(self, blocks: list[list[Instruction]], same: dict[int, int]) -> tuple[list[int], int]:
+        """For each register its number in the order of definitions, and how many there are."""
+        final = [op.NONE] * self.registers
+        count = 0
         for instructions in blocks:
             for instruction in instructions:
                 if op.DEFINES[instruction[0]]:
-                    registers[instruction[2]] = len(registers)
-        self.code.blocks = [[_renamed(one, registers, same, number) for one in block] for block in blocks]
-        self.code.registers = len(registers)
+                    final[instruction[2]] = count
+                    count += 1
+        for register, other in same.items():
+            final[register] = final[other]
+        return final, count
 
     def _reachable(self) -> list[int]:
         """Blocks in reverse post-order from the entry."""
@@ -278,16 +287,21 @@ class Builder:
         """Phis that no instruction reads, themselves and each other aside."""
         if not self._phis:
             return
-        read: list[int] = []
+        phis = self._phis
+        live: set[int] = set()
         for block in order:
             for instruction in self.blocks[block]:
-                read += [_resolved(one, same) for one in _read(instruction)]
-        live = {one for one in read if one in self._phis}
+                for index in _READS[instruction[0]]:
+                    operand = same.get(instruction[index], instruction[index])
+                    if operand in phis:
+                        live.add(operand)
+                if op.REPEATED[instruction[0]]:
+                    live.update(one for each in instruction[_FIRST[instruction[0]] :] if (one := same.get(each, each)) in phis)
         stack = list(live)
         while stack:
             for one in self._operands[stack.pop()]:
-                operand = _resolved(one, same)
-                if operand in self._phis and operand not in live:
+                operand = same.get(one, one)
+                if operand in phis and operand not in live:
                     live.add(operand)
                     stack.append(operand)
         self._phis = {phi: place for phi, place in self._phis.items() if phi in live}
@@ -298,17 +312,18 @@ class Builder:
         for phi, (block, _) in self._phis.items():  # edges from dead blocks carry nothing
             before = self.predecessors[block]
             self._operands[phi] = [one for one, place in zip(self._operands[phi], before, strict=False) if place in reachable]
-        changed = True
-        while changed:
-            changed = False
-            for phi, operands in self._operands.items():
-                if phi in same:
-                    continue
+        left = list(self._operands.items())
+        while True:
+            kept = []
+            for phi, operands in left:
                 different = {_resolved(one, same) for one in operands} - {phi}
                 if len(different) == 1:
                     same[phi] = different.pop()
-                    changed = True
-        return same
+                else:
+                    kept.append((phi, operands))
+            if len(kept) == len(left):
+                return {phi: _resolved(phi, same) for phi in same}
+            left = kept
 
     def _placed_phis(self, phis: list[int], block: int, number: dict[int, int], same: dict[int, int]) -> list[Instruction]:
         """The phis at the head of a block, their operands in the order of the predecessors' new numbers."""
@@ -330,30 +345,24 @@ def _resolved(register: int, same: dict[int, int]) -> int:
     return register
 
 
-def _read(instruction: Instruction) -> list[int]:
-    """The registers that an instruction reads."""
-    opcode = instruction[0]
-    fixed = op.FIXED[opcode]
-    found = [operand for letter, operand in zip(fixed, instruction[2:], strict=False) if (letter == "r" or letter == "R") and operand >= 0]
-    if op.REPEATED[opcode]:
-        found += [operand for operand in instruction[2 + len(fixed) :] if operand >= 0]
-    return found
+# By opcode: where registers stand that it reads or defines, where blocks do, and where operands that repeat begin.
+_READS = tuple(tuple(index for index, letter in enumerate(fixed, 2) if letter in "rR") for fixed in op.FIXED)
+_RENAMED = tuple(tuple(index for index, letter in enumerate(fixed, 2) if letter in "rRd") for fixed in op.FIXED)
+_BLOCKS = tuple(tuple(index for index, letter in enumerate(fixed, 2) if letter == "b") for fixed in op.FIXED)
+_FIRST = tuple(2 + len(fixed) for fixed in op.FIXED)
 
 
-def _renamed(instruction: Instruction, registers: dict[int, int], same: dict[int, int], blocks: dict[int, int]) -> Instruction:
+def _renamed(instruction: Instruction, registers: list[int], blocks: dict[int, int]) -> Instruction:
     """An instruction with the final numbers of its registers and blocks."""
-    opcode, at = instruction[0], instruction[1]
-    fixed = op.FIXED[opcode]
-    found = [opcode, at]
-    for letter, operand in zip(fixed, instruction[2:], strict=False):
-        if letter == "r" or letter == "R":
-            operand = registers[_resolved(operand, same) if operand in same else operand] if operand >= 0 else operand
-        elif letter == "d":
-            operand = registers[operand]
-        elif letter == "b":
-            operand = blocks[operand]
-        found.append(operand)
+    opcode = instruction[0]
+    found = list(instruction)
+    for index in _RENAMED[opcode]:
+        if found[index] >= 0:
+            found[index] = registers[found[index]]
+    for index in _BLOCKS[opcode]:
+        found[index] = blocks[found[index]]
     if op.REPEATED[opcode]:
-        for operand in instruction[2 + len(fixed) :]:
-            found.append(registers[_resolved(operand, same) if operand in same else operand] if operand >= 0 else operand)
+        for index in range(_FIRST[opcode], len(found)):
+            if found[index] >= 0:
+                found[index] = registers[found[index]]
     return tuple(found)
