@@ -34,14 +34,18 @@ def main(words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         made = [Path(folder, name) for name in ("clean.py", "found.py")]
         for path, wait in zip(made, (WAIT, ""), strict=True):
-            functions = (FUNCTION.format(number=number, wait=wait) for number in range(options.functions))
-            path.write_text("import torch\n" + "".join(functions), encoding="utf-8")
+            path.write_text(source(options.functions, wait), encoding="utf-8")
         print(f"{'format':<10}{'clean s':>9}{'found s':>9}{'ratio':>7}")
         for name in ("full", "concise", "json"):
             rounds = [[_seconds(path, name) for path in made] for _ in range(options.rounds)]
             clean, found = (statistics.median(times) for times in zip(*rounds, strict=True))
             print(f"{name:<10}{clean:>9.2f}{found:>9.2f}{found / clean:>7.2f}")
     return 0
+
+
+def source(count: int, wait: str = "") -> str:
+    """A module of so many functions, each with a finding unless they wait."""
+    return "import torch\n" + "".join(FUNCTION.format(number=number, wait=wait) for number in range(count))
 
 
 def _seconds(path: Path, name: str) -> float:

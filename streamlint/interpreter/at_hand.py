@@ -9,6 +9,8 @@ from streamlint.interpreter.guards import lvalue
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.notes import remembered
 
+_ROWS = 32  # that are looked up together: a question is asked of the few functions there, never of all in a file
+
 
 def body_of(call: p.Call, file: File, owner: p.Class | None) -> tuple[p.Function, File, p.Class | None] | None:
     """The body that a call runs: a function of this file or an imported one, or a method of the same class."""
@@ -109,16 +111,37 @@ def functions(file: File) -> dict[str, p.Function]:
     return found
 
 
+@functools.lru_cache(maxsize=512)
+def _by_rows(file: File) -> tuple[dict[int, list[tuple[p.Function, p.Class]]], dict[int, list[p.Function]]]:
+    """The methods of a file's classes, and its functions by name, in order, by each stretch of rows that they stand on."""
+    methods: dict[int, list[tuple[p.Function, p.Class]]] = {}
+    named: dict[int, list[p.Function]] = {}
+    for function, definition in p.functions_of(file.module):
+        if definition is not None:
+            for stretch in _stretches(function):
+                methods.setdefault(stretch, []).append((function, definition))
+    for function in functions(file).values():
+        for stretch in _stretches(function):
+            named.setdefault(stretch, []).append(function)
+    return methods, named
+
+
+def _stretches(function: p.Function) -> range:
+    first, _, last, _ = function.at
+    return range(first // _ROWS, last // _ROWS + 1)
+
+
 @functools.lru_cache(maxsize=8192)
 def enclosing(file: File, node: p.Node) -> tuple[p.Function | None, p.Class | None]:
     """The innermost function that a node stands in (itself left out), and the class whose method is around it."""
     holder: p.Function | None = None
     owner: p.Class | None = None
     at = node.at
-    for function, definition in p.functions_of(file.module):
-        if definition is not None and contains(function.at, at):
+    methods, named = _by_rows(file)
+    for function, definition in methods.get(at[0] // _ROWS, ()):
+        if contains(function.at, at):
             holder, owner = function, definition
-    for function in functions(file).values():
+    for function in named.get(at[0] // _ROWS, ()):
         if function is not node and contains(function.at, at) and (holder is None or contains(holder.at, function.at)):
             holder = function
     if owner is None and holder is not None and holder.class_name and file.is_cuda:

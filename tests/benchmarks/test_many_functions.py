@@ -1,0 +1,43 @@
+"""The work for a file grows with the number of its functions, and not faster: function calls are counted, which no other load changes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from streamlint.engine import analyse
+from streamlint.options import Options, Source
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+pytestmark = pytest.mark.skipif(not (FOLDER / "many_functions.py").is_file(), reason="benchmarks are not in the source distribution")
+
+
+@pytest.mark.parametrize("kind", ["many_functions", "many_fixes"])
+def test_twice_the_functions_take_twice_the_work(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    source = importlib.import_module(kind).source
+    _calls(source(4))  # what is imported and kept once
+    few, more, most = (_calls(source(count)) for count in (100, 200, 400))
+    assert (most - more) / (more - few) < 2.1
+
+
+def _calls(text: str) -> int:
+    """How many functions are called while a file is linted."""
+    number = 0
+
+    def count(_frame: FrameType, _event: str, _arg: Any) -> None:
+        nonlocal number
+        number += 1
+
+    sys.setprofile(count)
+    try:
+        report = analyse([Source("made.py", text, "python")], Options())
+    finally:
+        sys.setprofile(None)
+    assert not report.problems
+    return number
