@@ -41,11 +41,14 @@ class Layout:
     statements: list[tuple[int, int]] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
+    _smallest: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)  # by row, once asked
 
     def statement_at(self, row: int) -> tuple[int, int]:
         """The rows of the smallest statement that covers a row, else the row itself."""
-        around = [rows for rows in self.statements if rows[0] <= row <= rows[1]]
-        return min(around, key=lambda rows: (rows[1] - rows[0], -rows[0])) if around else (row, row)
+        if not self._smallest:
+            for rows in sorted(self.statements, key=lambda rows: (rows[0] - rows[1], rows[0])):
+                self._smallest.update(dict.fromkeys(range(rows[0], rows[1] + 1), rows))  # the smallest comes last, and stays
+        return self._smallest.get(row, (row, row))
 
     def statement_text(self, row: int) -> str:
         """The statement at a row without comments and indentation."""

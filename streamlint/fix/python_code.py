@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ class PythonCode(Lines):
         self._parents = {child: node for node in self._all() for child in _children(node)}
         self._calls = self._by_row(cst.Call)
         self._statements = self._by_row(cst.SimpleStatementLine, *COMPOUND)
-        self._strings = [node for node in self._parents if isinstance(node, cst.SimpleString) and self._is_tall(node)]
+        self._strings = self._by_row(cst.SimpleString)
 
     def range(self, node: cst.CSTNode) -> CodeRange:
         """Where a node stands: lines from 1, columns from 0."""
@@ -80,9 +81,9 @@ class PythonCode(Lines):
 
     def string_around(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Where the content of the string of several lines around a place begins and ends, if there is one."""
-        for node in self._strings:
+        for node in self._strings[span.row]:
             where = self.range(node)
-            if self._covers(node, span):
+            if where.start.line < where.end.line and self._covers(node, span):
                 lead = len(node.prefix) + len(node.quote)
                 return (where.start.line, where.start.column + lead + 1), (where.end.line, where.end.column - len(node.quote) + 1)
         return None
@@ -96,10 +97,6 @@ class PythonCode(Lines):
                 for row in range(first, last + 1):
                     rows[row].append(node)
         return rows
-
-    def _is_tall(self, node: cst.CSTNode) -> bool:
-        where = self.range(node)
-        return where.start.line < where.end.line
 
     def _covers(self, node: cst.CSTNode, span: Span) -> bool:
         where = self.range(node)
@@ -224,18 +221,29 @@ class PythonCode(Lines):
 
     def fresh(self, name: str) -> str:
         """A name that the module does not use."""
-        used = {node.value for node in self._parents if isinstance(node, cst.Name)}
-        return next(word for word in (name, *(f"{name}_{number}" for number in range(2, 100))) if word not in used)
+        return next(word for word in (name, *(f"{name}_{number}" for number in range(2, 100))) if word not in self._names)
+
+    @functools.cached_property
+    def _names(self) -> set[str]:
+        return {node.value for node in self._parents if isinstance(node, cst.Name)}
 
     def called(self, module: str, default: str) -> str:
         """What a module is called here: ``torch``, or what it is imported as.
 
         Raises NotThere if it is not imported by its own name.
         """
+        if module not in self._imports:
+            raise NotThere
+        return self._imports[module] or default
+
+    @functools.cached_property
+    def _imports(self) -> dict[str, str]:
+        """The modules that are imported by their own names, each with what its first import calls it, if that is another name."""
+        found: dict[str, str] = {}
         for node in self._parents:
-            if isinstance(node, cst.ImportAlias) and isinstance(self.parent(node), cst.Import) and self.source(node.name) == module:
-                return self.source(node.asname.name) if node.asname else default
-        raise NotThere
+            if isinstance(node, cst.ImportAlias) and isinstance(self.parent(node), cst.Import):
+                found.setdefault(self.source(node.name), self.source(node.asname.name) if node.asname else "")
+        return found
 
     # Edits --------------------------------------------------------------------------------------------------------------------
 

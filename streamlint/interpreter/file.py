@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import Program
     from streamlint.interpreter.relevance import Relevance
 
+_WORD, _CALLED = re.compile(r"\w+"), re.compile(r"(\w+)\(")
+
 
 def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:
     setters = [name for name, row in file.models.calls.items() if row.effect == "setting" and row.get("what") == "allocator"]
@@ -61,6 +64,21 @@ def dotted_name(file: File, node: object) -> str:
 def walk_module(module: Module) -> tuple[object, ...]:
     """Every node of a module, in functions and classes too."""
     return tuple(node for held in (*module.body, *dict.fromkeys(module.classes.values())) for node in walk(held))
+
+
+def is_called_again(name: str, module: Module) -> bool:
+    """Whether a module's text has a name before a bracket more than once, at the end of a longer one too."""
+    if _WORD.fullmatch(name) is None:
+        return module.text.count(f"{name}(") > 1
+    words, end = _before_brackets(module), name[::-1]
+    second = bisect.bisect_left(words, end) + 1
+    return second < len(words) and words[second].startswith(end)
+
+
+@functools.lru_cache(maxsize=32)
+def _before_brackets(module: Module) -> list[str]:
+    """The words of a module's text that stand before a bracket, each from its end on, in order: much is asked of it."""
+    return sorted(found[1][::-1] for found in _CALLED.finditer(module.text))
 
 
 @functools.lru_cache(maxsize=4096)

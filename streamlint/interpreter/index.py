@@ -12,6 +12,7 @@ from streamlint.interpreter.file import File as File
 from streamlint.interpreter.file import accepts as accepts
 from streamlint.interpreter.file import assigned_attributes as assigned_attributes
 from streamlint.interpreter.file import dotted_name as dotted_name
+from streamlint.interpreter.file import is_called_again
 from streamlint.interpreter.file import is_declaration as is_declaration
 from streamlint.interpreter.file import names_in as names_in
 from streamlint.interpreter.file import walk_module as walk_module
@@ -164,7 +165,7 @@ class Program:
         elsewhere = not self._importers.get(name, set()) <= {home.key}
         self.consulted.call(name, home, elsewhere)
         if asked not in self._called:
-            self._called[asked] = elsewhere or home.module.text.count(f"{name}(") > 1
+            self._called[asked] = elsewhere or is_called_again(name, home.module)
         return self._called[asked]
 
     def mentioning(self, asking: File, *words: str, every: tuple[str, ...] = ()) -> list[File]:

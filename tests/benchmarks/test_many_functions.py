@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+from streamlint import linter
+from streamlint.config import Resolver, Settings
 from streamlint.engine import analyse
 from streamlint.options import Options, Source
 
@@ -26,8 +30,32 @@ def test_twice_the_functions_take_twice_the_work(kind: str, monkeypatch: pytest.
     assert (most - more) / (more - few) < 2.1
 
 
+def test_twice_the_fixes_take_twice_the_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    source = importlib.import_module("many_fixes").source
+    path = tmp_path / "made.py"
+
+    def mend(count: int) -> None:
+        path.write_text(source(count), encoding="utf-8")
+        report = linter.run([path], Resolver(Settings(), []), fixes=True)
+        assert len(report.findings) == count
+        assert all(finding.fix is not None for finding in report.findings)
+
+    mend(4)
+    few, more, most = (_counted(functools.partial(mend, count)) for count in (50, 100, 200))
+    assert (most - more) / (more - few) < 2.02
+
+
 def _calls(text: str) -> int:
     """How many functions are called while a file is linted."""
+    return _counted(lambda: _lint(text))
+
+
+def _lint(text: str) -> None:
+    assert not analyse([Source("made.py", text, "python")], Options()).problems
+
+
+def _counted(work: Callable[[], None]) -> int:
     number = 0
 
     def count(_frame: FrameType, _event: str, _arg: Any) -> None:
@@ -36,8 +64,7 @@ def _calls(text: str) -> int:
 
     sys.setprofile(count)
     try:
-        report = analyse([Source("made.py", text, "python")], Options())
+        work()
     finally:
         sys.setprofile(None)
-    assert not report.problems
     return number
