@@ -92,11 +92,11 @@ def _stops_commands(done: Fixed) -> str:
 
 
 def _print_diff(done: Fixed, paint: Paint) -> None:
-    import difflib
+    from streamlint.unified import unified
 
     styles = {"+": "help", "-": "error", "@": "label"}
     for file, (old, new) in sorted(done.texts.items()):
-        for row in difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
+        for row in unified(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
             body = plain(row.rstrip("\n")) if sys.stdout.isatty() else row.rstrip("\n")  # a patch keeps each byte
             mark = "" if row.endswith("\n") else "\n\\ No newline at end of file"
             sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")
