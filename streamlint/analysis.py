@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Set
+import sys
+from collections.abc import Iterable, Iterator
 
 from streamlint import guard
 from streamlint.checks.base import Check, registry
@@ -13,10 +15,8 @@ from streamlint.findings import Finding, Problem
 from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
-from streamlint.interpreter.in_play import InPlay
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.own_rows import OwnModels, met_in
-from streamlint.interpreter.relevance import Needs, fulfilled, literals
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
@@ -30,6 +30,7 @@ from streamlint.record import field, record
 
 _MUCH = 100_000  # objects
 _SELDOM = 32  # files
+_FRAMES = 4_000  # of Python: each call that is followed takes about 40
 
 
 @record(slots=True)
@@ -50,18 +51,13 @@ class Analysis:
         self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
         lifetimes = any(check.on_lifetimes for check in self.checks)
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
-        self._words = literals(tuple(check.needs for check in self.checks))
-        self._held: dict[tuple[Root, frozenset[str]], tuple[Set[str], ...]] = {}  # of the file at hand
         self._trains: dict[Root, bool] = {}
-        self._signs = frozenset(sign for check in self.checks for sign in check.signs)
-        self._played: dict[Root, InPlay] = {}  # the classes on the way of a root
-        self._own: dict[Root, Set[str]] = {}  # the literals that its body may come by
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
-        # Without one of these, functions that make a call of the user's rows are not run, and nothing is known of the rows.
-        self._runs_bodies = any(check.needs and not check.in_training and not check.from_python for check in self.checks)
+        # Without one of these, not all functions are run, and nothing is known of the user's rows.
+        self._runs_bodies = any(not check.in_training and not check.from_python for check in self.checks)
         self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
 
     def check(self, name: str) -> Part:
@@ -82,12 +78,13 @@ class Analysis:
         return Part(problems=[Problem(self.program.files[name].path, why, lost=True)])
 
     def _check(self, file: File) -> Part:
+        with _deep_calls():
+            return self._check_deep(file)
+
+    def _check_deep(self, file: File) -> Part:
         part = Part()
         self._cut_short = part.problems
-        self._held.clear()
         self._trains.clear()
-        self._played.clear()
-        self._own.clear()
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
@@ -110,41 +107,15 @@ class Analysis:
 
     def roots(self, file: File) -> Iterator[Root]:
         """The roots of a file that some check asks for."""
-        needs: Needs = tuple(check.needs for check in self.checks if check.needs and not check.in_training and not check.from_python)
-        python: Needs = tuple(check.needs for check in self.checks if check.needs and check.from_python)
-        training: Needs = tuple(check.needs for check in self.checks if check.needs and check.in_training)
-        needs = (*needs, *_own_needs(file)) if needs else needs
-        everything = len(needs) + len(training) + len(python) < len(self.checks)
         yield from self._bound(file)
         for root in roots_of(file):
-            if (
-                everything
-                or (needs and self._wanted(root, needs))
-                or (training and self._wanted(root, training) and self._is_training(root))
-                or (python and is_called_by_python(root) and self._wanted(root, python))
-            ) and (everything or (self._is_asked(root) and self._is_asked_switched_off(root))):
+            if any(self._asks(check, root) for check in self.checks):
                 yield root
-
-    def _is_asked(self, root: Root) -> bool:
-        return any(check.needs and self._asks(check, root) for check in self.checks)
-
-    def _is_asked_switched_off(self, root: Root) -> bool:
-        """The same without what stands under switches that nothing on the root's way turns on; few get here, and this takes longer."""
-        if root.function is None or root.earlier is not None or root.file.is_cuda:
-            return True
-        key = self._key(root)
-        before, self._held[key] = self._held.get(key), (root.file.relevance.found_switched_off(root.function, key[1]),)
-        return before == self._held[key] or self._is_asked(root)
 
     def _bound(self, file: File) -> Iterator[Root]:
         """What the file binds to Python, for the checks that ask for it."""
-        needs: Needs = tuple(check.needs for check in self.checks if check.from_python)
-        if not needs:
-            return
-        for binding in bindings_of(file):
-            root = Root(file, binding.thunk, None, binding)
-            if keeps_gil(file, binding) and (binding.is_constructor or self._wanted(root, needs)):
-                yield root
+        if any(check.from_python for check in self.checks):
+            yield from (Root(file, one.thunk, None, one) for one in bindings_of(file) if keeps_gil(file, one))
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._stakes(root)))
@@ -188,35 +159,13 @@ class Analysis:
             if type(check).on_operation is Check.on_operation and type(check).on_conflict is Check.on_conflict:
                 continue
             if self._asks(check, root):
-                only_threads = check.in_threads and not self._is_said(check, root)
-                yield Stake(check.begins_with, check.signs, only_threads)
+                yield Stake(check.begins_with, check.signs)
 
     def _asks(self, check: Check, root: Root) -> bool:
+        """Whether a check is about roots of this kind. Which of them can matter is never told from words."""
         if check.from_python and root.binding is None and not is_called_by_python(root):
             return False
-        if check.needs and not self._wanted(root, (check.needs, *_own_needs(root.file))):
-            return False
-        return (check.in_threads or self._is_said(check, root)) and (not check.in_training or self._is_training(root))
-
-    def _is_said(self, check: Check, root: Root) -> bool:
-        """Whether the body of a method may do what a check begins with: what makes its object is over by then, and a root itself."""
-        if not check.signs or check.from_python or not _has_object(root):
-            return True
-        own = root.file.models.own_words
-        if root not in self._own:
-            self._own[root] = _of_body(root, self._signs | set(own), self._played.get(root))
-        return not self._own[root].isdisjoint((*check.signs, *own))
-
-    def _wanted(self, root: Root, needs: Needs) -> bool:
-        """Whether what a check needs stands in a root's text or in what it calls."""
-        key = self._key(root)
-        if key not in self._held:
-            self._held[key] = _found(*key, self._played.setdefault(root, InPlay()))
-        return any(fulfilled(found, needs) for found in self._held[key])
-
-    def _key(self, root: Root) -> tuple[Root, frozenset[str]]:
-        own = root.file.models.own_words
-        return root, self._words | set(own) if own else self._words
+        return not check.in_training or self._is_training(root)
 
     def _is_training(self, root: Root) -> bool:
         if root not in self._trains:
@@ -232,6 +181,17 @@ class Analysis:
         return (finding for finding in findings if finding.shown or self.possible)
 
 
+@contextlib.contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Calls are followed further than Python's own limit for frames allows."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def _sweep(oldest: int) -> None:
     """What paths leave behind refers to itself. It is collected once there is much of it, and only what is young is looked at:
     what outlives a root (0) or a file (1) belongs to the program, as a rule."""
@@ -241,30 +201,6 @@ def _sweep(oldest: int) -> None:
 
 def _place(finding: Finding) -> tuple[object, ...]:
     return finding.code, finding.span, finding.pairs
-
-
-def _own_needs(file: File) -> Needs:
-    """A user's wrapper says none of our words."""
-    return (((file.models.own_words,),),) if file.models.own_words else ()
-
-
-def _has_object(root: Root) -> bool:
-    """Whether an object is made before a root's body is run; of Python, for there names tell what a body comes by."""
-    file = root.file
-    return root.definition is not None and root.function is not None and root.binding is None and not (file.is_cuda or file.is_cython)
-
-
-def _of_body(root: Root, words: frozenset[str], play: InPlay | None) -> Set[str]:
-    assert root.function is not None
-    return root.file.relevance.of_body.found(root.function, words, play)
-
-
-def _found(root: Root, words: frozenset[str], play: InPlay) -> tuple[Set[str], ...]:
-    """The literals in a root's text with that of what it calls, for each function that it runs."""
-    if root.function is None:
-        return (root.file.relevance.said.in_file(words),)
-    functions = (root.function,) if root.earlier is None else (root.function, root.earlier)
-    return tuple(root.file.relevance.found(function, words, play) for function in functions)
 
 
 def _is_too_long(root: Root) -> bool:

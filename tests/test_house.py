@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from snippets import real_findings, snippets
 
-from streamlint import analysis, catalog
+from streamlint import catalog
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.cuda_model import FACTS
@@ -96,20 +96,6 @@ def test_documentation_has_each_heading_in_order(check: type[Check]) -> None:
 def test_a_rule_rests_on_facts_of_the_model(check: type[Check]) -> None:
     assert isinstance(check.rests_on, tuple)
     assert [name for name in check.rests_on if name not in FACTS] == []
-
-
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_needs_are_alternatives_of_groups_of_literals(check: type[Check]) -> None:
-    assert isinstance(check.needs, tuple)
-    for alternative in check.needs:
-        assert isinstance(alternative, tuple)
-        assert alternative, "an empty alternative holds everywhere"
-        for group in alternative:
-            assert isinstance(group, tuple), f"{group!r} is one literal, not a group of them"
-            assert group, "an empty group holds nowhere"
-            assert {type(literal) for literal in group} == {str}
-            assert "" not in group
-            assert len(set(group)) == len(group)
 
 
 # New rules, in preview or off, that have not been run on a GPU yet; they may come without a template. A rule leaves the set with its
@@ -202,9 +188,8 @@ def test_places_are_real() -> None:
         assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
 
 
-def test_no_finding_is_lost_for_the_roots_and_paths_that_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_finding_is_lost_for_the_paths_that_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     screened = {(found.span, found.code) for found in real_findings()}
-    monkeypatch.setattr(analysis.Analysis, "_wanted", lambda self, root, needs: True)
     monkeypatch.setattr(stakes.Stakes, "look", lambda self, run: True)
     options = Options(codes=frozenset(CHECKS))
     assert {(found.span, found.code) for source in snippets() for found in analyse([source], options).findings} <= screened

@@ -40,9 +40,6 @@ class Check:
     default: ClassVar[str] = "on"  # on, preview, off
     # The facts of the CUDA model, by name, that its claim rests on: its page shows them with their strength.
     rests_on: ClassVar[tuple[str, ...]] = ()
-    # A function is a root for this check only where its text, with that of what it calls, holds one literal of each group of one
-    # alternative. Empty: every function.
-    needs: ClassVar[tuple[tuple[tuple[str, ...], ...], ...]] = ()
     # A function is a root for this check only where it trains: where it holds a hot loop, or is the step of an optimizer.
     in_training: ClassVar[bool] = False
     # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
@@ -53,9 +50,6 @@ class Check:
 
     # Asks which references are left on a path, and what shows only once a method is called again.
     on_lifetimes: ClassVar[bool] = False
-
-    # It may begin with what a thread or a worker does, which what makes an object has started.
-    in_threads: ClassVar[bool] = False
 
     # The literals of which one stands where code asks for an operation that it begins with (``begins_with``). Empty: any code may.
     signs: ClassVar[tuple[str, ...]] = ()

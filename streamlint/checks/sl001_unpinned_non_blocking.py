@@ -83,25 +83,6 @@ class UnpinnedNonBlocking(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("h2d-pageable-big-async-waits", "h2d-pageable-small-async-waits", "d2h-pageable-async-waits", "h2d-pinned-async-waits")
-    needs = (
-        (
-            (
-                "non_blocking",
-                "MemcpyAsync",
-                "Memcpy2DAsync",
-                "Memcpy3DAsync",
-                "ToSymbolAsync",
-                "copy_to_device",
-                "copy_to_host",
-                "to_device(",
-                "HtoDAsync",
-                "DtoHAsync",
-                "memcpyAsync",
-            ),
-        ),
-        (("True)", "true)"), (BY_PLACE,)),
-        ((".set(", "blocking=False"), ("cupy", "cp.")),
-    )
     signs = ("non_blocking", "Async", "copy_to_", "to_device(", "pin", "Pin", "cuda", "cpu(", "blocking", ".set(", "numpy", BY_PLACE)
     looks_at = (Copy,)
 

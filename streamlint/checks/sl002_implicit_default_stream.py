@@ -76,31 +76,32 @@ class ImplicitDefaultStream(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null", "null-barrier-holds-nonblocking")
-    needs = (
-        (
-            (
-                "<<<",
-                "cudaM",
-                "cudaLaunch",
-                "thrust::",
-                "cub::",
-                "cublas",
-                "cufft",
-                "curand",
-                "cusparse",
-                "cusolver",
-                "cudnn",
-                "cuMem",
-                "cuLaunch",
-                "cudaStream_t",
-                "cutlass",
-                "hipM",
-                "nccl",
-            ),
-        ),
-        (("Stream(", "stream("), ("cp.", "cupy", "numba", "cuda.")),
+    signs = (
+        "<<<",
+        "cudaM",
+        "cudaLaunch",
+        "thrust::",
+        "cub::",
+        "cublas",
+        "cufft",
+        "curand",
+        "cusparse",
+        "cusolver",
+        "cudnn",
+        "cuMem",
+        "cuLaunch",
+        "cudaStream_t",
+        "cutlass",
+        "hipM",
+        "nccl",
+        "Stream(",
+        "stream(",
+        "tream",
+        "cupy",
+        "cp.",
+        "numba",
+        "](",
     )
-    signs = (*needs[0][0], *needs[1][0], "tream", "cupy", "cp.", "numba", "](")
     looks_at = (Record, Launch, Copy)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -126,30 +126,6 @@ class AllocInLoop(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("free-waits", "free-holds-all", "free-host-waits", "malloc-waits")
-    needs = (
-        (
-            ("for", "while", "do"),
-            (
-                "Malloc",
-                "malloc(",
-                "MemAlloc",
-                "HostAlloc",
-                "hostAlloc",
-                "empty_cache",
-                "device_array",
-                "to_device(",
-                "pinned",
-                "HostRegister",
-                "hostRegister",
-                "free_all_blocks",
-                "device_vector",
-                "Memory(",
-                "mapped_array",
-            ),
-        ),
-        (("for", "while"), ("cp.", "cupy."), ("set_allocator",)),
-        (("for", "while"), ("numba",), ("](",)),
-    )
     signs = (
         "alloc",
         "Alloc",

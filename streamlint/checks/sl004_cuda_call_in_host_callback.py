@@ -81,10 +81,13 @@ class CudaCallInHostCallback(Check):
     category = Category.DEADLOCK
     default = "on"
     rests_on = ("host-function-takes-the-object-lock", "host-functions-are-serialised")
-    needs = ((("LaunchHostFunc", "AddCallback", "HostNode", "launch_host_func"),), (("add_callback",), ("tream",)))
-    signs = (*needs[0][0], *needs[1][0])
-
-    in_threads = True
+    signs = (
+        "LaunchHostFunc",
+        "AddCallback",
+        "HostNode",
+        "launch_host_func",
+        "add_callback",
+    )
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Callback) or operation.context.callback is not None

@@ -59,23 +59,6 @@ class D2hReadBeforeSync(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("d2h-pinned-async-waits", "d2h-pageable-async-waits", "event-synchronize-waits")
-    needs = (
-        (
-            (
-                "non_blocking",
-                "MemcpyAsync",
-                "Memcpy2DAsync",
-                "Memcpy3DAsync",
-                "FromSymbolAsync",
-                "copy_to_host",
-                "DtoHAsync",
-                "memcpyAsync",
-                "blocking=False",
-            ),
-        ),
-        (("True)", "true)"), (BY_PLACE,)),
-        (("](",), ("tream",)),
-    )
     signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy", BY_PLACE)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -8,7 +8,6 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
-    ENTERED,
     Alloc,
     Conflict,
     Copy,
@@ -72,8 +71,11 @@ class CrossStreamUseWithoutWait(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
-    needs = ((("tream",),), (("cupy", "cp."), (ENTERED,)))
-    signs = (*needs[0][0], *needs[1][0])
+    signs = (
+        "tream",
+        "cupy",
+        "cp.",
+    )
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import ENTERED, Conflict, Drop, Operation, Work, on_other_stream
+from streamlint.operations import Conflict, Drop, Operation, Work, on_other_stream
 
 
 class MissingRecordStream(Check):
@@ -68,8 +68,11 @@ class MissingRecordStream(Check):
     category = Category.RACE
     default = "preview"
     rests_on = ("stream-order", "event-order")
-    needs = ((("tream",),), (("cupy", "cp."), (ENTERED,)))
-    signs = (*needs[0][0], *needs[1][0])
+    signs = (
+        "tream",
+        "cupy",
+        "cp.",
+    )
     on_lifetimes = True
 
     def begins_with(self, operation: Operation) -> bool:

@@ -69,12 +69,6 @@ class HostBufferReusedInFlight(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("h2d-pinned-async-waits", "event-synchronize-waits")
-    needs = (
-        (
-            ("non_blocking", "MemcpyAsync", "Memcpy2DAsync", "HtoDAsync", "memcpyAsync", ".set(", "stream", "asarray"),
-            _PINNED,
-        ),
-    )
     signs = (
         "non_blocking",
         "Async",

@@ -92,35 +92,30 @@ class GilHeldAcrossCudaCall(Check):
     default = "on"
     rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits", "free-waits", "malloc-waits")
     from_python = True
-    needs = (
-        (
-            (
-                "ynchronize",
-                "emcpy",
-                "alloc",
-                "Alloc",
-                "ree",
-                "item",
-                "cpu(",
-                "to(",
-                "::tensor(",
-                "copy",
-                "delete",
-                "reset",
-                "EventDestroy",
-                "CommInit",
-                "CommSplit",
-                "LaunchHostFunc",
-                "AddCallback",
-                "thrust",
-                "_vector",
-                "egister",
-                "new ",
-                "del ",
-            ),
-        ),
+    signs = (
+        "ynchronize",
+        "emcpy",
+        "alloc",
+        "Alloc",
+        "ree",
+        "item",
+        "cpu(",
+        "to(",
+        "::tensor(",
+        "copy",
+        "delete",
+        "reset",
+        "EventDestroy",
+        "CommInit",
+        "CommSplit",
+        "LaunchHostFunc",
+        "AddCallback",
+        "thrust",
+        "_vector",
+        "egister",
+        "new ",
+        "del ",
     )
-    signs = needs[0][0]
 
     def begins_with(self, operation: Operation) -> bool:
         return operation.gil is not None and bool(_waits(operation))

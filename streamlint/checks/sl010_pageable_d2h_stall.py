@@ -66,26 +66,19 @@ class PageableD2hStall(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
-    needs = (
-        (
-            (
-                "Thread",
-                "submit(",
-                ".map(",
-                "to_thread(",
-                "run_in_executor(",
-                ".start()",
-                "std::async",
-                "std::thread",
-                "jthread",
-                "pthread_create",
-            ),
-        ),
+    signs = (
+        "Thread",
+        "submit(",
+        ".map(",
+        "to_thread(",
+        "run_in_executor(",
+        ".start()",
+        "std::async",
+        "std::thread",
+        "jthread",
+        "pthread_create",
     )
-    signs = needs[0][0]
     looks_at = (Copy,)
-
-    in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
         beside = beside_of(operation)

@@ -55,8 +55,7 @@ class CollectiveThenHostRead(Check):
     category = Category.STALL
     default = "preview"
     rests_on = ("d2h-sync-waits", "event-order")
-    needs = ((("async_op",),),)
-    signs = needs[0][0]
+    signs = ("async_op",)
     looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -83,11 +83,8 @@ class MpCudaTensor(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
-    needs = ((("ultiprocessing", "ProcessPool"),),)
     signs = (".put", ".send(", "Process(", ".start(", "Pool(", ".submit(", "map(", ".apply", "spawn(", "xecutor(", "fork", "cuda")
     looks_at = (Put, Spawn)
-
-    in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Put) or starts(operation, "process")

@@ -102,8 +102,7 @@ class CaptureIllegalCall(Check):
         "capture-refuses-synchronization",
         "capture-must-be-joined",
     )
-    needs = ((("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building"),),)
-    signs = needs[0][0]
+    signs = ("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building")
 
     def begins_with(self, operation: Operation) -> bool:
         return operation.refused is not None or operation.context.capture is not None

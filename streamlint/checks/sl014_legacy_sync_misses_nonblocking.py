@@ -75,8 +75,7 @@ class LegacySyncMissesNonblocking(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
-    needs = ((("tream",),),)
-    signs = needs[0][0]
+    signs = ("tream",)
     looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -65,8 +65,7 @@ class BlockingStream(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
-    needs = ((("tream",),),)
-    signs = needs[0][0]
+    signs = ("tream",)
     looks_at = (Copy, Launch)
 
     def begins_with(self, operation: Operation) -> bool:

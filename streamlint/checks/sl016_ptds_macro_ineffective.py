@@ -59,7 +59,6 @@ class PtdsMacroIneffective(Check):
     category = Category.PORTABILITY
     default = "on"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
-    needs = ((("CUDA_API_PER_THREAD",),),)
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         if facts.per_thread:

@@ -50,7 +50,6 @@ class PtdsLegacyMix(Check):
     category = Category.PORTABILITY
     default = "preview"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
-    needs = ((("CUDA_API_PER_THREAD", "default-stream"),),)
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         for mix in facts.mixed_streams:

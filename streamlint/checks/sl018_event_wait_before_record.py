@@ -56,7 +56,6 @@ class EventWaitBeforeRecord(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
-    needs = ((("Event", "event(", "record_event"), ("wait", "Wait", "synchronize", "Synchronize")),)
     signs = ("event", "Event", "record(")
     looks_at = (Record, Wait, Synchronize)
 

@@ -71,8 +71,7 @@ class PeerCopyUnprepared(Check):
     category = Category.STALL
     default = "preview"
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
-    needs = ((("emcpy",), ("Peer", "cudaSetDevice", "cuCtx")),)
-    signs = needs[0][0]
+    signs = ("emcpy",)
     looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -76,32 +76,6 @@ class HiddenSyncInHotLoop(Check):
     default = "on"
     rests_on = ("d2h-sync-waits", "h2d-pageable-sync-waits")
     in_training = True
-    needs = (
-        (
-            (
-                "item(",
-                "tolist(",
-                ".cpu(",
-                "numpy(",
-                "float(",
-                "int(",
-                "print(",
-                "format(",
-                "{",
-                "[",
-                "nonzero",
-                "unique",
-                "masked_select",
-                "tensor(",
-                ".to(",
-                "bool(",
-                "if ",
-                "alpha=",
-                "value=",
-                "masked_fill",
-            ),
-        ),
-    )
     looks_at = (HostWait,)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

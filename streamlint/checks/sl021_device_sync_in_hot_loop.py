@@ -60,7 +60,6 @@ class DeviceSyncInHotLoop(Check):
     default = "on"
     rests_on = ("device-synchronize-waits", "free-waits")
     in_training = True
-    needs = ((("ynchronize", "empty_cache"),),)
     looks_at = (HostWait,)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:

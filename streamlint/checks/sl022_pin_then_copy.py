@@ -52,7 +52,6 @@ class PinThenCopy(Check):
     name = "pin-then-copy"
     category = Category.STALL
     default = "off"
-    needs = ((("pin_memory",),),)
     signs = ("pin",)
     looks_at = (Copy,)
 

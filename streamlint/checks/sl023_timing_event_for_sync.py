@@ -51,8 +51,7 @@ class TimingEventForSync(Check):
     name = "timing-event-for-sync"
     category = Category.STALL
     default = "off"
-    needs = ((("EventCreate", "Event(", "event(", ".record(", "eventCreate"),),)
-    signs = needs[0][0]
+    signs = ("EventCreate", "Event(", "event(", ".record(", "eventCreate")
     looks_at = (Create,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -51,8 +51,7 @@ class EventSpin(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("event-synchronize-waits",)
-    needs = ((("query(", "Query", ".done"),),)
-    signs = needs[0][0]
+    signs = ("query(", "Query", ".done")
     looks_at = (Spin,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -75,10 +75,7 @@ class CudaInDataloaderWorker(Check):
     name = "cuda-in-dataloader-worker"
     category = Category.ERROR
     default = "on"
-    needs = ((("DataLoader",), ("num_workers",)), (("DataLoader(",),))
     signs = ("oader",)
-
-    in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
         beside = beside_of(operation)

@@ -67,13 +67,19 @@ class StreamContextNotInherited(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
     signs = (
-        *("Thread(", "submit(", ".map(", "to_thread(", "run_in_executor(", ".start()"),
-        *("::thread", "jthread", "thread(", "async(", "pthread_create"),
+        "Thread(",
+        "submit(",
+        ".map(",
+        "to_thread(",
+        "run_in_executor(",
+        ".start()",
+        "::thread",
+        "jthread",
+        "thread(",
+        "async(",
+        "pthread_create",
     )
-    needs = ((signs, ("tream",)),)
     looks_at = (Spawn,)
-
-    in_threads = True
 
     def begins_with(self, operation: Operation) -> bool:
         return starts(operation, "thread")

@@ -61,8 +61,18 @@ class ForeignLibraryStream(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
-    needs = ((("cupy", "cp.", "numba", "](", "as_cuda_array", "cuda.bindings", "cudart", "from_dlpack", "<<<"), ("tream",)),)
-    signs = (*needs[0][0], "tream")
+    signs = (
+        "cupy",
+        "cp.",
+        "numba",
+        "](",
+        "as_cuda_array",
+        "cuda.bindings",
+        "cudart",
+        "from_dlpack",
+        "<<<",
+        "tream",
+    )
 
     def begins_with(self, operation: Operation) -> bool:
         return isinstance(operation, Work) and _in_view(operation) and operation.stream is not None and operation.stream.kind != "ambient"

@@ -55,8 +55,7 @@ class StreamChurn(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
-    needs = ((("tream(", "StreamCreate", "create_stream", "streamCreate"),),)
-    signs = needs[0][0]
+    signs = ("tream(", "StreamCreate", "create_stream", "streamCreate")
     looks_at = (Create,)
 
     def begins_with(self, operation: Operation) -> bool:

@@ -14,18 +14,17 @@ from streamlint import program as p
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.questions import question
-from streamlint.interpreter.relevance import Needs
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Event, Stream
 
-_WAITS: Needs = (((("EventSynchronize", "StreamSynchronize", "StreamWaitEvent", "EventQuery"),),),)
-_QUEUES: Needs = (((("Async", "<<<", "EventRecord", "LaunchKernel"),),),)
+_WAITS = frozenset({"EventSynchronize", "StreamSynchronize", "StreamWaitEvent", "EventQuery"})
+_QUEUES = frozenset({"Async", "<<<", "EventRecord", "LaunchKernel"})
 _MOST = 3
 
 
 def earlier_methods(function: p.Function, definition: p.Class | None, file: File) -> Iterator[p.Function]:
     """The methods that a caller may have called before this one, whose work it waits for."""
-    if definition is None or not _may_be_called(function) or not file.relevance.satisfies(function, _WAITS):
+    if definition is None or not _may_be_called(function) or not file.relevance.holds(function.body, _WAITS):
         return
     members = {field.name for field in definition.fields}
     own = _mentioned(function) & members
@@ -36,7 +35,7 @@ def earlier_methods(function: p.Function, definition: p.Class | None, file: File
             if body is function or body is None or not _may_be_called(body) or found == _MOST:
                 continue
             shared = own & _mentioned(body)
-            if len(shared) < 2 or not file.relevance.satisfies(body, _QUEUES) or _is_driven(function, body, file):
+            if len(shared) < 2 or not file.relevance.holds(body.body, _QUEUES) or _is_driven(function, body, file):
                 continue
             found += 1
             yield body

@@ -14,31 +14,20 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
 from streamlint.interpreter.gil import held_by_function
-from streamlint.interpreter.gradients import left
-from streamlint.interpreter.handed import computed_from, from_outside, on_side_stream
 from streamlint.interpreter.holding import settle
-from streamlint.interpreter.hot import trains
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
 from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Frame, ReturnSignal, Run
 from streamlint.interpreter.statements import execute
 from streamlint.interpreter.values import (
-    Buffer,
     Const,
-    Device,
     Environment,
-    Event,
     FunctionValue,
     GeneratorCall,
-    Handle,
     Instance,
-    KernelConfig,
-    Loader,
     Opaque,
     Series,
-    Stream,
     Value,
 )
 from streamlint.operations import Guard, LoopFrame
@@ -62,11 +51,6 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
         return opaque_call(run, function.name, callee.receiver, arguments, site)
     if _is_abstract(function):
         return opaque_call(run, function.name, callee.receiver, arguments, site)
-    if _passes_over(run, callee, arguments):
-        run.may_queue()
-        result = run.opaque(f"result{run.visit_key(site.node)}", *arguments.all())
-        computed_from(run, result, arguments.all(), site.span, function.name)
-        return result
     if run.file.is_cython and callee.file.is_cuda:
         arguments = replace(arguments, positional=as_cpp(run, callee, arguments.positional))
     if not run.can_enter(function):
@@ -138,40 +122,6 @@ def _is_abstract(function: p.Function) -> bool:
 def _raised(value: p.Expression | None) -> str:
     value = value.function if isinstance(value, p.Call) else value
     return value.id if isinstance(value, p.Name) else ""
-
-
-_OWN_VALUES = (Buffer, Device, Stream, Event, Handle, Loader, GeneratorCall, KernelConfig)
-
-
-def _hands_out(function: p.Function) -> bool:
-    """Whether all that a body does is to give back what an object holds: ``return self.meters[name]``."""
-    statement = function.body[0] if len(function.body) == 1 else None
-    value = statement.value if isinstance(statement, p.Return) else None
-    return isinstance(value, p.Attr | p.Index) and not any(isinstance(node, p.Call) for node in p.walk(value))
-
-
-def _passes_over(run: Run, callee: FunctionValue, arguments: Arguments) -> bool:
-    """Whether a body can be left out: no word of CUDA in it or in what it calls, and nothing of CUDA given to it."""
-    if callee.file.is_cuda or callee.file.relevance.matters(callee.function):
-        return False
-    if _hands_out(callee.function):
-        return False  # an object, maybe, whose methods matter
-    given = [*arguments.all(), *callee.bound]
-    if callee.function.name == "__init__":
-        return not given  # what an object keeps of its arguments may matter later
-    if callee.receiver is not None:
-        given.append(callee.receiver)
-    if callee.closure is not None:
-        given.append(FunctionValue(callee.function, callee.file, callee.closure))
-    if on_side_stream(run) and from_outside(arguments.all()):
-        return False  # it may compute there on what a caller's stream has made
-    if left(run) and from_outside(arguments.all()):
-        return False  # it may step an optimizer, whose gradients another stream has made
-    if run.context.loops and trains(callee.function.body, callee.file, callee.owner):
-        return False
-    if run.origins.losses and run.origins.are_results(reachable(arguments.all(), limit=40)):
-        return False
-    return not any(isinstance(v, _OWN_VALUES) or (isinstance(v, Opaque) and v.buffer is not None) for v in reachable(given, limit=80))
 
 
 def _declared_only(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:

@@ -125,8 +125,7 @@ class Explorer:
         if before is None or before.made_from is None or self.stakes.shown:
             return None
         asked = before.questions | before.asked_before
-        read = None if self.stakes.only_threads else frozenset(before.read)
-        return Sight(before.made_from, read) if way.forced.keys().isdisjoint(asked) else None
+        return Sight(before.made_from, frozenset(before.read)) if way.forced.keys().isdisjoint(asked) else None
 
     def _before(self, way: _Way) -> Run | None:
         """The path whose decision was turned, if there is one and it was run."""

@@ -9,9 +9,8 @@ have events as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from streamlint import program as p
 from streamlint.interpreter.letters import separators, with_letter
 from streamlint.operations import ENTERED
 
@@ -65,25 +64,6 @@ def without_host_events(text: str, names: Iterable[str]) -> str:
     for name in names:
         text = re.sub(rf"(?<![\w.]){re.escape(name)}\b", _BLANK * len(name), text)
     return _HOST_EVENT.sub(lambda match: f"{match[1]}.{_BLANK * 5}", text)
-
-
-def kept_streams(constructor: p.Function, whole: str, text: Callable[[p.Node], str]) -> tuple[frozenset[str], str]:
-    """The attributes of Python's object by whose names a constructor keeps streams, and its text (``whole``) without that."""
-    if "tream" not in whole or not constructor.params:
-        return frozenset(), whole
-    this, names = constructor.params[0].name, set[str]()
-    for node in p.walk(constructor):
-        if isinstance(node, p.Assign) and all(_is_kept(target, this) for target in node.targets):
-            names |= {target.name for target in node.targets if isinstance(target, p.Attr)}
-            whole = whole.replace(text(node), re.sub("(?i)stream", _BLANK * 6, text(node)))
-    for name in {param.name for param in constructor.params if names and "tream" in param.name}:
-        if len(re.findall(rf"\b{re.escape(name)}\b", whole)) == 1:  # it was kept, and nothing else
-            whole = re.sub(rf"\b{re.escape(name)}\b", _blanked, whole)
-    return frozenset(names), whole
-
-
-def _is_kept(target: p.Expression, this: str) -> bool:
-    return isinstance(target, p.Attr) and "tream" in target.name and isinstance(target.value, p.Name) and target.value.id == this
 
 
 def without_current(text: str, calls_cpp: bool = False) -> str:

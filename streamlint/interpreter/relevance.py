@@ -6,28 +6,27 @@ where nothing that a check asks of could have happened; a test holds this agains
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from streamlint import program as p
 from streamlint.interpreter.decisive import DECISIVE, cleared, has_word, meant
-from streamlint.interpreter.in_play import InPlay, Names
 from streamlint.interpreter.index import File, dotted_name, is_declaration
 from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
 from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
-from streamlint.interpreter.of_body import DEEPEST, MOST_CALLEES, UNSAID, OfBody
 from streamlint.interpreter.python_names import PythonNames
 from streamlint.interpreter.said import Said
-from streamlint.interpreter.switches import Switch, Switches
-from streamlint.interpreter.turned_on import TurnedOn, may_be_on
 from streamlint.record import field, record
 
-# For each check its alternatives, each a conjunction of groups of which one literal must stand in the text.
-Needs = tuple[tuple[tuple[tuple[str, ...], ...], ...], ...]
 # Effects of what may as well be a data type (``torch.float16``), or a function that only works where its arguments are.
 _PLAIN = frozenset({"compute", "unknown"})
+MOST_CALLEES = 200
+DEEPEST = 24
+# Methods that run without their name being written: where an object is made, called, entered, iterated, left.
+UNSAID = frozenset(
+    "__init__ __call__ forward operator() __enter__ __exit__ __aenter__ __aexit__ __iter__ __next__ __del__ __getitem__".split()
+)
 
 
 @record(eq=False, slots=True)
@@ -45,16 +44,11 @@ class Relevance:
     _library_names: tuple[re.Pattern[str] | None] | None = None
     _at_hand: dict[str, Kept[bool]] = field(default_factory=dict)  # packages of libraries whose source is linted here
     _holds: dict[tuple[int, frozenset[str]], Kept[bool]] = field(default_factory=dict)
-    names: Names = field(init=False)
     said: Said = field(init=False)
     python: PythonNames = field(init=False)
-    of_body: OfBody = field(init=False)
-    switches: Switches = field(init=False)
-    turned_on: TurnedOn = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names, self.said, self.python, self.of_body = Names(self), Said(self), PythonNames(self), OfBody(self)
-        self.switches, self.turned_on = Switches(self), TurnedOn(self)
+        self.said, self.python = Said(self), PythonNames(self)
 
     def text(self, node: p.Node) -> str:
         """The source of a node, as far as it is code."""
@@ -62,15 +56,6 @@ class Relevance:
         if key not in self._text:
             self._text[key] = self._between(node.at[:2], node.at[2:])
         return self._text[key]
-
-    def stands_for(self, made: p.Function, function: p.Function, left_out: Sequence[p.Body]) -> None:
-        """``made`` is a function of this file without some of its statements."""
-        text = self.text(function)
-        for body in left_out:
-            text = text.replace(self._between(body[0].at[:2], max(s.at[2:] for s in body)), "", 1)
-        self._text[id(made)] = text
-        self.said.stands_for(made, function)
-        self.file.program.adopt(made, self.file)
 
     def callees(self, function: p.Function) -> list[p.Function]:
         """The functions of the file, and of those that it imports or includes, that a body may call: by name."""
@@ -194,26 +179,16 @@ class Relevance:
                 return True
         return len(seen) >= MOST_CALLEES
 
-    def _below(
-        self, waiting: list[tuple[p.Function, int]], seen: set[int], play: InPlay | None = None, off: Collection[Switch] = ()
-    ) -> Iterator[p.Function]:
-        """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once.
-
-        With ``play`` methods are left out as long as nothing names their class; with ``off``, what stands under these switches.
-        """
+    def _below(self, waiting: list[tuple[p.Function, int]], seen: set[int]) -> Iterator[p.Function]:
+        """The functions that wait, each with its depth, and what they may call, as far as that is looked at; each once."""
         while waiting and len(seen) < MOST_CALLEES:
             function, depth = waiting.pop()
-            holder = self.holder(function)
-            if id(function) in seen or (play is not None and play.waits(function, depth, holder)):
+            if id(function) in seen:
                 continue
             seen.add(id(function))
-            if off:
-                function = holder.switches.without(function, off)
             yield function
-            if play is not None:
-                waiting.extend(play.enter(function, holder))
             if depth < DEEPEST:
-                waiting.extend((inner, depth + 1) for inner in holder.callees(function))
+                waiting.extend((inner, depth + 1) for inner in self.holder(function).callees(function))
 
     def expression_matters(self, node: p.Expression) -> bool:
         """Whether an expression holds any of the words, or calls what does. A layer, a data type, an enumeration of a library do not."""
@@ -324,50 +299,6 @@ class Relevance:
         imports = self.file.module.imports
         return names | {imports[name].rpartition(".")[2] for name in names if name in imports}
 
-    def satisfies(self, function: p.Function, needs: Needs) -> bool:
-        """Whether a root's text, with that of what it may call, holds what one of the checks needs."""
-        return fulfilled(self.found(function, literals(needs)), needs)
-
-    def found(self, function: p.Function, words: frozenset[str], play: InPlay | None = None) -> frozenset[str]:
-        """The literals in a root's text, and in that of what it may call. ``play`` learns which classes are named on the way."""
-        return self._found(function, words, play or InPlay())[0]
-
-    def found_switched_off(self, function: p.Function, words: frozenset[str]) -> frozenset[str]:
-        """The same without what stands under switches that nothing on the way turns on."""
-        found, met = self._found(function, words, InPlay())
-        switches = {switch for callee, holder in met for switch in holder.switches.of(callee)}
-        if not switches or self._found(function, words, InPlay(), switches)[0] == found:
-            return found
-        off = {switch for switch in switches if not may_be_on(switch, function, [(function, self), *met])}
-        return self._found(function, words, InPlay(), off)[0] if off else found
-
-    def _found(
-        self, function: p.Function, words: frozenset[str], play: InPlay, off: Collection[Switch] = ()
-    ) -> tuple[frozenset[str], list[tuple[p.Function, Relevance]]]:
-        """The literals, and the functions that a root may call, each with its file's words."""
-        found = self.said.by(function, words) | self.said.outside(function, words)
-        waiting = [(callee, 1) for callee in self.callees(function)]
-        if function.class_name:
-            # A method's object is made by its constructor first.
-            name = function.class_name.rpartition("::" if self.file.is_cuda else ".")[2]
-            waiting += [(made, 0) for made in self.named(name) if made.name == "__init__" and made is not function]
-        if not self.file.is_cuda:  # C++ calls no Python
-            waiting.extend(play.enter(function, self))
-        keeping, met = list[tuple[p.Function, Relevance]](), list[tuple[p.Function, Relevance]]()
-        for callee in self._below(waiting, {id(function)}, None if self.file.is_cuda else play, off):
-            holder = self.holder(callee)
-            if holder.said.keeps(callee):
-                keeping.append((callee, holder))
-            else:
-                met.append((callee, holder))
-                found |= holder.said.by(callee, words)
-            if not holder.file.is_cuda:
-                found |= holder.said.outside(callee, words)
-        all_met = [*met, *keeping]
-        for constructor, holder in keeping:
-            found |= holder.said.by_keeping(constructor, words, [function, *(callee for callee, _ in all_met)])
-        return found, all_met
-
 
 def _spelled(node: object) -> str:
     """A dotted name as the source has it."""
@@ -397,13 +328,3 @@ def _names_of(function: p.Function, definition: p.Class | None) -> Iterator[str]
         yield definition.name
     elif definition is None and function.class_name and function.name == "__init__":
         yield function.class_name.rpartition("::")[2]  # C++: a constructor that stands behind its class
-
-
-@functools.lru_cache(maxsize=64)
-def literals(needs: Needs) -> frozenset[str]:
-    return frozenset(word for need in needs for alternative in need for group in alternative for word in group)
-
-
-def fulfilled(found: Set[str], needs: Needs) -> bool:
-    """Whether the literals that were found are what one of the checks needs."""
-    return any(all(not found.isdisjoint(group) for group in alternative) for need in needs for alternative in need)

@@ -26,7 +26,6 @@ from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.origins import A_MODULES_INPUT
-from streamlint.interpreter.outside import is_main_guard
 from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
@@ -93,6 +92,12 @@ def roots_of(file: File) -> Iterator[Root]:
         yield Root(file)
 
 
+def _is_main_guard(statement: p.If) -> bool:
+    """``if __name__ == "__main__":``."""
+    test = statement.test
+    return isinstance(test, p.Compare) and any(isinstance(side, p.Name) and side.id == "__name__" for side in (test.left, test.right))
+
+
 @functools.lru_cache(maxsize=8192)
 def _loops(function: p.Function) -> tuple[p.Loop, ...]:
     return tuple(node for node in p.walk(function) if isinstance(node, p.Loop))
@@ -145,7 +150,7 @@ def _run_module(run: Run, root: Root) -> None:
 
     body: list[p.Statement] = []
     for statement in root.file.module.body:
-        if isinstance(statement, p.If) and is_main_guard(statement):
+        if isinstance(statement, p.If) and _is_main_guard(statement):
             body.extend(statement.then)
         elif not isinstance(statement, p.Import):
             body.append(statement)

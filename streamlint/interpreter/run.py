@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AROUND = names_of(Context)
 _PLACE = {name: place for place, name in enumerate(_AROUND)}
 _around = attrgetter(*_AROUND)
-MAX_DEPTH = 6
+MAX_DEPTH = 24
 MAX_LAMBDAS = 12  # that are called in the bodies that hold them
 MAX_STEPS = 24_000  # of one path
 

@@ -19,7 +19,6 @@ class Stake:
 
     begins_with: Callable[[Operation], bool]
     signs: tuple[str, ...]
-    only_threads: bool = False  # the body says no sign: a thread would have to do it that what makes its object has started
 
 
 @record(slots=True)
@@ -41,11 +40,6 @@ class Stakes:
                 stake.begins_with(operation) for operation in _of_body(run) for stake in self._open
             )
         return self.shown
-
-    @property
-    def only_threads(self) -> bool:
-        """Whether nothing can be shown on a path whose object starts no thread."""
-        return self._open is not None and all(stake.only_threads for stake in self._open)
 
     def may_show(self, decision: Decision) -> bool:
         """Whether the other arm of a decision may hold what some check begins with."""

@@ -88,4 +88,4 @@ def test_only_what_is_a_module_at_hand_is_one(head: str, says: bool) -> None:
     program.add(lower("fill.py", "weight = make()\ndef copy_(x, y):\n    x.data = y\n"), rows)
     file = program.add(lower("a.py", f"{head}\ndef f(x, y):\n    init.copy_(x, y)\n"), rows)
     (function,) = file.module.functions["f"]
-    assert bool(file.relevance.found(function, frozenset({BY_PLACE}))) is says
+    assert bool(file.relevance.said.by(function, frozenset({BY_PLACE}))) is says

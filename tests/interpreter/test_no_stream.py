@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from streamlint import models
-from streamlint.analysis import Analysis
 from streamlint.frontends.python import lower
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.no_stream import gives_current, with_entered, without_current, without_standard, without_text
 from streamlint.operations import ENTERED
-from streamlint.options import Options
 
 OWN = """def f(x, stream=None):
     if stream is None:
@@ -141,94 +139,6 @@ def test_the_streams_of_text(text: str, left: bool) -> None:
     assert len(without_text(text)) == len(text)
 
 
-@pytest.mark.parametrize(
-    ("head", "made", "runs"),
-    [
-        ("import threading", "threading.Event()", False),
-        ("from threading import Event", "Event()", False),
-        ("from multiprocessing import Event as Flag", "Flag()", False),
-        ("from torch.cuda import Event", "Event()", True),
-        ("import torch", "torch.cuda.Event()", True),
-    ],
-)
-def test_events_of_the_host(head: str, made: str, runs: bool) -> None:
-    text = f"""
-import torch
-{head}
-
-def work(queue):
-    ready = {made}
-    queue.put(ready)
-    ready.wait()
-"""
-    assert ("work" in _roots(text, "SL018")) is runs
-
-
-CACHE = """
-import torch
-
-
-class Cache:
-    def __init__(self, layers, away, copy_stream=None):
-        self.layers = layers
-        self.copy_stream = copy_stream
-        if away:
-            self.prefetch_stream = torch.cuda.Stream()
-
-    def fetch(self, number):
-        with torch.cuda.stream(self.prefetch_stream):
-            return self.layers[number].cuda(non_blocking=True)
-
-    def first(self):
-        return self.layers[0] * 2
-
-
-def {name}(layers):
-    cache = Cache(layers, True)
-    {body}
-"""
-
-
-def _roots(text: str, code: str = "SL006") -> set[str]:
-    program = Program()
-    file = program.add(lower("a.py", text), models.builtin("python"))
-    return {root.qualname for root in Analysis(program, Options(codes=frozenset({code}))).roots(file)}
-
-
-@pytest.mark.parametrize(
-    ("body", "runs"),
-    [
-        ("return cache.first()", False),
-        ("return cache", False),
-        ("return cache.fetch(0)", True),
-        ("return getattr(cache, 'prefetch_stream')", True),
-        ("with cache.copy_stream:\n        return layers[0] * 2", True),
-        ("with torch.cuda.stream(layers.side):\n        return cache.first()", True),
-    ],
-)
-def test_what_a_constructor_keeps_comes_into_play_where_it_is_named(body: str, runs: bool) -> None:
-    found = _roots(CACHE.format(name="use", body=body))
-    assert ("use" in found) is runs
-    assert "Cache.fetch" in found
-    assert "Cache.first" not in found
-
-
-def test_a_constructor_that_does_more_with_its_stream() -> None:
-    found = _roots(
-        CACHE.format(name="use", body="return cache.first()").replace(
-            "            self.prefetch_stream = torch.cuda.Stream()",
-            "            self.prefetch_stream = torch.cuda.Stream()\n            self.warm(torch.cuda.Stream())",
-        )
-    )
-    assert "use" in found
-
-
-def test_a_stream_under_another_name_comes_into_play_with_its_object() -> None:
-    found = _roots(CACHE.format(name="use", body="return cache.first()").replace("self.prefetch_stream", "self.lane"))
-    assert "use" in found
-    assert "Cache.first" not in found  # what makes its object is over by then
-
-
 @pytest.mark.parametrize(("said", "count"), [("'it is used downstream'", 0), ("torch.cuda.Stream()", 1)])
 def test_methods_are_inherited_from_classes_that_speak_of_streams(said: str, count: int) -> None:
     text = f"""
@@ -251,16 +161,3 @@ class Own(Base):
     program = Program()
     file = program.add(lower("a.py", text), models.builtin("python"))
     assert [method.name for _, method, _ in inherited_methods(file)] == ["run"] * count
-
-
-@pytest.mark.parametrize(
-    ("text", "runs"),
-    [
-        ("import torch\n\ndef work(x):\n    torch.backends.cudnn.benchmark = True\n    return x * 2\n", False),
-        ("import torch\n\nBACK_END = 'nccl'\n\ndef work(x):\n    torch.distributed.init_process_group(BACK_END)\n", False),
-        ("from cuda.bindings import runtime as cudart\n\ndef work(x, y, n):\n    cudart.cudaMemcpyAsync(x, y, n, 1, 0)\n", True),
-        ("import cupy as cp\n\ndef work(x):\n    with cp.cuda.Stream():\n        x += 1\n", True),
-    ],
-)
-def test_python_names_libraries_without_calling_them(text: str, runs: bool) -> None:
-    assert ("work" in _roots(text, "SL002")) is runs

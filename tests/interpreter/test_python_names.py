@@ -32,7 +32,7 @@ def reached(text: str, name: str = "f") -> bool:
     program.add(lower_cuda("app/bound.cpp", BOUND), models.builtin("cuda"))
     file = program.add(lower("app/a.py", HEAD + text), rows)
     function = next(function for function, _ in p.functions_of(file.module) if function.name == name)
-    return "cudaM" in file.relevance.found(function, frozenset({"cudaM"}))
+    return file.relevance.holds((function,), frozenset({"cudaM"}))
 
 
 MODEL = """class Model(torch.nn.Module):
@@ -94,4 +94,4 @@ def test_what_is_subscripted_is_launched_where_a_file_at_hand_imports_numba(text
     file = program.add(lower("a.py", "from b import kernel\n" + LAUNCH), rows)
     program.add(lower("b.py", text), rows)
     (function,) = file.module.functions["f"]
-    assert ("](" in file.relevance.found(function, frozenset({"]("}))) == launches
+    assert file.relevance.holds((function,), frozenset({"]("})) == launches
