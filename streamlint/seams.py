@@ -10,9 +10,10 @@ from functools import partial
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
+from streamlint.outlines import Reach, outline
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
 from streamlint.record import field, record
-from streamlint.triggers import any_of
+from streamlint.triggers import any_of, relevant
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
@@ -27,6 +28,7 @@ _NAME = re.compile(r"\w+")
 # C++: classes of which a file defines members; classes that a header defines; a functor that is called for a type chosen at run time.
 _OWNER = re.compile(r"^(?:(?:class|struct)[ \t]+|[^\s#/][^;\n(]*?\b|)(\w+)::~?\w+\s*(?:\{|\()", re.MULTILINE)
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
+_FUNCTION = re.compile(r"\b(\w+)\s*\([^;{}()]{0,200}\)[\s\w]{0,40}\{")
 _WHOLE = r"(?:std::)?(?:u?int(?:16|32|64)_t|size_t|ptrdiff_t|(?:unsigned |long )*(?:int|long)|unsigned)"
 _NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+(\w+))\s*;")
 _DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
@@ -93,7 +95,52 @@ class Seams:
         for source in (*self._captured(sources), *self._trained(sources), *self._loaded(sources)):
             joined.append(source)
             yield source
+        known = {source.path for source in (*sources, *joined)}
+        for source in (*self._reaching(options, sources), *self._amid(sources)):
+            if source.path not in known:
+                joined.append(source)
+                yield source
         yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
+
+    def _reaching(self, options: Options, sources: list[Source]) -> Iterator[Source]:
+        """The Python files whose code leads to work with CUDA in these sources, over any number of files."""
+        texts = {source.path: source.text for source in sources if source.language == "python"}
+        if not texts:
+            return
+        candidates = {source.path: source for source in self.joining.get(options, []) if source.language == "python"}
+        candidates |= {file.path: read for file in self.python if (read := self._read(file)) is not None}
+        works = relevant("python", options.user_models)
+        texts |= {path: source.text for path, source in candidates.items()}
+        reach = Reach({path: outline(text, works) for path, text in texts.items()})
+        yield from (source for path, source in candidates.items() if reach.names[path])
+
+    def _amid(self, sources: list[Source]) -> list[Source]:
+        """The C++ files that these sources include, and those that include them and name a function or class of theirs, each also through
+        one another: what they hand one another goes through these. The nearest come first; `_MOST_HEADERS` of them are taken."""
+        native = [source for source in sources if source.language == "cuda"] if self.skipped else []
+        if not native:
+            return []
+        everything = [*native, *filter(None, map(self._read, (file for files in self.skipped.values() for file in files)))]
+        by_last: dict[str, list[Source]] = defaultdict(list)
+        for source in everything:
+            by_last[_last(source.path)].append(source)
+        includes: dict[str, list[Source]] = {}
+        includers: dict[str, list[Source]] = defaultdict(list)
+        for source in everything:
+            named = ((name, held) for name in self._includes_of(source) for held in by_last.get(_last(name), ()))
+            includes[source.path] = [held for name, held in named if _names(name, held.path)]
+            for held in includes[source.path]:
+                includers[held.path].append(source)
+        found = {source.path: source for source in native}
+        defined = {name for source in native for name in _defined(source.text)}
+        ring = list(native)
+        while ring and len(found) < len(native) + _MOST_HEADERS:
+            users = (user for held in ring for user in includers[held.path] if not defined.isdisjoint(_NAME.findall(user.text)))
+            near = {one.path: one for one in (*users, *(part for held in ring for part in includes[held.path])) if one.path not in found}
+            ring = [near[path] for path in sorted(near)]
+            found |= near
+            defined.update(name for held in ring for name in _defined(held.text))
+        return list(found.values())[len(native) : len(native) + _MOST_HEADERS]
 
     def _joining(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
         python = [s for s in self.joining.get(options, []) if s.language == "python"]
@@ -265,6 +312,12 @@ class Seams:
 
     def _named(self, include: str) -> Iterable[Found]:
         return [f for f in self.skipped.get(_last(include), ()) if f.path not in self.taken and _names(include, f.path)]
+
+
+def _defined(text: str) -> Iterator[str]:
+    """The names of the functions and classes that a C++ text defines."""
+    yield from _FUNCTION.findall(text)
+    yield from _CLASS.findall(text)
 
 
 def _binding_of(text: str) -> _Binding:

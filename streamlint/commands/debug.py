@@ -9,6 +9,9 @@ from streamlint.commands.parser import Parser
 from streamlint.errors import did_you_mean
 
 SUBCOMMANDS = {
+    "callees": ("streamlint.commands.debug_callees", "print what the calls on a line may enter"),
+    "callers": ("streamlint.commands.debug_callers", "print the calls that enter a function"),
+    "facts": ("streamlint.commands.debug_facts", "print what the values on a line may be, and why"),
     "ir": ("streamlint.commands.debug_ir", "print the control-flow graph of a file's functions"),
 }
 """By name: the module, and a summary. A subcommand is registered by its row here."""

@@ -188,3 +188,13 @@ FIXED: tuple[str, ...] = tuple(signature.split("*")[0] for signature in SIGNATUR
 """By opcode: the letters of the operands that are always there."""
 REPEATED: tuple[str, ...] = tuple(signature.partition("*")[2] for signature in SIGNATURES)
 """By opcode: the letter of the operands that follow, if any may."""
+
+
+def reads(instruction: tuple[int, ...]) -> list[int]:
+    """The registers that an instruction reads."""
+    opcode = instruction[0]
+    fixed = FIXED[opcode]
+    found = [operand for letter, operand in zip(fixed, instruction[2:], strict=False) if letter in "rR" and operand >= 0]
+    if REPEATED[opcode]:
+        found += [operand for operand in instruction[2 + len(fixed) :] if operand >= 0]
+    return found

@@ -1,0 +1,6 @@
+"""Program facts: modules, classes, the call graph and value flow over all files of a run.
+
+Sources and their intermediate representation come in (`program.Program`); out go answers to questions (`facts.Facts`): what may a
+parameter, an attribute, a register hold, and through which call; whom does a call enter; who calls a function. Facts do not know in
+which order a function's instructions run. The folder imports `ir` and `models` and nothing above them.
+"""

@@ -1,0 +1,352 @@
+"""Calls: which functions an object leads to when it is called, how arguments reach parameters, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.flow import DEEPEST
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.members import Members
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    BoundMethod,
+    ClassObject,
+    External,
+    FunctionObject,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    PartialObject,
+    Site,
+    Unknown,
+    Varargs,
+)
+from streamlint.ir import Instruction, Parameter
+from streamlint.ir import opcodes as op
+
+FORWARDED = {"torch.nn.Module": "forward", "nn.Module": "forward"}
+"""Library classes whose ``__call__`` runs a method of this name."""
+
+Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
+
+
+class Calls(Members):
+    """Value flow of calls."""
+
+    # --- arguments
+
+    def arguments(self, frame: Frame, instruction: Instruction) -> Arguments:
+        """The arguments of a call instruction."""
+        key = (frame, instruction)
+        found = self._arguments.get(key)
+        if found is None:
+            found = self._arguments[key] = Arguments(frame, Site(frame.function, instruction))
+            first, shape = (6, instruction[5]) if instruction[0] == op.INVOKE else (5, instruction[4])
+            self._fill(found, frame, instruction[first:], shape)
+        return found
+
+    def _fill(self, found: Arguments, frame: Frame, registers: tuple[int, ...], shape: int) -> None:
+        kinds = frame.function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers)
+        for register, kind in zip(registers, kinds, strict=False):
+            node = self.register(frame, register)
+            if kind is None and not found.starred:
+                found.positional.append(node)
+            elif kind is None:
+                found.starred.append(self.holding(self.objects_of_node(node)))
+            elif kind == 1:
+                found.starred.append(node)
+            elif kind == 2:
+                found.double.append(node)
+            else:
+                found.keywords[kind] = node
+
+    def objects_of_node(self, node: Node) -> Object:
+        """An iterable that gives what a node holds."""
+        return self.objects(Group, "iterable", (node,))
+
+    # --- calling an object
+
+    def call(self, callee: Object, arguments: Arguments, target: Node) -> None:
+        if not target.first("call", callee, arguments):
+            return
+        if isinstance(callee, FunctionObject):
+            self.enter(callee, None, arguments, target)
+        elif isinstance(callee, BoundMethod):
+            self.enter(callee.method, callee.receiver, arguments, target)
+        elif isinstance(callee, ClassObject):
+            self._construct(callee, arguments, target)
+        elif isinstance(callee, Instance):
+            self._call_instance(callee, arguments, target)
+        elif isinstance(callee, PartialObject):
+            self.call(callee.callee, self._joined(callee.arguments, arguments), target)
+        elif isinstance(callee, External):
+            self.library_call(callee, arguments, target)
+        elif isinstance(callee, (LibraryObject, Memory)):
+            self.library_object_call(callee, arguments, target)
+        elif isinstance(callee, Unknown):
+            self.unknown_call(callee.reason, arguments, target)
+        else:
+            self.unknown(target, "dynamic")
+
+    def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
+        """A function of a library is called."""
+        raise NotImplementedError
+
+    def library_object_call(self, callee: Object, arguments: Arguments, target: Node) -> None:
+        """An object of a library is called: a module, a context manager that is used as a decorator."""
+        raise NotImplementedError
+
+    def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
+        """Code that is not part of the program is called. A function that it is given alone is most likely decorated: it comes back."""
+        self.unknown(target, reason)
+        if len(arguments.positional) == 1 and not (arguments.keywords or arguments.starred):
+
+            def arrived(value: Object) -> None:
+                if isinstance(value, (FunctionObject, ClassObject)):
+                    self.solver.add(target, value, arguments.positional[0])
+
+            self.solver.when(arguments.positional[0], arrived)
+
+    def _joined(self, before: Arguments, behind: Arguments) -> Arguments:
+        key = (before, behind)
+        found = self._joined_arguments.get(key)
+        if found is None:
+            found = self._joined_arguments[key] = behind.behind(before)
+        return found
+
+    def _construct(self, callee: ClassObject, arguments: Arguments, target: Node) -> None:
+        value = self.objects(Instance, callee.definition, True)
+        self.solver.add(target, value, None, arguments.site)
+        for name in ("__init__", "__new__", "__post_init__"):
+            found = self.hierarchy.lookup(callee.definition, name)
+            for method in found[1] if found is not None else ():
+                given = arguments if name != "__post_init__" else self.no_arguments(arguments.site)
+                self.notify(self.function_object(method, None), value if name != "__new__" else callee, given)
+        self.constructed(callee, arguments)
+
+    def constructed(self, callee: ClassObject, arguments: Arguments) -> None:
+        """An object is made of these arguments: fields of a class without a constructor take them."""
+        for listener in self._construction_listeners.get(callee.definition, ()):
+            listener(arguments)
+        self._constructions.setdefault(callee.definition, {})[arguments] = None
+
+    def when_constructed(self, callee: ClassObject, listener: Callable[[Arguments], None]) -> None:
+        """Run a listener for the arguments that each object of a class is made of, now and later."""
+        self._construction_listeners.setdefault(callee.definition, []).append(listener)
+        for arguments in list(self._constructions.get(callee.definition, ())):
+            listener(arguments)
+
+    def given_as_field(self, value: Instance, name: str, node: Node) -> None:
+        for definition in self.possible_classes(value):
+            fields = self.fields(definition)
+            if name in fields and self.hierarchy.lookup(definition, "__init__") is None:
+                position = fields.index(name)
+                self.search_constructions(definition)
+
+                def made(arguments: Arguments, position: int = position) -> None:
+                    if position < len(arguments.positional):
+                        self.solver.edge(arguments.positional[position], node, arguments.site)
+                    elif name in arguments.keywords:
+                        self.solver.edge(arguments.keywords[name], node, arguments.site)
+                    for spread in [*arguments.double, *arguments.starred]:
+                        self._spread(spread, name, node)
+
+                self.when_constructed(self.objects(ClassObject, definition), made)
+
+    def fields(self, definition: ClassInfo) -> list[str]:
+        """The names that a class and its bases annotate, in the order of a dataclass's constructor."""
+        found: dict[str, None] = {}
+        for one in reversed(self.hierarchy.order(definition)):
+            found.update((member.name, None) for member in one.ir.fields if "ClassVar" not in member.annotation)
+        return list(found)
+
+    def search_constructions(self, definition: ClassInfo) -> None:
+        """Evaluate the calls that may make objects of a class."""
+        raise NotImplementedError
+
+    def _call_instance(self, callee: Instance, arguments: Arguments, target: Node) -> None:
+        names = ["__call__"] if self.has_method(callee, "__call__") else []
+        libraries = self.hierarchy.libraries(callee.definition)
+        names += [forwarded for library in libraries if (forwarded := self.forwarded(library)) and not names]
+        for name in names[:1]:
+            method = self.method_node(callee, name, None)
+            self.solver.when(method, lambda held: self.call(held, arguments, target))
+        if not names:
+            self.unknown(target, "dynamic")
+
+    def forwarded(self, library: str) -> str:
+        """The method that calling an object of a library's class runs; "" if none is known."""
+        if library in FORWARDED:
+            return FORWARDED[library]
+        return next((FORWARDED[one] for one in self.models.lineage(library) if one in FORWARDED), "")
+
+    # --- entering a function
+
+    def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.notify(called, receiver, arguments)
+        function = called.function
+        frame = self._frame_of_call(called, receiver, arguments)
+        if "generator" in function.code.flags:
+            self.solver.add(target, self.activation(frame, "generator"), None, arguments.site)
+        elif "async" in function.code.flags:
+            self.solver.add(target, self.activation(frame, "coroutine"), None, arguments.site)
+        else:
+            self.solver.edge(self.result(frame), target, arguments.site)
+
+    def _frame_of_call(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> Frame:
+        function, outer = called.function, called.frame
+        depends = self.dependence(function)
+        first = 1 if function.has_receiver and receiver is not None else 0
+        needs_arguments = any(index >= first for index in depends)
+        kept = receiver if receiver is not None and (0 in depends or needs_arguments) else None
+        caller = arguments.frame
+        if not needs_arguments or (caller is not None and (caller.depth >= DEEPEST or caller.is_entered(function))):
+            return self.frame(function, outer, kept)
+        return self.frame(function, outer, kept, arguments)
+
+    def dependence(self, function: Function) -> frozenset[int]:
+        """The parameters that a function's result may depend on, by their numbers."""
+        found = self._dependence.get(function)
+        if found is None:
+            found = self._dependence[function] = frozenset(_slice(function))
+        return found
+
+    # --- who calls
+
+    def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+        """A call of a function was found."""
+        if arguments.frame is not None and arguments.frame.arguments is not None:
+            return  # the frame that stands for all calls of the caller has the same call
+        known = self._calls.setdefault(called.function, {})
+        key = (receiver, arguments)
+        if key not in known:
+            known[key] = called
+            for listener in self._listeners.get(called.function, ()):
+                listener(called, receiver, arguments)
+
+    def when_called(self, function: Function, listener: Entered) -> None:
+        """Run a listener for each call of a function, now and later."""
+        self._listeners.setdefault(function, []).append(listener)
+        for (receiver, arguments), called in list(self._calls.get(function, {}).items()):
+            listener(called, receiver, arguments)
+
+    # --- parameters
+
+    def parameter(self, frame: Frame, index: int, node: Node) -> None:
+        """What a parameter holds."""
+        function = frame.function
+        parameter = function.code.parameters[index]
+        if index == 0 and function.has_receiver:
+            self._receiver(frame, node)
+            return
+        if parameter.kind == "captured":
+            self._default(frame, index, node)
+            return
+        if frame.arguments is not None:
+            offset = 1 if function.has_receiver and frame.receiver is not None else 0
+            self._bind(frame, index, frame.arguments, offset, node)
+            return
+        self.searched(function)
+
+        def called(found: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+            stands_for_all = frame.outer is None or frame.outer.arguments is None
+            if stands_for_all or found.frame is frame.outer or found.frame is None:
+                self._bind(frame, index, arguments, 1 if function.has_receiver and receiver is not None else 0, node)
+
+        self.when_called(function, called)
+        self.from_outside(frame, parameter, node)
+
+    def searched(self, function: Function) -> None:
+        """Look for the calls of a function in the program."""
+        raise NotImplementedError
+
+    def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
+        """What callers outside of the program may hand over: what is declared, what a framework gives, or anything."""
+        raise NotImplementedError
+
+    def _receiver(self, frame: Frame, node: Node) -> None:
+        function = frame.function
+        owner = function.owner
+        if frame.receiver is not None:
+            self.solver.add(node, frame.receiver)
+        elif owner is not None and function.is_class_method:
+            self.solver.add(node, self.objects(ClassObject, owner))
+        elif owner is not None:
+            self.solver.add(node, self.objects(Instance, owner, False))
+
+    def _bind(self, frame: Frame, index: int, arguments: Arguments, offset: int, node: Node) -> None:
+        """What one call hands over for a parameter."""
+        parameter = frame.function.code.parameters[index]
+        position = index - offset
+        if parameter.kind == "star":
+            self.solver.add(node, self.objects(Varargs, arguments, max(position, 0), None), None, arguments.site)
+            return
+        if parameter.kind == "double":
+            named = frozenset(one.name for one in frame.function.code.parameters if one.kind in ("plain", "keyword"))
+            self.solver.add(node, self.objects(Varargs, arguments, 0, named), None, arguments.site)
+            return
+        found = False
+        if parameter.kind == "plain" and 0 <= position < len(arguments.positional):
+            self.solver.edge(arguments.positional[position], node, arguments.site)
+            return
+        if parameter.name in arguments.keywords:
+            self.solver.edge(arguments.keywords[parameter.name], node, arguments.site)
+            return
+        if parameter.kind == "plain":
+            for starred in arguments.starred:
+                found = True
+                self._spread(starred, position - len(arguments.positional), node)
+        for double in arguments.double:
+            found = True
+            self._spread(double, parameter.name, node)
+        if parameter.default and not found:
+            self._default(frame, index, node)
+
+    def _spread(self, source: Node, key: int | str, node: Node) -> None:
+        self.solver.when(source, lambda value: self.element(value, key, node, source.site))
+
+    def _default(self, frame: Frame, index: int, node: Node) -> None:
+        """The default of a parameter, or what a closure has captured."""
+        function = frame.function
+        parameters = function.code.parameters
+        made = function.definition
+        if made is None or function.parent is None or not parameters[index].default:
+            return
+        number = sum(1 for one in parameters[:index] if one.default)
+        registers = made[4:]
+        if number < len(registers):
+            home = frame.outer if frame.outer is not None and frame.outer.function is function.parent else self.base(function.parent)
+            self.solver.edge(self.register(home, registers[number]), node)
+
+
+def _slice(function: Function) -> set[int]:
+    """The parameters from which what a function returns or yields is reached, backwards through its registers and cells."""
+    constants = function.unit.ir.constants
+    waiting = [one[2] for one in function.by_opcode[op.RETURN] if one[2] != op.NONE]
+    waiting += [one[3] for one in function.by_opcode[op.YIELD] if one[3] != op.NONE]
+    waiting += [one[3] for one in function.by_opcode[op.YIELD_FROM]]
+    seen: set[int] = set()
+    found: set[int] = set()
+    while waiting:
+        register = waiting.pop()
+        if register in seen:
+            continue
+        seen.add(register)
+        one = function.definitions[register]
+        if one is None:
+            continue
+        if one[0] == op.PARAM:
+            found.add(one[3])
+        elif one[0] == op.LOAD:
+            waiting += [store[3] for store in function.by_opcode[op.STORE] if store[2] == one[3]]
+        elif one[0] == op.FUNCTION:
+            below = function.unit.function(one[3]).below
+            names = {constants[load[3]] for inner in below for load in inner.by_opcode[op.LOAD]}
+            waiting += [store[3] for store in function.by_opcode[op.STORE] if constants[store[2]] in names]
+            waiting += one[4:]
+        else:
+            waiting += op.reads(one)
+    return found

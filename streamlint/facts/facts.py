@@ -1,0 +1,95 @@
+"""Program facts as others ask for them: what a value may be, who calls a function, what a call may enter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import Function
+from streamlint.facts.language import Language
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    DeviceValue,
+    External,
+    FunctionObject,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    ModuleObject,
+    Object,
+    Scalar,
+    Unknown,
+    Varargs,
+)
+from streamlint.ir import Instruction, Parameter
+from streamlint.ir import opcodes as op
+
+
+class Facts(Language):
+    """The facts of a program. Each question solves what it needs; answers are kept."""
+
+    def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
+        function = frame.function
+        said = bool(parameter.annotation) and parameter.kind in ("plain", "keyword")
+        if said:
+            said = self.declared(function.unit, parameter.annotation, node)
+        if not said and not self.is_private(function):
+            self.unknown(node, "caller")
+
+    def values(self, function: Function, register: int) -> Node:
+        """What a register may hold, over all calls of its function."""
+        node = self.solver.demand(self.register(self.base(function), register))
+        self.solver.solve()
+        return node
+
+    def callees(self, function: Function, instruction: Instruction) -> list[Object]:
+        """What a call instruction may call."""
+        node = self.solver.demand(self.callee(self.base(function), instruction))
+        self.solver.solve()
+        return list(node.values)
+
+    def argument(self, function: Function, index: int) -> Node:
+        """What a parameter may hold, over all calls."""
+        register = next(one[2] for one in function.by_opcode[op.PARAM] if one[3] == index)
+        return self.values(function, register)
+
+
+def describe(value: Object) -> Iterator[str]:
+    """An object in words."""
+    if isinstance(value, Memory):
+        host = f"{value.pinning} " if value.space == "host" else ""
+        yield f"{value.type} in {host}{value.space} memory" + (f" ({value.evidence})" if value.evidence != "none" else "")
+    elif isinstance(value, Instance):
+        yield f"object of {value.definition.name}" + ("" if value.exact else " or a subclass")
+    elif isinstance(value, FunctionObject):
+        yield f"function {value.function.name}"
+    elif isinstance(value, (Container, Group, Varargs)):
+        yield f"container ({getattr(value, 'kind', 'arguments')})"
+    elif isinstance(value, DeviceValue):
+        yield f"device ({value.space})"
+    elif isinstance(value, Constant):
+        yield f"constant {value.value!r}"
+    elif isinstance(value, Scalar):
+        yield "number or text"
+    elif isinstance(value, Unknown):
+        yield f"unknown ({value.reason})"
+    elif isinstance(value, BoundMethod):
+        yield f"method {value.method.function.name}"
+    elif isinstance(value, ClassObject):
+        yield f"class {value.definition.name}"
+    elif isinstance(value, ModuleObject):
+        yield f"module {value.unit.path}"
+    elif isinstance(value, External):
+        yield f"{value.name} of a library"
+    elif isinstance(value, LibraryObject):
+        yield f"object of {value.type}"
+    else:
+        yield type(value).__name__.removesuffix("Object").lower()
+
+
+__all__ = ["Arguments", "Facts", "describe"]

@@ -1,0 +1,331 @@
+"""The nodes of value flow: registers, cells, globals, attributes, results; and where the objects of each come from, calls aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hierarchy import Hierarchy
+from streamlint.facts.nodes import Node, Solver
+from streamlint.facts.objects import (
+    Activation,
+    ClassObject,
+    Constant,
+    Container,
+    DeviceValue,
+    External,
+    FunctionObject,
+    Instance,
+    Key,
+    LibraryObject,
+    Memory,
+    ModuleObject,
+    Object,
+    Objects,
+    Scalar,
+    Site,
+    Unknown,
+)
+from streamlint.facts.program import Program, Unit
+from streamlint.facts.scopes import Definition, ExternalName, Scopes
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Models, builtin
+
+DEEPEST = 5
+"""Calls behind one another whose arguments are told apart; behind that a function stands for all its calls."""
+
+
+class Flow:
+    """Value flow of a program. Subclasses add members, calls and library functions."""
+
+    def __init__(self, program: Program, models: Models | None = None) -> None:
+        self.program = program
+        self.models = models if models is not None else builtin("python")
+        self.scopes = Scopes()
+        self.hierarchy = Hierarchy(program, self.scopes)
+        self.solver = Solver()
+        self.objects = Objects()
+        self.scalar: Object = self.objects(Scalar)
+        self._frames: dict[tuple[object, ...], Frame] = {}
+        self._globals: dict[tuple[Unit, str], Node] = {}
+        self._attributes: dict[tuple[Object, str], Node] = {}
+        self._class_attributes: dict[tuple[ClassInfo, str], Node] = {}
+        self._holding: dict[Object, Node] = {}
+        self._arguments: dict[tuple[Frame, Instruction], Arguments] = {}
+        self._no_arguments: dict[Site | None, Arguments] = {}
+        self._methods: dict[tuple[Object, str], Node] = {}
+        self._joined_arguments: dict[tuple[Arguments, Arguments], Arguments] = {}
+        self._constructions: dict[ClassInfo, dict[Arguments, None]] = {}
+        self._construction_listeners: dict[ClassInfo, list[Callable[[Arguments], None]]] = {}
+        self._dependence: dict[Function, frozenset[int]] = {}
+        self._calls: dict[Function, dict[tuple[Object | None, Arguments], FunctionObject]] = {}
+        self._listeners: dict[Function, list[Callable[[FunctionObject, Object | None, Arguments], None]]] = {}
+        self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
+        self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
+        self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
+        self._callees: dict[tuple[Frame, Instruction], Node] = {}
+        self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
+        self._element_nodes: dict[Node, Node] = {}
+        self._all_nodes: dict[Object, Node] = {}
+        self._handed: dict[Arguments, Arguments] = {}
+        self._rests: dict[Arguments, Arguments] = {}
+        self._mapped: dict[Arguments, Node] = {}
+        self._searched: set[Function] = set()
+        self._searched_classes: set[ClassInfo] = set()
+        self._contained: dict[tuple[Container, Key | None], Node] = {}
+
+    # --- frames and nodes
+
+    def frame(
+        self, function: Function, outer: Frame | None = None, receiver: Object | None = None, arguments: Arguments | None = None
+    ) -> Frame:
+        """The frame of a function entered in this way."""
+        key = (function, outer, receiver, arguments)
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frames[key] = Frame(function, outer, receiver, arguments)
+        return found
+
+    def base(self, function: Function) -> Frame:
+        """The frame that stands for all calls of a function."""
+        outer = self.base(function.parent) if function.captures and function.parent is not None else None
+        return self.frame(function, outer)
+
+    def register(self, frame: Frame, register: int) -> Node:
+        """A register of a frame."""
+        found = frame.registers.get(register)
+        if found is None:
+            definition = frame.function.definitions[register]
+            site = Site(frame.function, definition) if definition is not None and definition[1] >= 0 else None
+            found = frame.registers[register] = Node(lambda node: self.define(frame, definition, node), site)
+        return found
+
+    def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
+        """Find where a register's objects come from."""
+        raise NotImplementedError
+
+    def holding(self, value: Object) -> Node:
+        """A node that holds one object."""
+        found = self._holding.get(value)
+        if found is None:
+            found = self._holding[value] = Node(None)
+            self.solver.add(found, value)
+        return found
+
+    def result(self, frame: Frame) -> Node:
+        """What calls of a frame return."""
+        if frame.result is None:
+            frame.result = Node(lambda node: self._join(frame, op.RETURN, node))
+        return frame.result
+
+    def yielded(self, frame: Frame) -> Node:
+        """What a generator gives, one after the other."""
+        if frame.yielded is None:
+            frame.yielded = Node(lambda node: self._yields(frame, node))
+        return frame.yielded
+
+    def _join(self, frame: Frame, opcode: int, node: Node) -> None:
+        for one in frame.function.by_opcode[opcode]:
+            register = one[2] if opcode == op.RETURN else one[3]
+            if register == op.NONE:
+                self.solver.add(node, self.objects(Constant, None))
+            else:
+                self.solver.edge(self.register(frame, register), node)
+
+    def _yields(self, frame: Frame, node: Node) -> None:
+        self._join(frame, op.YIELD, node)
+        for one in frame.function.by_opcode[op.YIELD_FROM]:
+            self.iterate(self.register(frame, one[3]), node)
+
+    def iterate(self, iterable: Node, target: Node) -> None:
+        """The elements of what a node holds arrive at another one."""
+        raise NotImplementedError
+
+    # --- names
+
+    def cell(self, frame: Frame, name: str, owner: int) -> Node:
+        """A variable that closures share, seen from a frame."""
+        home: Frame | None = frame
+        while home is not None and home.function.code.number != owner:
+            home = home.outer
+        if home is None:  # a frame that was entered without its surroundings
+            home = self.base(frame.function.unit.function(owner))
+        found = home.cells.get(name)
+        if found is None:
+            place = home
+            found = home.cells[name] = Node(lambda node: self._stored(place, name, node))
+        return found
+
+    def _stored(self, home: Frame, name: str, node: Node) -> None:
+        constant = (name, home.function.code.number)
+        for function in home.function.below:
+            frame = home if function is home.function else None
+            for one in function.by_opcode[op.STORE]:
+                if function.unit.ir.constants[one[2]] == constant:
+                    self.solver.edge(self.register(frame or self.base(function), one[3]), node)
+
+    def global_name(self, unit: Unit, name: str) -> Node:
+        """A global name of a file."""
+        key = (unit, name)
+        found = self._globals.get(key)
+        if found is None:
+            found = self._globals[key] = Node(lambda node: self._global(unit, name, node))
+        return found
+
+    def _global(self, unit: Unit, name: str, node: Node) -> None:
+        for function, register in unit.globals.get(name, ()):
+            self.solver.edge(self.register(self.base(function), register), node)
+        if name in unit.globals:
+            return
+        stars = [target for module, taken in unit.imports if taken == "*" and (target := self.program.imported(module, unit))]
+        held = [target for target in stars if target is not unit and self._has(target, name, set())]
+        for target in held:
+            self.solver.edge(self.global_name(target, name), node)
+        if not held:
+            path = self.program.modules.submodule(unit.path, name)
+            if path is not None:
+                self.solver.add(node, self.objects(ModuleObject, self.program.units[path]))
+            else:
+                libraries = [module for module, taken in unit.imports if taken == "*" and not self.program.imported(module, unit)]
+                self.solver.add(node, self.objects(External, next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)))
+
+    def _has(self, unit: Unit, name: str, seen: set[Unit]) -> bool:
+        """Whether a file has a global name, also through ``from x import *``."""
+        if name in unit.globals:
+            return True
+        seen.add(unit)
+        targets = (self.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
+        return any(target is not None and target not in seen and self._has(target, name, seen) for target in targets)
+
+    def knows(self, name: str) -> bool:
+        """Whether a model row is about a dotted name."""
+        return self.models.call(name) is not None or self.models.type_named(name) is not None or self.models.attribute(name) is not None
+
+    def meant(self, definition: Definition, target: Node) -> None:
+        """A definition that a name means arrives at a node."""
+        if isinstance(definition, ClassInfo):
+            self.solver.add(target, self.objects(ClassObject, definition))
+        elif isinstance(definition, Function):
+            self.solver.add(target, self.function_object(definition, None))
+        elif isinstance(definition, Unit):
+            self.solver.add(target, self.objects(ModuleObject, definition))
+        else:
+            self.solver.add(target, self.objects(External, definition.name))
+
+    def function_object(self, function: Function, frame: Frame | None) -> FunctionObject:
+        """A function of the program, defined in a frame (that of its parent; None for all)."""
+        outer = None
+        if function.captures:
+            outer = frame if frame is not None else self.base(function).outer
+        return self.objects(FunctionObject, function, outer)
+
+    # --- declared types
+
+    def declared(self, unit: Unit, annotation: str, target: Node) -> bool:
+        """An object of the type that an annotation names arrives at a node. Returns whether the annotation says a type."""
+        said = False
+        for one in self.scopes.annotated(unit, annotation) if annotation else ():
+            if isinstance(one, ClassInfo):
+                self.solver.add(target, self.objects(Instance, one, False))
+                said = True
+            elif (value := self.of_type(one)) is not None:
+                self.solver.add(target, value)
+                said = True
+        return said
+
+    def of_type(self, name: ExternalName) -> Object | None:
+        """An unknown object of a library's type, or a scalar of Python's own types."""
+        if name.name in _SCALARS:
+            return self.scalar
+        row = self.models.type_named(name.name)
+        if row is None:
+            return None
+        if row.kind == "buffer":
+            return self.objects(Memory, row.space, row.memory, row.base or row.name, "literal" if row.space == "device" else "none")
+        if row.kind == "device":
+            return self.objects(DeviceValue, "unknown")
+        return self.objects(LibraryObject, row.name, row.kind)
+
+    # --- attributes of objects
+
+    def attribute(self, value: Instance, name: str) -> Node:
+        """An attribute of the objects of a class, as far as it is stored in them."""
+        key = (value, name)
+        found = self._attributes.get(key)
+        if found is None:
+            found = self._attributes[key] = Node(lambda node: self._attribute(value, name, node))
+        return found
+
+    def _attribute(self, value: Instance, name: str, node: Node) -> None:
+        order = self.hierarchy.order(value.definition)
+        for one in order:
+            self._stored_in(one, value, name, node)
+        if not value.exact:
+            for one in self.hierarchy.cone(value.definition) or ():
+                if one not in order:
+                    self._stored_in(one, self.objects(Instance, one, False), name, node)
+        self._declared_in(order, name, node)
+        self.stored_outside(value, name, node)
+        self.given_as_field(value, name, node)
+
+    def given_as_field(self, value: Instance, name: str, node: Node) -> None:
+        """What the objects of a class without a constructor are given for a field."""
+        raise NotImplementedError
+
+    def _stored_in(self, definition: ClassInfo, value: Instance, name: str, node: Node) -> None:
+        for store in definition.own_stores.get(name, ()):
+            frame = self.frame_of_store(store.function, value)
+            self.solver.edge(self.register(frame, store.value), node)
+
+    def frame_of_store(self, function: Function, receiver: Instance) -> Frame:
+        """The frame of a method, or of a function inside of it, for a receiver."""
+        if function.owner is not None:
+            return self.frame(function, None, receiver)
+        return self.base(function)
+
+    def _declared_in(self, order: list[ClassInfo], name: str, node: Node) -> bool:
+        for one in order:
+            annotation = next((member.annotation for member in one.ir.fields if member.name == name), "")
+            if not annotation:
+                codes = [method.code.number for methods in one.methods.values() for method in methods]
+                texts = (one.unit.ir.annotations.get((number, f"self.{name}"), "") for number in codes)
+                annotation = next((text for text in texts if text), "")
+            if annotation and self.declared(one.unit, annotation, node):
+                return True
+        return False
+
+    def stored_outside(self, value: Instance, name: str, node: Node) -> None:
+        """Stores to an attribute from outside of the methods of the class."""
+        raise NotImplementedError
+
+    def class_attribute(self, definition: ClassInfo, name: str) -> Node:
+        """What a class's body assigns to a name."""
+        key = (definition, name)
+        found = self._class_attributes.get(key)
+        if found is None:
+            found = self._class_attributes[key] = Node(lambda node: self._class_attribute(definition, name, node))
+        return found
+
+    def _class_attribute(self, definition: ClassInfo, name: str, node: Node) -> None:
+        frame = self.base(definition.body)
+        for register in definition.assigned.get(name, ()):
+            self.solver.edge(self.register(frame, register), node)
+
+    # --- what nothing is known of
+
+    def unknown(self, target: Node, reason: str) -> None:
+        """An object of which nothing is known arrives at a node."""
+        self.solver.add(target, self.objects(Unknown, reason))
+
+    def activation(self, frame: Frame, kind: str) -> Object:
+        """What calling a generator function or coroutine function gives."""
+        return self.objects(Activation, frame, kind)
+
+    def container(self, kind: str, frame: Frame, instruction: Instruction) -> Object:
+        """A container made by an instruction."""
+        return self.objects(Container, kind, frame, instruction)
+
+
+_SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex", "builtins.int", "builtins.float", "builtins.bool", "builtins.str"})

@@ -1,0 +1,72 @@
+"""A function entered from somewhere: its registers as nodes, and the arguments of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlint.facts.nodes import Node
+
+if TYPE_CHECKING:
+    from streamlint.facts.functions import Function
+    from streamlint.facts.objects import Object, Site
+
+
+class Frame:
+    """A function with what is known of how it was entered.
+
+    ``outer`` is the frame in which the function was defined, if it uses variables from there; ``receiver`` the object that a method is
+    called on; ``arguments`` those of the one call that is looked at. Without them the frame stands for all calls.
+    """
+
+    __slots__ = ("arguments", "cells", "depth", "function", "outer", "receiver", "registers", "result", "yielded")
+
+    def __init__(self, function: Function, outer: Frame | None, receiver: Object | None, arguments: Arguments | None) -> None:
+        self.function = function
+        self.outer = outer
+        self.receiver = receiver
+        self.arguments = arguments
+        self.depth: int = 0 if arguments is None or arguments.frame is None else arguments.frame.depth + 1
+        self.registers: dict[int, Node] = {}
+        self.cells: dict[str, Node] = {}
+        self.result: Node | None = None
+        self.yielded: Node | None = None
+
+    def __repr__(self) -> str:
+        return f"<frame of {self.function.name}, depth {self.depth}>"
+
+    def is_entered(self, function: Function) -> bool:
+        """Whether a function is entered on the way to this frame."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.function is function:
+                return True
+            frame = frame.arguments.frame if frame.arguments is not None else None
+        return False
+
+
+class Arguments:
+    """The arguments of one call: positions, what ``*x`` spreads behind them, keywords, and what ``**x`` spreads."""
+
+    __slots__ = ("double", "frame", "keywords", "positional", "site", "starred")
+
+    def __init__(self, frame: Frame | None, site: Site | None) -> None:
+        self.frame = frame
+        self.site = site
+        self.positional: list[Node] = []
+        self.starred: list[Node] = []
+        self.keywords: dict[str, Node] = {}
+        self.double: list[Node] = []
+
+    @property
+    def all(self) -> list[Node]:
+        """All nodes, in no order that matters."""
+        return [*self.positional, *self.starred, *self.keywords.values(), *self.double]
+
+    def behind(self, before: Arguments) -> Arguments:
+        """These arguments behind those of a ``functools.partial``."""
+        found = Arguments(self.frame, self.site)
+        found.positional = [*before.positional, *self.positional]
+        found.starred = [*before.starred, *self.starred]
+        found.keywords = {**before.keywords, **self.keywords}
+        found.double = [*before.double, *self.double]
+        return found

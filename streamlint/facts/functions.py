@@ -1,0 +1,269 @@
+"""The functions and classes of a file, with what their instructions say of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from streamlint.ir import ClassIR, Code, Instruction
+from streamlint.ir import opcodes as op
+
+if TYPE_CHECKING:
+    from streamlint.facts.program import Unit
+
+DYNAMIC_STORES = frozenset({"register_buffer", "register_parameter", "add_module", "register_module", "__setattr__", "setattr"})
+"""Calls that set the attribute that their constant argument names."""
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """An attribute that an instruction sets: the function, the receiver's register, the attribute's name, the value's register."""
+
+    function: Function
+    instruction: Instruction
+    receiver: int
+    name: str
+    value: int
+
+
+class Function:
+    """A function, lambda, class body or module body of a file, with its instructions by the register that they define."""
+
+    __slots__ = ("__dict__", "code", "unit")
+
+    def __init__(self, unit: Unit, code: Code) -> None:
+        self.unit = unit
+        self.code = code
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.unit.path}:{self.code.first_row}>"
+
+    @property
+    def name(self) -> str:
+        """Its qualified name."""
+        return self.code.qualname
+
+    @cached_property
+    def definitions(self) -> list[Instruction | None]:
+        """By register: the instruction that defines it."""
+        found: list[Instruction | None] = [None] * self.code.registers
+        for instruction in self.code.instructions():
+            if op.DEFINES[instruction[0]]:
+                found[instruction[2]] = instruction
+        return found
+
+    @cached_property
+    def uses(self) -> dict[int, list[Instruction]]:
+        """By register: the instructions that read it."""
+        found: dict[int, list[Instruction]] = defaultdict(list)
+        for instruction in self.code.instructions():
+            for register in op.reads(instruction):
+                found[register].append(instruction)
+        return found
+
+    @cached_property
+    def by_opcode(self) -> dict[int, list[Instruction]]:
+        """By opcode: the instructions, in order."""
+        found: dict[int, list[Instruction]] = defaultdict(list)
+        for instruction in self.code.instructions():
+            found[instruction[0]].append(instruction)
+        return found
+
+    @cached_property
+    def owner(self) -> ClassInfo | None:
+        """The class whose method this is."""
+        parent = self.parent
+        return self.unit.class_of_body.get(parent.code.number) if parent is not None and parent.code.kind == "class" else None
+
+    @cached_property
+    def parent(self) -> Function | None:
+        """The function, class body or module body that it stands in."""
+        return self.unit.function(self.code.parent) if self.code.parent >= 0 else None
+
+    @cached_property
+    def definition(self) -> Instruction | None:
+        """The instruction of `parent` that makes the function."""
+        made = self.parent.by_opcode[op.FUNCTION] if self.parent is not None else []
+        return next((one for one in made if one[3] == self.code.number), None)
+
+    @cached_property
+    def decorations(self) -> list[Instruction]:
+        """The calls of `parent` that apply decorators to the function, innermost first."""
+        found: list[Instruction] = []
+        current = self.definition
+        while current is not None and self.parent is not None and self.code.kind == "function":
+            uses = self.parent.uses[current[2]]
+            call = next((one for one in uses if one[0] == op.CALL and one[5:] == (current[2],) and one[4] == op.NONE), None)
+            if call is None or any(one[0] in (op.SET_NAME, op.BIND, op.STORE) for one in uses):
+                break
+            found.append(call)
+            current = call
+        return found
+
+    @cached_property
+    def decorators(self) -> list[str]:
+        """The decorators as dotted names; "" for one that is no name."""
+        assert self.parent is not None or not self.decorations
+        return [self.parent.dotted(call[3]) for call in self.decorations] if self.parent is not None else []
+
+    @cached_property
+    def is_static(self) -> bool:
+        return "staticmethod" in self.decorators
+
+    @cached_property
+    def is_class_method(self) -> bool:
+        return "classmethod" in self.decorators or self.code.name in ("__new__", "__init_subclass__", "__class_getitem__")
+
+    @cached_property
+    def is_property(self) -> bool:
+        return any(name.rpartition(".")[2] in ("property", "cached_property", "functools.cached_property") for name in self.decorators)
+
+    @cached_property
+    def has_receiver(self) -> bool:
+        """Whether the first parameter is the object or class that a method is called on."""
+        return self.owner is not None and not self.is_static and bool(self.code.parameters)
+
+    def dotted(self, register: int) -> str:
+        """A register as the dotted name that it was read by; of a call, what is called. "" for anything else."""
+        parts: list[str] = []
+        while True:
+            found = self.definitions[register] if register >= 0 else None
+            if found is None:
+                return ""
+            if found[0] == op.NAME:
+                parts.append(self.text(found[3]))
+                return ".".join(reversed(parts))
+            if found[0] == op.LOAD:
+                parts.append(str(self.unit.ir.constants[found[3]][0]))
+                return ".".join(reversed(parts))
+            if found[0] == op.ATTR:
+                parts.append(self.text(found[4]))
+                register = found[3]
+            elif found[0] == op.CALL and not parts:
+                register = found[3]
+            elif found[0] == op.INVOKE and not parts:
+                parts.append(self.text(found[4]))
+                register = found[3]
+            else:
+                return ""
+
+    def text(self, constant: int) -> str:
+        """A constant of the file that is a name."""
+        return str(self.unit.ir.constants[constant])
+
+    def is_parameter(self, register: int, index: int = 0) -> bool:
+        """Whether a register holds a parameter of this function, or of one around it (through a cell)."""
+        found = self.definitions[register] if register >= 0 else None
+        if found is None:
+            return False
+        if found[0] == op.PARAM:
+            return found[3] == index
+        if found[0] == op.LOAD:
+            name, number = self.unit.ir.constants[found[3]]
+            owner = self.unit.function(number)
+            parameters = owner.code.parameters
+            return len(parameters) > index and parameters[index].name == name
+        return False
+
+    @cached_property
+    def method(self) -> Function | None:
+        """The method that this is, or stands in."""
+        current: Function | None = self
+        while current is not None and current.owner is None:
+            current = current.parent
+        return current
+
+    @cached_property
+    def nested(self) -> list[Function]:
+        """The functions defined directly in this one."""
+        return [one for one in self.unit.functions if one.code.parent == self.code.number]
+
+    @cached_property
+    def below(self) -> list[Function]:
+        """This function and all that are defined in it."""
+        found = [self]
+        for one in found:
+            found.extend(one.nested)
+        return found
+
+    @cached_property
+    def captures(self) -> bool:
+        """Whether it uses variables of a function around it."""
+        return any(owner != self.code.number for one in self.below for _, owner in one.code.cells if not self.holds(owner))
+
+    def holds(self, number: int) -> bool:
+        """Whether a code is this function or defined in it."""
+        return any(one.code.number == number for one in self.below)
+
+
+class ClassInfo:
+    """A class of the program."""
+
+    __slots__ = ("__dict__", "ir", "unit")
+
+    def __init__(self, unit: Unit, ir: ClassIR) -> None:
+        self.unit = unit
+        self.ir = ir
+
+    def __repr__(self) -> str:
+        return f"<class {self.ir.qualname} {self.unit.path}:{self.ir.row}>"
+
+    @property
+    def name(self) -> str:
+        return self.ir.qualname
+
+    @cached_property
+    def body(self) -> Function:
+        """The code of the class's body."""
+        return self.unit.function(self.ir.body)
+
+    @cached_property
+    def methods(self) -> dict[str, list[Function]]:
+        """The functions that the body defines, by name; several where it defines one name again."""
+        found: dict[str, list[Function]] = defaultdict(list)
+        for name, number in self.ir.methods:
+            found[name].append(self.unit.function(number))
+        return dict(found)
+
+    @cached_property
+    def assigned(self) -> dict[str, list[int]]:
+        """What the body assigns to names: the registers of the values."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for one in self.body.by_opcode[op.SET_NAME]:
+            found[self.body.text(one[2])].append(one[3])
+        return dict(found)
+
+    @cached_property
+    def own_stores(self) -> dict[str, list[Store]]:
+        """Attributes that methods set on their receiver, by name."""
+        found: dict[str, list[Store]] = defaultdict(list)
+        for methods in self.methods.values():
+            for method in methods:
+                for store in (one for inner in method.below for one in inner_stores(inner) if method.has_receiver):
+                    if store.function.is_parameter(store.receiver) and store.function.method is method:
+                        found[store.name].append(store)
+        return dict(found)
+
+
+def inner_stores(function: Function) -> Iterator[Store]:
+    """The attributes that a function sets, by assignment or by a call that names them."""
+    for one in function.by_opcode[op.SET_ATTR]:
+        yield Store(function, one, one[2], function.text(one[3]), one[4])
+    for one in function.by_opcode[op.INIT]:
+        if len(one) > 5:
+            yield Store(function, one, one[2], function.text(one[3]), one[5])
+    for one in function.by_opcode[op.INVOKE]:
+        if function.text(one[4]) in DYNAMIC_STORES and len(one) >= 8 and (name := _constant(function, one[6])):
+            yield Store(function, one, one[3], name, one[7])
+    for one in function.by_opcode[op.CALL]:
+        if len(one) == 8 and function.dotted(one[3]) == "setattr" and (name := _constant(function, one[6])):
+            yield Store(function, one, one[5], name, one[7])
+
+
+def _constant(function: Function, register: int) -> str:
+    found = function.definitions[register]
+    value = function.unit.ir.constants[found[3]] if found is not None and found[0] == op.CONST else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,97 @@
+"""The classes of a program: bases, the order in which members are looked up, subclasses."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.program import Program
+from streamlint.facts.scopes import ExternalName, Scopes
+
+MOST_SUBCLASSES = 60
+"""A cone of more subclasses is not looked at: its members are unknown."""
+
+
+class Hierarchy:
+    """Answers questions about classes. Each answer is computed once."""
+
+    def __init__(self, program: Program, scopes: Scopes) -> None:
+        self.program = program
+        self.scopes = scopes
+        self._bases: dict[ClassInfo, list[ClassInfo | ExternalName]] = {}
+        self._orders: dict[ClassInfo, list[ClassInfo]] = {}
+        self._children: dict[ClassInfo, list[ClassInfo]] = {}
+        self._cones: dict[ClassInfo, list[ClassInfo] | None] = {}
+
+    def bases(self, definition: ClassInfo) -> list[ClassInfo | ExternalName]:
+        """The direct bases; those that are no plain name are left out."""
+        if definition not in self._bases:
+            found: list[ClassInfo | ExternalName] = []
+            for text in definition.ir.bases:
+                head = text.partition("[")[0].replace("::", ".")
+                meant = self.scopes.find(definition.unit, head)
+                classes = [one for one in meant if isinstance(one, ClassInfo) and one is not definition]
+                found += classes[:1] or [one for one in meant if isinstance(one, ExternalName)][:1]
+            self._bases[definition] = found
+        return self._bases[definition]
+
+    def order(self, definition: ClassInfo) -> list[ClassInfo]:
+        """The class and its bases in the program, in the order in which members are looked up."""
+        if definition not in self._orders:
+            self._orders[definition] = [definition]  # a class that derives from itself
+            self._orders[definition] = self._linearised(definition)
+        return self._orders[definition]
+
+    def _linearised(self, definition: ClassInfo) -> list[ClassInfo]:
+        bases = [one for one in self.bases(definition) if isinstance(one, ClassInfo)]
+        lines = [list(self.order(base)) for base in bases] + [list(bases)]
+        found = [definition]
+        while lines := [line for line in lines if line]:
+            heads = [line[0] for line in lines]
+            chosen = next((head for head in heads if not any(head in line[1:] for line in lines)), heads[0])
+            found.append(chosen)
+            lines = [[one for one in line if one is not chosen] for line in lines]
+        return found
+
+    def libraries(self, definition: ClassInfo) -> list[str]:
+        """The library's classes that a class derives from, nearest first, by their dotted names."""
+        names = (base.name for one in self.order(definition) for base in self.bases(one) if isinstance(base, ExternalName))
+        return list(dict.fromkeys(names))
+
+    def derives(self, definition: ClassInfo, base: ClassInfo) -> bool:
+        """Whether a class is another one or derives from it."""
+        return base in self.order(definition)
+
+    def children(self, definition: ClassInfo) -> list[ClassInfo]:
+        """The classes that name this one among their bases."""
+        if definition not in self._children:
+            self._children[definition] = [
+                one
+                for unit in self.program.mentioning(definition.ir.name)
+                for one in unit.classes
+                if one is not definition and any(definition.ir.name in base for base in one.ir.bases) and definition in self.bases(one)
+            ]
+        return self._children[definition]
+
+    def cone(self, definition: ClassInfo) -> list[ClassInfo] | None:
+        """The class and all that derive from it; None where there are too many."""
+        if definition not in self._cones:
+            found = [definition]
+            for one in found:
+                found.extend(child for child in self.children(one) if child not in found)
+                if len(found) > MOST_SUBCLASSES:
+                    break
+            self._cones[definition] = found if len(found) <= MOST_SUBCLASSES else None
+        return self._cones[definition]
+
+    def lookup(self, definition: ClassInfo, name: str) -> tuple[ClassInfo, list[Function]] | None:
+        """The methods of a name that an object of exactly this class has, with the class that defines them."""
+        for one in self.order(definition):
+            if name in one.methods:
+                return one, one.methods[name]
+            if name in one.assigned:
+                return None
+        return None
+
+    def is_overridden(self, method: Function, definition: ClassInfo) -> bool:
+        """Whether an object of a class has another method of this name."""
+        found = self.lookup(definition, method.code.name)
+        return found is None or method not in found[1]

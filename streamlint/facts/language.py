@@ -1,0 +1,199 @@
+"""What functions and containers of the language give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.frames import Arguments
+from streamlint.facts.library import Library
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    ClassObject,
+    Constant,
+    Container,
+    External,
+    Group,
+    Instance,
+    Object,
+    PartialObject,
+)
+from streamlint.ir import opcodes as op
+
+Rule = Callable[["Language", External, Arguments, Node], None]
+
+
+class Language(Library):
+    """Value flow through builtins, the standard library's containers and its helpers."""
+
+    def language_call(self, callee: External, arguments: Arguments, target: Node) -> bool:
+        name = callee.name
+        rule = LANGUAGE.get(name.removeprefix("builtins."))
+        if rule is not None:
+            rule(self, callee, arguments, target)
+        elif name.startswith("builtins.container."):
+            self._container_method(callee, name.rpartition(".")[2], arguments, target)
+        elif name.startswith("builtins.scalar."):
+            self.solver.add(target, self.scalar)
+        else:
+            return False
+        return True
+
+    def _container_method(self, callee: External, name: str, arguments: Arguments, target: Node) -> None:
+        value = callee.receiver
+        if value is None:
+            return
+        if name in ("pop", "popleft", "get", "get_nowait", "setdefault", "popitem", "peek"):
+            self.element(value, None, target, arguments.site)
+            if name in ("get", "pop", "setdefault") and len(arguments.positional) > 1:
+                self.solver.edge(arguments.positional[1], target)
+        elif name == "values":
+            self.solver.add(target, self.objects_of_node(self._all_of(value)))
+        elif name == "items":
+            pair = self.holding(self.pair(self.scalar, self._all_of(value)))
+            self.solver.add(target, self.objects_of_node(pair))
+        elif name == "copy":
+            self.solver.add(target, value)
+        else:
+            self.solver.add(target, self.scalar)
+
+    def _all_of(self, value: Object) -> Node:
+        found = self._all_nodes.get(value)
+        if found is None:
+            found = self._all_nodes[value] = Node(lambda node: self.element(value, None, node, None))
+        return found
+
+    def pair(self, first: Object, second: Node) -> Object:
+        return self.objects(Group, "tuple", (self.holding(first), second))
+
+    def copied_into(self, value: Container) -> list[Node]:
+        if value.instruction[0] not in (op.CALL, op.INVOKE):
+            return []
+        arguments = self.arguments(value.frame, value.instruction)
+        return [*arguments.positional[:1], *arguments.keywords.values()]
+
+
+# --- the language
+
+
+def _partial(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    rest = flow.rest_of(arguments)
+
+    def arrived(value: Object) -> None:
+        inner = value
+        while isinstance(inner, PartialObject) and inner.arguments is not rest:
+            inner = inner.callee
+        again = isinstance(inner, PartialObject)  # a loop that wraps what it has wrapped
+        flow.solver.add(target, value if again else flow.objects(PartialObject, value, rest))
+
+    if arguments.positional:
+        flow.solver.when(arguments.positional[0], arrived)
+
+
+def _first(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if arguments.positional:
+        flow.solver.edge(arguments.positional[0], target)
+
+
+def _made_container(kind: str) -> Rule:
+    def rule(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+        if arguments.frame is not None and arguments.site is not None:
+            flow.solver.add(target, flow.container(kind, arguments.frame, arguments.site.instruction))
+
+    return rule
+
+
+def _elements(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """An iterable of the elements of the first argument (`iter`, `reversed`, `sorted`, `tqdm`)."""
+    if arguments.positional:
+        flow.solver.add(target, flow.objects_of_node(flow.elements_of(arguments.positional[0])))
+
+
+def _an_element(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if arguments.positional:
+        flow.iterate(arguments.positional[0], target)
+
+
+def _enumerate(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if arguments.positional:
+        pair = flow.holding(flow.pair(flow.scalar, flow.elements_of(arguments.positional[0])))
+        flow.solver.add(target, flow.objects_of_node(pair))
+
+
+def _zip(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    group = flow.objects(Group, "tuple", tuple(flow.elements_of(node) for node in arguments.positional))
+    flow.solver.add(target, flow.objects_of_node(flow.holding(group)))
+
+
+def _map(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    given = flow.elementwise(arguments)
+    result = flow.result_of_map(arguments)
+    if arguments.positional:
+        flow.solver.when(arguments.positional[0], lambda value: flow.call(value, given, result))
+    flow.solver.add(target, flow.objects_of_node(result))
+
+
+def _getattr(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if len(arguments.positional) < 2:
+        return
+    receiver, name = arguments.positional[:2]
+
+    def named(value: Object) -> None:
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            text = value.value
+            flow.solver.when(receiver, lambda held: flow.member(held, text, target, arguments.site))
+        else:
+            flow.unknown(target, "dynamic")
+
+    flow.solver.when(name, named)
+    if len(arguments.positional) > 2:
+        flow.solver.edge(arguments.positional[2], target)
+
+
+def _scalar(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    flow.solver.add(target, flow.scalar)
+
+
+def _type_of(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    def arrived(value: Object) -> None:
+        if isinstance(value, Instance):
+            flow.solver.add(target, flow.objects(ClassObject, value.definition))
+        else:
+            flow.unknown(target, "dynamic")
+
+    if arguments.positional:
+        flow.solver.when(arguments.positional[0], arrived)
+
+
+def _entered_context(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if arguments.positional:
+        flow.solver.when(arguments.positional[0], lambda value: flow.entered(value, target, arguments.site))
+
+
+def _decorator_maker(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`functools.wraps(f)`, `functools.lru_cache(n)`: what is called next is given back."""
+    flow.solver.add(target, flow.objects(External, "builtins.identity"))
+
+
+_NAMES: tuple[tuple[Rule, str], ...] = (
+    (_partial, "functools.partial partial"),
+    (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
+    (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
+    (_first, "typing.cast typing.final typing.overload weakref.ref weakref.proxy asyncio.create_task asyncio.ensure_future"),
+    (_first, "torch.jit.script torch.jit.ignore torch.jit.unused torch.compile"),
+    (_decorator_maker, "functools.wraps functools.lru_cache torch.no_grad torch.inference_mode torch.enable_grad"),
+    (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
+    (_made_container("list"), "asyncio.Queue"),
+    (_made_container("tuple"), "tuple"),
+    (_made_container("dict"), "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
+    (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
+    (_an_element, "next min max sum"),
+    (_enumerate, "enumerate"),
+    (_zip, "zip itertools.product itertools.zip_longest"),
+    (_map, "map"),
+    (_getattr, "getattr"),
+    (_type_of, "type"),
+    (_scalar, "len range int float bool str repr isinstance hasattr issubclass abs round print id hash any all ord chr setattr"),
+    (_scalar, "callable format divmod pow"),
+)
+LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
+"""What functions of the language and its library give back. A name without a module is a builtin."""

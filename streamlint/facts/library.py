@@ -1,0 +1,335 @@
+"""What functions of libraries and of the language give back, from their model rows: the kind of memory, devices, streams, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.frames import Arguments
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    Container,
+    DeviceValue,
+    External,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    Unknown,
+)
+from streamlint.facts.selectors import Selectors, space_of
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+Effect = Callable[["Library", Row, "Object | None", Arguments, Node], None]
+_DEVICE_WORDS = ("cuda", "gpu")
+_HOST_WORDS = ("cpu", "meta", "mps")
+
+
+class Library(Selectors):
+    """Value flow through libraries."""
+
+    def language_call(self, callee: External, arguments: Arguments, target: Node) -> bool:
+        """Call a function of the language; false if it is none."""
+        raise NotImplementedError
+
+    def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
+        name = callee.name
+        if self.language_call(callee, arguments, target):
+            return
+        row = self.models.call(name)
+        if row is None:
+            owner, _, method = name.rpartition(".")
+            row = self.models.method(owner, method) if owner else None
+        self._by_row(row, callee, arguments, target)
+
+    def _by_row(self, row: Row | None, callee: External, arguments: Arguments, target: Node) -> None:
+        if row is None:
+            kind = self.models.type_named(callee.name)
+            if kind is not None and kind.kind != "buffer":
+                self.solver.add(target, self.objects(LibraryObject, kind.name, kind.kind, ""))
+            else:
+                self.unknown_call("external", arguments, target)
+            return
+        effect = EFFECTS.get(row.effect)
+        if effect is not None:
+            effect(self, row, callee.receiver, arguments, target)
+        else:
+            self.solver.add(target, self.scalar)
+
+    def library_object_call(self, callee: Object, arguments: Arguments, target: Node) -> None:
+        """A module computes on what it is given; a scope that decorates a function gives it back."""
+        kind = callee.kind if isinstance(callee, LibraryObject) else ""
+        if kind == "scope":
+            self.unknown_call("external", arguments, target)
+            return
+        for node in arguments.all:
+            self.solver.when(node, lambda value: self._computed_by_module(value, target))
+        if kind != "module":
+            self.unknown(target, "external")
+
+    def _computed_by_module(self, value: Object, target: Node) -> None:
+        if isinstance(value, Memory):
+            self.solver.add(target, self.computed(value))
+        elif isinstance(value, (Unknown, Instance)):
+            self.unknown(target, "external")
+
+    # --- members of library objects
+
+    def library_member(self, value: Object, name: str, target: Node) -> None:
+        kind = value.type if isinstance(value, (Memory, LibraryObject)) else "torch.device"
+        row = self.models.member(kind, name)
+        if row is not None:
+            effect = EFFECTS.get(row.effect)
+            if effect is not None:
+                effect(self, row, value, self.no_arguments(target.site), target)
+            else:
+                self.solver.add(target, self.scalar)
+        elif self.models.method(kind, name) is not None:
+            self.solver.add(target, self.objects(External, f"{kind}.{name}", value))
+        else:
+            self.unknown(target, "external")
+
+    def library_element(self, value: LibraryObject, target: Node) -> None:
+        if value.kind == "loader":
+            space, _, pinning = value.detail.partition("/")
+            self.solver.add(target, self.objects(Memory, space or "host", pinning or "unknown", "torch.Tensor"))
+        else:
+            self.unknown(target, "external")
+
+    def _factory(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        kind = str(row.get("type", "torch.Tensor"))
+        memory = str(row.get("memory", "pageable"))
+        space = str(row.get("space", "host"))
+
+        def made(where: str, evidence: str) -> None:
+            if where != "host":
+                self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
+                return
+
+            def pinned(is_pinned: bool | None) -> None:
+                pinning = "pinned" if is_pinned else "unknown" if is_pinned is None else memory
+                self.solver.add(target, self.objects(Memory, "host", pinning, kind), None, arguments.site)
+
+            self.chosen(row, "pin", receiver, arguments, pinned)
+
+        if self.devices(row, receiver, arguments, made):
+            return
+        if space == "like":
+            like = row.get("like")
+            node = self.selected(like if isinstance(like, Selector) else None, receiver, arguments)
+            if node is not None:
+                self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
+            return
+        data = row.get("data")
+        if row.get("alias") and isinstance(data, Selector) and (node := self.selected(data, receiver, arguments)) is not None:
+            self.solver.when(node, lambda value: self._aliased(value, kind, target, arguments))
+            return
+        made({"argument": "host"}.get(space, space), "literal")
+
+    def _aliased(self, value: Object, kind: str, target: Node, arguments: Arguments) -> None:
+        """Memory that another library's object shares; other data is copied to pageable memory."""
+        pinning, space, evidence = ("pageable", "host", "none")
+        if isinstance(value, Memory):
+            pinning, space, evidence = value.pinning, value.space, value.evidence
+        elif isinstance(value, Unknown):
+            pinning = "unknown"
+        self.solver.add(target, self.objects(Memory, space, pinning, kind, evidence), None, arguments.site)
+
+    def _view(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        of = row.get("of")
+        node = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        if node is None:
+            return
+        kind = row.get("type")
+        self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", target, node))
+
+    def _viewed(self, value: Object, kind: str, target: Node, source: Node) -> None:
+        if isinstance(value, Memory):
+            self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind or value.type, value.evidence), None, source.site)
+        elif isinstance(value, (Instance, LibraryObject)):
+            self.solver.add(target, self.objects(Memory, "unknown", "unknown", kind or "torch.Tensor"))
+        else:
+            self.solver.add(target, value if isinstance(value, (Unknown, Container)) else self.scalar, source)
+
+    def _compute(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        result = row.get("result", "buffer")
+        if result in ("scalar", "none"):
+            self.solver.add(target, self.scalar)
+            return
+        kind = row.get("type")
+        nodes = [*([self.holding(receiver)] if receiver is not None else []), *arguments.all]
+        out = row.get("out")
+        for selector in out if isinstance(out, tuple) else ():
+            if (node := self.selected(selector, receiver, arguments)) is not None:
+                self.solver.edge(node, target)
+        if result == "self" and receiver is not None:
+            self.solver.add(target, receiver)
+            return
+        for node in nodes:
+            self.solver.when(node, lambda value: self._computed_from(value, str(kind) if kind else "", bool(row.get("host")), target))
+
+    def _computed_from(self, value: Object, kind: str, on_host: bool, target: Node) -> None:
+        if isinstance(value, Memory):
+            space = "host" if on_host else value.space
+            pinning = "pageable" if space == "host" else "unknown"
+            self.solver.add(target, self.objects(Memory, space, pinning, kind or value.type, value.evidence if space != "host" else "none"))
+        elif isinstance(value, Container):
+            held = self.contained(value, None)
+            self.solver.when(held, lambda inner: self._computed_from(inner, kind, on_host, target) if isinstance(inner, Memory) else None)
+        elif isinstance(value, Unknown):
+            self.solver.add(target, value)
+
+    def _transfer(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        of = row.get("of")
+        source = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        kind = str(row.get("type", "torch.Tensor"))
+        to = row.get("to")
+        out = row.get("out")
+        if isinstance(out, Selector) and (node := self.selected(out, receiver, arguments)) is not None:
+            self.solver.edge(node, target)
+            return
+
+        def moved(where: str, evidence: str) -> None:
+            if where != "host":
+                self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), source, arguments.site)
+            elif row.get("host_memory") == "pinned-if-asynchronous":
+                self.chosen(row, "asynchronous", receiver, arguments, lambda flag: self._fetched(source, flag, kind, target, arguments))
+            else:
+                self._fetched(source, False, kind, target, arguments)
+
+        if to == "device" or to == "host":
+            moved(str(to), "literal")
+        elif not self.devices(row, receiver, arguments, moved) and source is not None:
+            self.solver.edge(source, target)
+        elif source is not None:
+            self.solver.when(source, lambda value: self._kept(value, target))
+
+    def _kept(self, value: Object, target: Node) -> None:
+        """What `to` gives of an object that is no memory: a module, an input of several tensors."""
+        if isinstance(value, (Instance, LibraryObject)):
+            self.solver.add(target, value)
+
+    def _fetched(self, source: Node | None, asynchronous: bool | None, kind: str, target: Node, arguments: Arguments) -> None:
+        """Memory of the host that a copy gives; what is on the host already stays what it is."""
+        pinning = "pinned" if asynchronous else "pageable" if asynchronous is False else "unknown"
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, Memory) and value.space == "host":
+                self.solver.add(target, value, source)
+            else:
+                self.solver.add(target, self.objects(Memory, "host", pinning, kind), source, arguments.site)
+
+        if source is not None:
+            self.solver.when(source, arrived)
+        else:
+            self.solver.add(target, self.objects(Memory, "host", pinning, kind), None, arguments.site)
+
+    def _pin(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        of = row.get("of")
+        source = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        kind = str(row.get("type", "torch.Tensor"))
+        if source is None:
+            self.solver.add(target, self.objects(Memory, "host", "pinned", kind), None, arguments.site)
+            return
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, (Instance, LibraryObject, Container)):
+                self.solver.add(target, value, source)
+            else:
+                self.solver.add(target, self.objects(Memory, "host", "pinned", kind), source, arguments.site)
+
+        self.solver.when(source, arrived)
+
+    def _alloc(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        memory = str(row.get("memory", "device"))
+        space = memory if memory in ("device", "managed") else "host"
+        pinning = memory if space == "host" else "unknown"
+        self.solver.add(target, self.objects(Memory, space, pinning, "pointer", "literal"), None, arguments.site)
+
+    def _object(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        name = str(row.get("type") or row.names[0])
+        if row.get("holds"):
+            if arguments.frame is not None and arguments.site is not None:
+                self.solver.add(target, self.container("modules", arguments.frame, arguments.site.instruction))
+            return
+        kind = self.models.type_named(name)
+        self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
+
+    def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        kind = row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+        detail = str(row.get("which", "created"))
+        self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
+
+    def _scope(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
+
+    def _loader(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        space = str(row.get("space", "host"))
+
+        def made(pinned: bool | None) -> None:
+            pinning = "pinned" if pinned else "pageable" if pinned is False else "unknown"
+            detail = f"{space}/{pinning if space == 'host' else 'unknown'}"
+            self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail))
+
+        self.chosen(row, "pin", receiver, arguments, made)
+
+    def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        of = row.get("of")
+        node = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        if node is not None:
+            self.solver.edge(node, target)
+        elif receiver is not None:
+            self.solver.add(target, receiver)
+
+    def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        for node in arguments.positional:
+            self.solver.edge(node, target)
+        if len(arguments.positional) > 1:
+            self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
+
+    def _device(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        source = row.get("from")
+        node = self.selected(source if isinstance(source, Selector) else None, receiver, arguments)
+        if node is None:
+            space = receiver.space if isinstance(receiver, Memory) else "unknown"
+            self.solver.add(target, self.objects(DeviceValue, space if space in ("host", "device") else "unknown"))
+        else:
+            self.solver.when(
+                node, lambda value: space_of(value, lambda space, _: self.solver.add(target, self.objects(DeviceValue, space)))
+            )
+
+    def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.solver.add(target, self.objects(LibraryObject, "torch.distributed.Work", "object", ""))
+
+    def _opaque(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.unknown_call("external", arguments, target)
+
+
+EFFECTS: dict[str, Effect] = {
+    "factory": Library._factory,
+    "load": Library._opaque,
+    "view": Library._view,
+    "compute": Library._compute,
+    "transfer": Library._transfer,
+    "pin": Library._pin,
+    "alloc": Library._alloc,
+    "stream": Library._stream,
+    "stream_of": Library._stream,
+    "event": Library._stream,
+    "record": Library._stream,
+    "scope": Library._scope,
+    "object": Library._object,
+    "facade": Library._object,
+    "loader": Library._loader,
+    "prepare": Library._prepare,
+    "module_to": Library._same,
+    "same": Library._same,
+    "move": Library._same,
+    "device": Library._device,
+    "collective": Library._collective,
+    "thread": Library.started,
+    "unknown": Library._opaque,
+    "get": Library._opaque,
+}
+"""By effect of a row; others give nothing but scalars."""

@@ -1,0 +1,347 @@
+"""Members of objects: attributes, methods, elements, and what loops and ``with`` get out of them."""
+
+from __future__ import annotations
+
+import collections
+import queue
+
+from streamlint.facts.containers import Containers
+from streamlint.facts.frames import Arguments
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    Activation,
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    DeviceValue,
+    External,
+    FunctionObject,
+    Group,
+    Instance,
+    Key,
+    LibraryObject,
+    Memory,
+    ModuleObject,
+    Object,
+    Scalar,
+    Site,
+    SuperObject,
+    Unknown,
+    Varargs,
+)
+from streamlint.facts.program import Unit
+from streamlint.facts.scopes import ExternalName
+
+LONGEST_NAME = 6
+"""Parts of a dotted name of a library."""
+LAST_POSITION = 16
+"""Arguments behind this position are not told apart."""
+_OF_CONTAINERS = frozenset(
+    name for kind in (list, dict, set, tuple, collections.deque, collections.OrderedDict, queue.Queue) for name in dir(kind)
+)
+_OF_SCALARS = frozenset(name for kind in (str, bytes, int, float, complex, bool, slice) for name in dir(kind))
+"""What values of the language have; they have no other attribute."""
+
+
+class Members(Containers):
+    """Value flow of members and elements."""
+
+    # --- attributes
+
+    def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        """A member of an object arrives at a node."""
+        if not target.first("member", value, name):
+            return
+        if isinstance(value, Instance):
+            self._instance_member(value, name, target, site)
+        elif isinstance(value, ClassObject):
+            self._class_member(value, name, target)
+        elif isinstance(value, ModuleObject):
+            self._module_member(value, name, target)
+        elif isinstance(value, SuperObject):
+            self._super_member(value, name, target, site)
+        elif isinstance(value, External):
+            if value.name.count(".") < LONGEST_NAME:
+                self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
+            else:  # a loop that walks along an attribute
+                self.unknown(target, "external")
+        elif isinstance(value, (Memory, LibraryObject, DeviceValue)):
+            self.library_member(value, name, target)
+        elif isinstance(value, (Container, Varargs, Group)):
+            if name in _OF_CONTAINERS:
+                self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
+        elif isinstance(value, (Scalar, Constant)):
+            if name in _OF_SCALARS:
+                self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", value))
+        elif isinstance(value, Activation):
+            self.solver.add(target, self.objects(External, f"builtins.activation.{name}", value))
+        elif isinstance(value, Unknown):
+            self.solver.add(target, value)
+        else:
+            self.unknown(target, "dynamic")
+
+    def library_member(self, value: Object, name: str, target: Node) -> None:
+        """A member of a library's object."""
+        raise NotImplementedError
+
+    def _instance_member(self, value: Instance, name: str, target: Node, site: Site | None) -> None:
+        self.solver.edge(self.attribute(value, name), target)
+        found = False
+        for definition in self.possible_classes(value):
+            exact = value if definition is value.definition else self.objects(Instance, definition, value.exact)
+            found |= self._looked_up(definition, name, exact, target, site, self.hierarchy.order(definition))
+        if not found:
+            self._inherited(value, name, target)
+
+    def possible_classes(self, value: Instance) -> list[ClassInfo]:
+        """The classes that an object may have."""
+        if value.exact:
+            return [value.definition]
+        return self.hierarchy.cone(value.definition) or [value.definition]
+
+    def _looked_up(
+        self, definition: ClassInfo, name: str, receiver: Object, target: Node, site: Site | None, order: list[ClassInfo]
+    ) -> bool:
+        """A member that a class or one of its bases defines, bound to its receiver."""
+        for one in order:
+            if name in one.methods or name in one.assigned:
+                for method in one.methods.get(name, ()):
+                    if not self.is_wrapped(method):
+                        self.bind(self.function_object(method, None), receiver, definition, target, site)
+                if name in one.assigned and (name not in one.methods or any(map(self.is_wrapped, one.methods[name]))):
+                    node = self.class_attribute(one, name)
+                    self.solver.when(node, lambda held: self._from_class(held, receiver, definition, target, site))
+                return True
+        return False
+
+    def is_wrapped(self, method: Function) -> bool:
+        """Whether a decorator of the program stands around a method. One of a library gives back what behaves like the method."""
+        return any(
+            not name or any(not isinstance(meant, ExternalName) for meant in self.scopes.find(method.unit, name))
+            for name in method.decorators
+        )
+
+    def _from_class(self, value: Object, receiver: Object, definition: ClassInfo, target: Node, site: Site | None) -> None:
+        if isinstance(value, FunctionObject) and not isinstance(receiver, ClassObject):
+            self.bind(value, receiver, definition, target, site)
+        else:
+            self.solver.add(target, value)
+
+    def bind(self, method: FunctionObject, receiver: Object, definition: ClassInfo, target: Node, site: Site | None) -> None:
+        """A function found in a class arrives as what it is for a receiver: bound, static, or the value of a property."""
+        function = method.function
+        if function.is_static:
+            self.solver.add(target, method)
+        elif function.is_class_method:
+            self.solver.add(target, self.objects(BoundMethod, method, self.objects(ClassObject, definition)))
+        elif function.is_property and not isinstance(receiver, ClassObject):
+            arguments = self.no_arguments(site)
+            self.enter(method, receiver, arguments, target)
+        elif isinstance(receiver, ClassObject):
+            self.solver.add(target, method)
+        else:
+            self.solver.add(target, self.objects(BoundMethod, method, receiver))
+
+    def no_arguments(self, site: Site | None) -> Arguments:
+        """The arguments of a call without any."""
+        found = self._no_arguments.get(site)
+        if found is None:
+            found = self._no_arguments[site] = Arguments(None, site)
+        return found
+
+    def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A function of the program is called, and its result arrives at a node."""
+        raise NotImplementedError
+
+    def _inherited(self, value: Instance, name: str, target: Node) -> None:
+        """A member of the library's class that a class of the program derives from."""
+        libraries = self.hierarchy.libraries(value.definition)
+        for library in libraries:
+            row = self.models.method(library, name) or self.models.member(library, name)
+            if row is not None:
+                self.solver.add(target, self.objects(External, f"{library}.{name}", value))
+                return
+        if any(name in one.own_stores for one in self.hierarchy.order(value.definition)):
+            return
+        named = [library for library in libraries if library not in ("object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol")]
+        if named:
+            self.solver.add(target, self.objects(External, f"{named[0]}.{name}", value))
+
+    def _class_member(self, value: ClassObject, name: str, target: Node) -> None:
+        definition = value.definition
+        order = self.hierarchy.order(definition)
+        if self._looked_up(definition, name, value, target, None, order):
+            return
+        for inner in definition.unit.classes:
+            if inner.ir.name == name and any(inner.ir.parent == one.ir.body for one in order if one.unit is inner.unit):
+                self.solver.add(target, self.objects(ClassObject, inner))
+                return
+        self.solver.edge(self.attribute(self.objects(Instance, definition, True), name), target)
+        for library in self.hierarchy.libraries(definition):
+            self.solver.add(target, self.objects(External, f"{library}.{name}", value))
+
+    def _module_member(self, value: ModuleObject, name: str, target: Node) -> None:
+        self.solver.edge(self.global_name(value.unit, name), target)
+
+    def _super_member(self, value: SuperObject, name: str, target: Node, site: Site | None) -> None:
+        receiver = value.receiver
+        start = receiver.definition if isinstance(receiver, (Instance, ClassObject)) else value.after
+        order = self.hierarchy.order(start)
+        behind = order[order.index(value.after) + 1 :] if value.after in order else self.hierarchy.order(value.after)[1:]
+        if not self._looked_up(start, name, receiver, target, site, behind):
+            for library in self.hierarchy.libraries(value.after):
+                self.solver.add(target, self.objects(External, f"{library}.{name}", receiver))
+
+    def stored_outside(self, value: Instance, name: str, node: Node) -> None:
+        order = self.hierarchy.order(value.definition)
+        for unit in self.nearest(name, value.definition.unit.path):
+            for store in unit.attribute_stores.get(name, ()):
+                receiver = self.register(self.base(store.function), store.receiver)
+                stored = self.register(self.base(store.function), store.value)
+
+                def arrived(held: Object, stored: Node = stored) -> None:
+                    if isinstance(held, Instance) and (
+                        held.definition in order or value.definition in self.hierarchy.order(held.definition)
+                    ):
+                        self.solver.edge(stored, node)
+
+                self.solver.when(receiver, arrived)
+
+    def nearest(self, name: str, path: str) -> list[Unit]:
+        """The files that mention a name, the nearest to a path first, as many as are looked at."""
+        raise NotImplementedError
+
+    # --- elements
+
+    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
+        """An element of an object arrives at a node; ``key`` is None where it is not known which."""
+        if not target.first("element", value, key):
+            return
+        if isinstance(value, Container):
+            self.solver.edge(self.contained(value, key), target)
+        elif isinstance(value, Group):
+            self._group_element(value, key, target)
+        elif isinstance(value, Varargs):
+            self._varargs_element(value, key, target)
+        elif isinstance(value, Memory):
+            self.solver.add(target, value)
+        elif isinstance(value, Instance):
+            self._method_result(value, "__getitem__", target, site)
+        elif isinstance(value, (Scalar, Constant)):
+            self.solver.add(target, self.scalar)
+        elif isinstance(value, (External, ClassObject, Unknown)):
+            self.solver.add(target, value)
+        elif isinstance(value, LibraryObject):
+            self.library_element(value, target)
+        elif isinstance(value, Activation):
+            self.solver.edge(self.yielded(value.frame), target)
+        else:
+            self.unknown(target, "dynamic")
+
+    def library_element(self, value: LibraryObject, target: Node) -> None:
+        """An element of a library's object: a batch of a loader."""
+        raise NotImplementedError
+
+    def _group_element(self, value: Group, key: Key | None, target: Node) -> None:
+        if isinstance(key, int) and value.kind == "tuple":
+            if -len(value.nodes) <= key < len(value.nodes):
+                self.solver.edge(value.nodes[key], target)
+            return
+        for node in value.nodes:
+            self.solver.edge(node, target)
+
+    def _varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
+        arguments = value.arguments
+        if value.named is not None:
+            for name, node in arguments.keywords.items():
+                if name not in value.named and key in (None, name):
+                    self.solver.edge(node, target)
+            for node in arguments.double:
+                self.each_element(node, key, target)
+            return
+        rest = arguments.positional[value.first :]
+        if isinstance(key, int) and 0 <= key < len(rest):
+            self.solver.edge(rest[key], target)
+            return
+        for node in rest if key is None else ():
+            self.solver.edge(node, target)
+        for node in arguments.starred:
+            later = key - len(rest) + max(value.first - len(arguments.positional), 0) if isinstance(key, int) else None
+            self.each_element(node, later if later is not None and 0 <= later <= LAST_POSITION else None, target)
+
+    def _method_result(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        """The result of a method that the language calls."""
+        method = self.method_node(value, name, site)
+        arguments = self.no_arguments(site)
+        self.solver.when(method, lambda held: self.call(held, arguments, target))
+
+    def method_node(self, value: Object, name: str, site: Site | None) -> Node:
+        """A method of an object, looked up."""
+        key = (value, name)
+        found = self._methods.get(key)
+        if found is None:
+            found = self._methods[key] = Node(None)
+            self.member(value, name, found, site)
+        return found
+
+    def call(self, callee: Object, arguments: Arguments, target: Node) -> None:
+        """An object is called, and the result arrives at a node."""
+        raise NotImplementedError
+
+    # --- loops and scopes
+
+    def iterate(self, iterable: Node, target: Node) -> None:
+        self.solver.when(iterable, lambda value: self.iterated(value, target, target.site))
+
+    def iterated(self, value: Object, target: Node, site: Site | None) -> None:
+        """The elements that a loop over an object gives."""
+        if not target.first("iterated", value):
+            return
+        if isinstance(value, Instance):
+            names = ("__iter__", "__next__") if self.has_method(value, "__iter__") else ("__next__", "__getitem__")
+            if names[0] == "__iter__":
+                held = Node(None)
+                self._method_result(value, "__iter__", held, site)
+                self.solver.when(held, lambda one: self._next_of(one, value, target, site))
+            elif self.has_method(value, "__next__"):
+                self._method_result(value, "__next__", target, site)
+            else:
+                self._method_result(value, "__getitem__", target, site)
+        elif isinstance(value, Container) and value.kind == "dict":
+            self.solver.add(target, self.scalar)
+        else:
+            self.element(value, None, target, site)
+
+    def _next_of(self, one: Object, value: Object, target: Node, site: Site | None) -> None:
+        if one is value or (isinstance(one, Instance) and self.has_method(one, "__next__")):
+            self._method_result(one, "__next__", target, site)
+        elif one is not value:
+            self.iterated(one, target, site)
+
+    def has_method(self, value: Instance, name: str) -> bool:
+        """Whether the class of an object, or a base in the program, defines a method."""
+        return self.hierarchy.lookup(value.definition, name) is not None
+
+    def entered(self, value: Object, target: Node, site: Site | None) -> None:
+        """What ``with value as x`` gives."""
+        if not target.first("entered", value):
+            return
+        if isinstance(value, Instance):
+            name = "__enter__" if self.has_method(value, "__enter__") else "__aenter__"
+            if self.has_method(value, name):
+                self._method_result(value, name, target, site)
+            else:
+                self.solver.add(target, value)
+        elif isinstance(value, Activation):
+            self.solver.edge(self.yielded(value.frame), target)
+        else:
+            self.solver.add(target, value)
+
+    def awaited(self, value: Object, target: Node) -> None:
+        """What ``await value`` gives."""
+        if isinstance(value, Activation):
+            self.solver.edge(self.result(value.frame), target)
+        else:
+            self.solver.add(target, value)

@@ -1,0 +1,206 @@
+"""Abstract objects: what a value of the program may be.
+
+Objects are interned: two equal ones are the same Python object, so sets of them are compared by identity. A tensor or array is known by
+its kind (`Memory`), not by its allocation: where it was allocated is in the provenance of each value (`nodes.Node.values`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from streamlint.facts.frames import Arguments, Frame
+    from streamlint.facts.functions import ClassInfo, Function
+    from streamlint.facts.nodes import Node
+    from streamlint.facts.program import Unit
+    from streamlint.ir import Instruction
+
+Key = str | int
+"""A constant index of a container."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Object:
+    """Anything that a value may be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant(Object):
+    """A literal: None, a bool, a number, a string."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar(Object):
+    """A number, text or truth value of the host that is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Object):
+    """Nothing is known, for this reason: ``caller`` (called from outside of the program), ``external`` (the result of code that is
+    not part of it), ``budget``, ``dynamic``. It stands beside known objects and deletes none of them."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory(Object):
+    """A tensor, an array or a pointer to data.
+
+    ``space`` is ``host``, ``device``, ``managed`` or ``unknown``; ``pinning``, of host memory, ``pageable``, ``pinned`` or ``unknown``;
+    ``evidence`` says what shows the device: ``literal``, ``asked`` (a device that the program names without saying which) or ``none``.
+    """
+
+    space: str
+    pinning: str
+    type: str
+    evidence: str = "none"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceValue(Object):
+    """A device: ``device`` (CUDA), ``host``, or ``unknown``."""
+
+    space: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LibraryObject(Object):
+    """An object of a library's type: a stream, an event, a module, a loader. ``site`` tells several of a type apart where that matters."""
+
+    type: str
+    kind: str
+    detail: str = ""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class External(Object):
+    """A name of a library or of the language: a function, a class, a module. ``receiver`` is set for a method that was looked up."""
+
+    name: str
+    receiver: Object | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionObject(Object):
+    """A function of the program; ``frame`` is where it was defined, if it uses variables from there."""
+
+    function: Function
+    frame: Frame | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundMethod(Object):
+    """A method and its receiver."""
+
+    method: FunctionObject
+    receiver: Object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassObject(Object):
+    """A class of the program."""
+
+    definition: ClassInfo
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance(Object):
+    """An object of a class of the program; of one of its subclasses, too, unless ``exact``."""
+
+    definition: ClassInfo
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuperObject(Object):
+    """``super()``: members are looked up behind ``after`` in the order of the receiver's classes."""
+
+    after: ClassInfo
+    receiver: Object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleObject(Object):
+    """A file of the program, as a module."""
+
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Container(Object):
+    """A list, tuple, set, dict or queue made at one place. ``frame`` is the frame in which it was made."""
+
+    kind: str
+    frame: Frame
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group(Object):
+    """A tuple whose elements are nodes (``tuple``), or an iterable whose elements come from each of them (``iterable``)."""
+
+    kind: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Varargs(Object):
+    """The rest of the arguments of a call: ``*args`` (``first`` is the first position) or ``**kwargs``."""
+
+    arguments: Arguments
+    first: int
+    named: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialObject(Object):
+    """``functools.partial``: a callable and some of its arguments."""
+
+    callee: Object
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activation(Object):
+    """A generator, coroutine or context manager that calling ``frame``'s function has given."""
+
+    frame: Frame
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a function: where an object was made, or a call stands."""
+
+    function: Function
+    instruction: Instruction
+
+    @property
+    def row(self) -> int:
+        """The line, from 1."""
+        return self.function.code.at(self.instruction[1])[0]
+
+    def __str__(self) -> str:
+        return f"{self.function.unit.path}:{self.row}"
+
+
+Kind = TypeVar("Kind", bound=Object)
+
+
+class Objects:
+    """The objects of one analysis, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Any] = {}
+
+    def __call__(self, kind: type[Kind], *parts: Any) -> Kind:
+        """The object of these parts."""
+        key = (kind, *((type(part), part) if isinstance(part, (bool, int, float)) else part for part in parts))
+        found: Kind | None = self._made.get(key)
+        if found is None:
+            found = self._made[key] = kind(*parts)
+        return found

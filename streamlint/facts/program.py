@@ -1,0 +1,167 @@
+"""The program: its files, the functions and classes in them, and the index of identifiers by which uses are found.
+
+A file's text is split into identifiers once; its functions are lowered when somebody asks for them. Whether a name that two files have
+in common means the same thing is decided by value flow, never by the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
+from streamlint.facts.modules import Resolver
+from streamlint.ir import Code, Instruction, ModuleIR
+from streamlint.ir import opcodes as op
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+Register = tuple[Function, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of the program: ``read`` gives its text, ``lower`` its intermediate representation (None if it cannot be read)."""
+
+    path: str
+    language: str
+    text: str
+    lower: Callable[[], ModuleIR | None]
+
+
+class Unit:
+    """One file."""
+
+    __slots__ = ("__dict__", "number", "program", "source")
+
+    def __init__(self, program: Program, source: SourceFile, number: int) -> None:
+        self.program = program
+        self.source = source
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"<file {self.path}>"
+
+    @property
+    def path(self) -> str:
+        return self.source.path
+
+    @cached_property
+    def ir(self) -> ModuleIR:
+        """The file lowered; empty if it cannot be read."""
+        self.program.lowered += 1
+        found = self.source.lower()
+        return (
+            found if found is not None else ModuleIR(self.path, self.source.language, (), [Code(0, "<module>", "<module>", "module")], [])
+        )
+
+    @cached_property
+    def _functions(self) -> dict[int, Function]:
+        return {}
+
+    def function(self, number: int) -> Function:
+        """A function of the file by the number of its code."""
+        found = self._functions.get(number)
+        if found is None:
+            found = self._functions[number] = Function(self, self.ir.code(number))
+        return found
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """All functions of the file, class bodies and the module's body included."""
+        return [self.function(number) for number in range(len(self.ir))]
+
+    @property
+    def body(self) -> Function:
+        """The statements of the file."""
+        return self.function(0)
+
+    @cached_property
+    def classes(self) -> list[ClassInfo]:
+        return [ClassInfo(self, one) for one in self.ir.classes]
+
+    @cached_property
+    def class_of_body(self) -> dict[int, ClassInfo]:
+        """By the number of a class body's code: the class."""
+        return {one.ir.body: one for one in self.classes}
+
+    @cached_property
+    def globals(self) -> dict[str, list[Register]]:
+        """What the file assigns to its global names: the functions and registers of the values."""
+        found: dict[str, list[Register]] = defaultdict(list)
+        for function in self.functions:
+            if function.code.kind == "class":
+                continue
+            for one in function.by_opcode[op.SET_NAME]:
+                found[function.text(one[2])].append((function, one[3]))
+        return dict(found)
+
+    @cached_property
+    def imports(self) -> list[tuple[str, str | None]]:
+        """The modules that the file imports, as written, each with the name that is taken from it (None for the module itself)."""
+        return [
+            (function.text(one[3]), function.text(one[4]) if one[4] != op.NONE else None)
+            for function in self.functions
+            for one in function.by_opcode[op.IMPORT]
+        ]
+
+    @cached_property
+    def attribute_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
+        """By name: the instructions that read an attribute or call a method of that name."""
+        found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        for function in self.functions:
+            for opcode in (op.ATTR, op.INVOKE, op.ADDRESS_ATTR):
+                for one in function.by_opcode[opcode]:
+                    found[function.text(one[4])].append((function, one))
+        return dict(found)
+
+    @cached_property
+    def name_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
+        """By name: the instructions that read a global name."""
+        found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        for function in self.functions:
+            for one in function.by_opcode[op.NAME]:
+                found[function.text(one[3])].append((function, one))
+        return dict(found)
+
+    @cached_property
+    def attribute_stores(self) -> dict[str, list[Store]]:
+        """By name: the places that set an attribute of that name on anything but a method's own receiver."""
+        found: dict[str, list[Store]] = defaultdict(list)
+        for function in self.functions:
+            for store in inner_stores(function):
+                if function.method is None or not function.is_parameter(store.receiver):
+                    found[store.name].append(store)
+        return dict(found)
+
+
+@dataclass(eq=False)
+class Program:
+    """All files of a run."""
+
+    sources: Iterable[SourceFile]
+    units: dict[str, Unit] = field(init=False)
+    lowered: int = 0  # files that were asked for
+
+    def __post_init__(self) -> None:
+        self.units = {source.path: Unit(self, source, number) for number, source in enumerate(self.sources)}
+        self.modules = Resolver(self.units)
+
+    @cached_property
+    def _mentions(self) -> dict[str, list[Unit]]:
+        found: dict[str, list[Unit]] = defaultdict(list)
+        for unit in self.units.values():
+            for name in set(_IDENTIFIER.findall(unit.source.text)):
+                found[name].append(unit)
+        return dict(found)
+
+    def mentioning(self, name: str) -> list[Unit]:
+        """The files whose text has an identifier, in their order."""
+        return self._mentions.get(name, [])
+
+    def imported(self, module: str, asking: Unit) -> Unit | None:
+        """The file that an import means, seen from another one; None for a library."""
+        path = self.modules.find(module, asking.path)
+        return self.units[path] if path is not None else None

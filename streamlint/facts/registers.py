@@ -1,0 +1,262 @@
+"""What the instructions of a function put into registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.callers import Callers
+from streamlint.facts.frames import Frame
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    DeviceValue,
+    External,
+    Instance,
+    Memory,
+    Object,
+    SuperObject,
+    Unknown,
+)
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+Rule = Callable[["Registers", Frame, Instruction, Node], None]
+_SIMPLE = (bool, int, float, str, bytes, type(None))
+
+
+class Registers(Callers):
+    """Value flow of instructions."""
+
+    def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
+        rule = RULES.get(instruction[0]) if instruction is not None else None
+        if rule is None or instruction is None:
+            self.unknown(node, "dynamic")
+        else:
+            rule(self, frame, instruction, node)
+
+    def _const(self, frame: Frame, one: Instruction, node: Node) -> None:
+        value = frame.function.unit.ir.constants[one[3]]
+        self.solver.add(node, self.objects(Constant, value) if isinstance(value, _SIMPLE) else self.scalar)
+
+    def _param(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.parameter(frame, one[3], node)
+
+    def _undef(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """A variable that no path has bound."""
+
+    def _phi(self, frame: Frame, one: Instruction, node: Node) -> None:
+        for register in one[3:]:
+            self.solver.edge(self.register(frame, register), node)
+
+    def _pass(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.edge(self.register(frame, one[3]), node)
+
+    def _name(self, frame: Frame, one: Instruction, node: Node) -> None:
+        function = frame.function
+        name = function.text(one[3])
+        owner = function.unit.class_of_body.get(function.code.number)
+        if owner is not None and name in owner.assigned:
+            self.solver.edge(self.class_attribute(owner, name), node)
+        else:
+            self.solver.edge(self.global_name(function.unit, name), node)
+
+    def _load(self, frame: Frame, one: Instruction, node: Node) -> None:
+        name, owner = frame.function.unit.ir.constants[one[3]]
+        self.solver.edge(self.cell(frame, name, owner), node)
+
+    def _attr(self, frame: Frame, one: Instruction, node: Node) -> None:
+        name = frame.function.text(one[4])
+        self.solver.when(self.register(frame, one[3]), lambda value: self.member(value, name, node, node.site))
+
+    def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
+        key = self.constant(frame.function, one[4])
+        self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
+
+    def _scalar(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.add(node, self.scalar)
+
+    def _unary(self, frame: Frame, one: Instruction, node: Node) -> None:
+        operator = frame.function.unit.ir.constants[one[3]]
+        if operator == "not":
+            self.solver.add(node, self.scalar)
+        else:
+            self.solver.when(self.register(frame, one[4]), lambda value: self._operand(value, node))
+
+    def _binary(self, frame: Frame, one: Instruction, node: Node) -> None:
+        operator = frame.function.unit.ir.constants[one[3]]
+        for register in one[4:6]:
+            self.solver.when(self.register(frame, register), lambda value: self._operand(value, node, operator in ("+", "|", "or")))
+
+    def _operand(self, value: Object, node: Node, keeps: bool = False) -> None:
+        """What an operator makes of one operand: memory where that is; what holds elements stays."""
+        if isinstance(value, Memory):
+            self.solver.add(node, self.computed(value))
+        elif (isinstance(value, (Container, ClassObject)) and keeps) or isinstance(value, Unknown):
+            self.solver.add(node, value)
+        elif isinstance(value, Instance):
+            self.unknown(node, "dynamic")
+        elif isinstance(value, (Constant, DeviceValue)) or value is self.scalar:
+            self.solver.add(node, self.scalar)
+
+    def computed(self, value: Memory) -> Memory:
+        """New memory beside this: on the host it is pageable."""
+        pinning = "pageable" if value.space == "host" else value.pinning
+        return self.objects(Memory, value.space, pinning, value.type, value.evidence)
+
+    def _compare(self, frame: Frame, one: Instruction, node: Node) -> None:
+        operator = frame.function.unit.ir.constants[one[3]]
+        self.solver.add(node, self.scalar)
+        if operator in ("==", "!=", "<", ">", "<=", ">="):
+            for register in one[4:6]:
+                self.solver.when(self.register(frame, register), lambda value: self._compared(value, node))
+
+    def _compared(self, value: Object, node: Node) -> None:
+        if isinstance(value, Memory):
+            self.solver.add(node, self.computed(value))
+
+    def _call(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.when(self.register(frame, one[3]), lambda callee: self._called(callee, frame, one, node))
+
+    def _called(self, callee: Object, frame: Frame, one: Instruction, node: Node) -> None:
+        if isinstance(callee, External) and callee.name == "super":
+            self._super(frame, node)
+        else:
+            self.call(callee, self.arguments(frame, one), node)
+
+    def _super(self, frame: Frame, node: Node) -> None:
+        """``super()`` of the method around."""
+        method = frame.function.method
+        owner = method.owner if method is not None else None
+        if method is None or owner is None:
+            self.unknown(node, "dynamic")
+            return
+        home: Frame | None = frame
+        while home is not None and home.function is not method:
+            home = home.outer
+        receiver = self.frame(method) if home is None else home
+        parameter = next((one for one in method.by_opcode[op.PARAM] if one[3] == 0), None)
+        if parameter is None:
+            self.unknown(node, "dynamic")
+            return
+        self.solver.when(
+            self.register(receiver, parameter[2]), lambda value: self.solver.add(node, self.objects(SuperObject, owner, value))
+        )
+
+    def _invoke(self, frame: Frame, one: Instruction, node: Node) -> None:
+        method = self.callee(frame, one)
+        self.solver.when(method, lambda callee: self.call(callee, self.arguments(frame, one), node))
+
+    def callee(self, frame: Frame, one: Instruction) -> Node:
+        """What a call instruction calls."""
+        if one[0] == op.CALL:
+            return self.register(frame, one[3])
+        key = (frame, one)
+        found = self._callees.get(key)
+        if found is None:
+            name = frame.function.text(one[4])
+            receiver = self.register(frame, one[3])
+            found = self._callees[key] = Node(
+                lambda node: self.solver.when(receiver, lambda value: self.member(value, name, node, node.site))
+            )
+        return found
+
+    def _build(self, frame: Frame, one: Instruction, node: Node) -> None:
+        kind = frame.function.unit.ir.constants[one[3]]
+        self.solver.add(node, self.container(kind if isinstance(kind, str) else kind[0], frame, one))
+
+    def _dict(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.add(node, self.container("dict", frame, one))
+
+    def _function(self, frame: Frame, one: Instruction, node: Node) -> None:
+        function = frame.function.unit.function(one[3])
+        self.solver.add(node, self.function_object(function, frame))
+
+    def _class(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.add(node, self.objects(ClassObject, frame.function.unit.classes[one[3]]))
+
+    def _import(self, frame: Frame, one: Instruction, node: Node) -> None:
+        unit = frame.function.unit
+        module = frame.function.text(one[3])
+        name = frame.function.text(one[4]) if one[4] != op.NONE else None
+        target = self.program.imported(module, unit)
+        if target is not None and name is not None:
+            self.solver.edge(self.global_name(target, name), node)
+            return
+        for definition in self.scopes.imported(unit, module, name):
+            self.meant(definition, node)
+
+    def _next(self, frame: Frame, one: Instruction, node: Node) -> None:
+        iterator = frame.function.definitions[one[3]]
+        source = iterator[3] if iterator is not None and iterator[0] == op.ITER else one[3]
+        self.iterate(self.register(frame, source), node)
+
+    def _unpack(self, frame: Frame, one: Instruction, node: Node) -> None:
+        register, index, _, star = one[3:7]
+        if index == star:
+            self.solver.edge(self.register(frame, register), node)
+            return
+        key = index if star == op.NONE or index < star else None
+        self.solver.when(self.register(frame, register), lambda value: self.element(value, key, node, node.site))
+
+    def _enter(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.when(self.register(frame, one[3]), lambda value: self.entered(value, node, node.site))
+
+    def _await(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.when(self.register(frame, one[3]), lambda value: self.awaited(value, node))
+
+    def _yield_from(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.when(self.register(frame, one[3]), lambda value: self.awaited(value, node))
+
+    def _capture(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """What a pattern binds: the subject, or a part of it."""
+        self.solver.edge(self.register(frame, one[3]), node)
+        self.solver.when(self.register(frame, one[3]), lambda value: self._part(value, node))
+
+    def _part(self, value: Object, node: Node) -> None:
+        if not isinstance(value, (Instance, BoundMethod)):
+            self.element(value, None, node, node.site)
+
+    def _dynamic(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.unknown(node, "dynamic")
+
+
+RULES: dict[int, Rule] = {
+    op.CONST: Registers._const,
+    op.PARAM: Registers._param,
+    op.UNDEF: Registers._undef,
+    op.PHI: Registers._phi,
+    op.NAME: Registers._name,
+    op.LOAD: Registers._load,
+    op.UNKNOWN: Registers._dynamic,
+    op.ATTR: Registers._attr,
+    op.ITEM: Registers._item,
+    op.SLICE: Registers._scalar,
+    op.UNARY: Registers._unary,
+    op.BINARY: Registers._binary,
+    op.INPLACE: Registers._binary,
+    op.COMPARE: Registers._compare,
+    op.CALL: Registers._call,
+    op.INVOKE: Registers._invoke,
+    op.BUILD: Registers._build,
+    op.DICT: Registers._dict,
+    op.FORMAT: Registers._scalar,
+    op.FUNCTION: Registers._function,
+    op.CLASS: Registers._class,
+    op.IMPORT: Registers._import,
+    op.ITER: Registers._pass,
+    op.MORE: Registers._scalar,
+    op.NEXT: Registers._next,
+    op.UNPACK: Registers._unpack,
+    op.ENTER: Registers._enter,
+    op.EXIT: Registers._scalar,
+    op.YIELD: Registers._dynamic,
+    op.YIELD_FROM: Registers._yield_from,
+    op.AWAIT: Registers._await,
+    op.CAUGHT: Registers._dynamic,
+    op.CATCHES: Registers._scalar,
+    op.MATCH: Registers._scalar,
+    op.CAPTURE: Registers._capture,
+}

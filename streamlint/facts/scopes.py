@@ -1,0 +1,168 @@
+"""What a dotted name means in a file, as far as assignments, definitions and imports alone decide it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.program import Unit
+from streamlint.ir import opcodes as op
+
+DEEPEST = 12  # imports and aliases behind one another
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalName:
+    """A dotted name of a library, or a builtin."""
+
+    name: str
+
+
+Definition = ClassInfo | Function | Unit | ExternalName
+_WORD = re.compile(r"[A-Za-z_][\w.]*")
+
+
+class Scopes:
+    """Looks names up in the files of a program."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Unit, str], tuple[Definition, ...]] = {}
+
+    def find(self, unit: Unit, dotted: str, depth: int = 0) -> tuple[Definition, ...]:
+        """What a dotted name may mean in a file; several where it is defined twice; empty where only running the code would tell."""
+        key = (unit, dotted)
+        if key not in self._found:
+            self._found[key] = ()  # a name that is defined by itself
+            self._found[key] = tuple(dict.fromkeys(self._find(unit, dotted, depth)))
+        return self._found[key]
+
+    def _find(self, unit: Unit, dotted: str, depth: int) -> list[Definition]:
+        if depth > DEEPEST or not dotted:
+            return []
+        first, _, rest = dotted.partition(".")
+        found = self._global(unit, first, depth)
+        while rest and found:
+            first, _, rest = rest.partition(".")
+            found = [member for one in found for member in self.member(one, first, depth + 1)]
+        return found
+
+    def _global(self, unit: Unit, name: str, depth: int) -> list[Definition]:
+        found: list[Definition] = []
+        for function, register in unit.globals.get(name, ()):
+            found += self._defined(function, register, depth)
+        if found:
+            return found
+        if name not in unit.globals:
+            for module, taken in unit.imports:
+                if taken == "*" and (target := unit.program.imported(module, unit)) is not None and target is not unit:
+                    found += [one for one in self.find(target, name, depth + 1) if not isinstance(one, ExternalName)]
+            if not found:
+                found += [one for one in unit.classes if one.ir.name == name and one.ir.parent == 0]
+            if not found:
+                found.append(ExternalName(name))
+        return found
+
+    def _defined(self, function: Function, register: int, depth: int) -> list[Definition]:
+        one = function.definitions[register]
+        if one is None:
+            return []
+        if one[0] == op.CLASS:
+            return [function.unit.classes[one[3]]]
+        if one[0] == op.FUNCTION:
+            return [function.unit.function(one[3])]
+        if one[0] == op.IMPORT:
+            name = function.text(one[4]) if one[4] != op.NONE else None
+            return self.imported(function.unit, function.text(one[3]), name, depth)
+        if one[0] == op.CALL and len(one) == 6 and (wrapped := self._wrapped(function, one[5])) is not None:
+            return [wrapped]
+        if one[0] == op.PHI:
+            return [each for before in one[3:] for each in self._defined(function, before, depth + 1)] if depth < DEEPEST else []
+        if one[0] in (op.NAME, op.ATTR) and (dotted := function.dotted(register)):
+            return list(self.find(function.unit, dotted, depth + 1))
+        return []
+
+    def _wrapped(self, function: Function, register: int) -> Definition | None:
+        """The function or class behind its decorators."""
+        one = function.definitions[register]
+        while one is not None and one[0] == op.CALL and len(one) == 6:
+            one = function.definitions[one[5]]
+        if one is not None and one[0] == op.FUNCTION:
+            return function.unit.function(one[3])
+        return function.unit.classes[one[3]] if one is not None and one[0] == op.CLASS else None
+
+    def imported(self, unit: Unit, module: str, name: str | None, depth: int = 0) -> list[Definition]:
+        """What ``import module`` or ``from module import name`` means in a file."""
+        target = unit.program.imported(module, unit)
+        if name is None:
+            return [target if target is not None else ExternalName(module)]
+        if target is None:
+            inner = unit.program.imported(f"{module}.{name}" if not module.endswith(".") else module + name, unit)
+            return [inner] if inner is not None else [ExternalName(f"{module}.{name}")]
+        return self.member(target, name, depth + 1)
+
+    def member(self, owner: Definition, name: str, depth: int = 0) -> list[Definition]:
+        """A member of a module or class, or of a library's name."""
+        if isinstance(owner, ExternalName):
+            return [ExternalName(f"{owner.name}.{name}")]
+        if isinstance(owner, Unit):
+            if name in owner.globals or any(taken == "*" for _, taken in owner.imports):
+                found = [one for one in self.find(owner, name, depth + 1) if one != ExternalName(name)]
+                if found:
+                    return found
+            path = owner.program.modules.submodule(owner.path, name)
+            return [owner.program.units[path]] if path is not None else []
+        if isinstance(owner, ClassInfo):
+            inner = [one for one in owner.unit.classes if one.ir.parent == owner.ir.body and one.ir.name == name]
+            return [*owner.methods.get(name, ()), *inner]
+        return []
+
+    def annotated(self, unit: Unit, annotation: str) -> list[ClassInfo | ExternalName]:
+        """The classes that an annotation names: of ``Optional[X]``, ``X | None`` and ``"X"`` those of ``X``; of ``list[X]`` the list."""
+        text = annotation.replace(" ", "").replace('"', "").replace("'", "")
+        found: list[ClassInfo | ExternalName] = []
+        for part in _alternatives(text):
+            head = _WORD.match(part)
+            if head is not None and head[0] not in ("None", "Any", "typing.Any", "object"):
+                found += [one for one in self.find(unit, head[0]) if isinstance(one, (ClassInfo, ExternalName))]
+        return found
+
+
+def _alternatives(text: str) -> list[str]:
+    """The parts of ``A | B``, ``Optional[A]`` and ``Union[A, B]``."""
+    parts = _split(text, "|")
+    if len(parts) > 1:
+        return [one for part in parts for one in _alternatives(part)]
+    head, bracket, rest = text.partition("[")
+    if (
+        bracket
+        and head.rpartition(".")[2] in ("Optional", "Union", "Annotated", "Final", "ClassVar", "Type", "type")
+        and rest.endswith("]")
+    ):
+        inner = _split(rest[:-1], ",")
+        inner = inner[:1] if head.rpartition(".")[2] == "Annotated" else inner
+        return [one for part in inner for one in _alternatives(part)]
+    return [text]
+
+
+def element_annotation(annotation: str) -> str:
+    """The annotation of the elements of ``list[X]``, ``dict[K, X]`` and their kin; "" for anything else."""
+    text = annotation.replace(" ", "").replace('"', "").replace("'", "")
+    for part in _alternatives(text):
+        head, bracket, rest = part.partition("[")
+        if bracket and rest.endswith("]"):
+            inner = _split(rest[:-1], ",")
+            is_mapping = "dict" in head.lower() or "mapping" in head.lower()
+            return inner[1] if is_mapping and len(inner) > 1 else inner[0]
+    return ""
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split where no bracket is open."""
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if letter == separator and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]

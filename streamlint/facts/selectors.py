@@ -1,0 +1,183 @@
+"""The arguments of a library's function by the selectors of its row, and the functions that it is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.frames import Arguments
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    BoundMethod,
+    ClassObject,
+    Constant,
+    DeviceValue,
+    External,
+    FunctionObject,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+)
+from streamlint.facts.registers import Registers
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+_DEVICE_WORDS = ("cuda", "gpu")
+_HOST_WORDS = ("cpu", "meta", "mps")
+
+
+class Selectors(Registers):
+    """Value flow that reads the selectors of model rows."""
+
+    def selected(self, selector: Selector | None, receiver: Object | None, arguments: Arguments) -> Node | None:
+        """The node of the argument that a selector means; None if it was left out."""
+        if selector is None:
+            return None
+        if selector.kind == "self":
+            return self.holding(receiver) if receiver is not None else (arguments.positional[0] if arguments.positional else None)
+        if selector.kind != "argument":
+            return None
+        if selector.position is not None and selector.position < len(arguments.positional):
+            return arguments.positional[selector.position]
+        if selector.keyword is not None and selector.keyword in arguments.keywords:
+            return arguments.keywords[selector.keyword]
+        spread = arguments.double if selector.keyword is not None else arguments.starred
+        return self._spread_argument(selector, spread[0]) if spread else None
+
+    def _spread_argument(self, selector: Selector, source: Node) -> Node:
+        key = selector.keyword if selector.keyword is not None else selector.position
+        found = self._spread_nodes.get((source, key))
+        if found is None:
+            found = self._spread_nodes[source, key] = Node(
+                lambda node: self.solver.when(source, lambda value: self.element(value, key, node, source.site))
+            )
+        return found
+
+    def chosen(self, row: Row, key: str, receiver: Object | None, arguments: Arguments, action: Callable[[bool | None], None]) -> None:
+        """Run an action for each truth value that a switch of a row may have; None where it is not known."""
+        setting = row.get(key)
+        if setting is None or isinstance(setting, bool):
+            action(setting if isinstance(setting, bool) else False)
+            return
+        selectors = setting if isinstance(setting, tuple) else (setting,)
+        for selector in selectors:
+            assert isinstance(selector, Selector)
+            node = self.selected(selector, receiver, arguments)
+            if node is not None:
+                self._when_true(node, selector.negated, action)
+                return
+        last = selectors[-1]
+        assert isinstance(last, Selector)
+        action(_negated(last.default == "true", last.negated))
+
+    def _when_true(self, node: Node, negated: bool, action: Callable[[bool | None], None]) -> None:
+        self.solver.when(node, lambda value: action(_negated(truth(value), negated)))
+
+    def devices(self, row: Row, receiver: Object | None, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
+        """Run an action for each space (and its evidence) that the device arguments of a row may name. Returns whether one is given."""
+        setting = row.get("device")
+        selectors = setting if isinstance(setting, tuple) else (setting,) if setting is not None else ()
+        for selector in selectors:
+            assert isinstance(selector, Selector)
+            node = self.selected(selector, receiver, arguments)
+            if node is not None:
+                self.solver.when(node, lambda value: space_of(value, action))
+                return True
+        return False
+
+    # --- effects
+
+    def started(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A function that runs elsewhere is called with the arguments that are handed over with it."""
+        selector = row.get("function")
+        function = self.selected(selector if isinstance(selector, Selector) else None, receiver, arguments)
+        result = Node(None)
+        if function is not None:
+            self.solver.when(function, lambda value: self._run_elsewhere(row, value, receiver, arguments, result))
+        self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", ""))
+
+    def _run_elsewhere(self, row: Row, callee: Object, receiver: Object | None, arguments: Arguments, result: Node) -> None:
+        if not isinstance(callee, (FunctionObject, BoundMethod, ClassObject, Instance)):
+            return
+        given = self._handed_over(row, receiver, arguments)
+        self.call(callee, given, result)
+
+    def _handed_over(self, row: Row, receiver: Object | None, arguments: Arguments) -> Arguments:
+        found = self._handed.get(arguments)
+        if found is not None:
+            return found
+        found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+        style = row.get("style")
+        if style in ("call", "each"):
+            function = row.get("function")
+            first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
+            found.positional = list(arguments.positional[first:])
+            found.keywords = dict(arguments.keywords)
+            if style == "each":
+                found.positional = [self.elements_of(node) for node in found.positional]
+            return found
+        selectors = row.get("arguments")
+        for selector in selectors if isinstance(selectors, tuple) else ():
+            node = self.selected(selector, receiver, arguments)
+            if node is not None and selector.keyword == "kwargs":
+                found.double.append(node)
+            elif node is not None:
+                found.starred.append(node)
+        return found
+
+    def elements_of(self, node: Node) -> Node:
+        found = self._element_nodes.get(node)
+        if found is None:
+            found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
+        return found
+
+    def rest_of(self, arguments: Arguments) -> Arguments:
+        """The arguments behind the first."""
+        found = self._rests.get(arguments)
+        if found is None:
+            found = self._rests[arguments] = Arguments(arguments.frame, arguments.site)
+            found.positional, found.starred = arguments.positional[1:], arguments.starred
+            found.keywords, found.double = arguments.keywords, arguments.double
+        return found
+
+    def elementwise(self, arguments: Arguments) -> Arguments:
+        """The elements of the arguments behind the first."""
+        found = self._handed.get(arguments)
+        if found is None:
+            found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+            found.positional = [self.elements_of(node) for node in arguments.positional[1:]]
+        return found
+
+    def result_of_map(self, arguments: Arguments) -> Node:
+        """What the function that is mapped gives."""
+        return self._mapped.setdefault(arguments, Node(None))
+
+
+def truth(value: Object) -> bool | None:
+    """Whether an object is true; None where it is not known."""
+    if isinstance(value, Constant):
+        return bool(value.value)
+    return None
+
+
+def _negated(flag: bool | None, negated: bool) -> bool | None:
+    return flag if flag is None or not negated else not flag
+
+
+def space_of(value: Object, action: Callable[[str, str], None]) -> None:
+    """Run an action for the space that a device argument names."""
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        word = value.value.partition(":")[0]
+        action("device" if word in _DEVICE_WORDS else "host" if word in _HOST_WORDS else "unknown", "literal")
+    elif isinstance(value, Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        action("device", "literal")
+    elif isinstance(value, Constant) and value.value is None:
+        action("host", "none")
+    elif isinstance(value, DeviceValue):
+        action(value.space if value.space != "unknown" else "device", "literal" if value.space != "unknown" else "asked")
+    elif isinstance(value, Memory):
+        action(value.space, value.evidence)
+    elif isinstance(value, External):
+        return  # a data type
+    else:
+        action("device", "asked")

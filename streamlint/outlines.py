@@ -1,0 +1,127 @@
+"""Which files without a word of CUDA belong to a run: those whose code calls, over any number of files, a function that has one.
+
+A file's outline is what its top-level statements define, import and name. It is read from the text, without a parser: it says which
+files are worth parsing, and nothing about what they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from streamlint.facts.modules import Resolver
+
+_BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
+_DEFINED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE)
+_TAKEN = re.compile(r"(\w+|\*)(?:[ \t]+as[ \t]+(\w+))?")
+_MODULE = re.compile(r"([\w.]+)(?:[ \t]+as[ \t]+(\w+))?")
+
+
+class Block(NamedTuple):
+    """A top-level statement: the name that it defines (or ""), the identifiers in it, and whether it says a word of CUDA itself."""
+
+    name: str
+    identifiers: frozenset[str]
+    works: bool
+
+
+class Outline(NamedTuple):
+    """A file's blocks, and what its names mean that it imports: by the local name, a module and a name of it (None: the module itself)."""
+
+    blocks: tuple[Block, ...]
+    imported: Mapping[str, tuple[str, str | None]]
+    stars: tuple[str, ...]
+
+
+def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
+    """The outline of a Python file."""
+    starts = [match.start() for match in _BEGIN.finditer(text)]
+    blocks: list[Block] = []
+    decorators = ""
+    for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
+        body = decorators + text[begin:end]
+        decorators = body if text[begin] == "@" else ""
+        if decorators or text.startswith(("import ", "from "), begin):
+            continue
+        defined = _DEFINED.match(text, begin)
+        name = (defined[1] or defined[2]) if defined is not None else ""
+        blocks.append(Block(name, frozenset(_IDENTIFIER.findall(body)), works(body.encode("utf-8", "replace"))))
+    imported: dict[str, tuple[str, str | None]] = {}
+    stars: list[str] = []
+    for module, members, plain in _IMPORT.findall(text):
+        for name, alias in _TAKEN.findall(members):
+            if name == "*":
+                stars.append(module)
+            else:
+                imported[alias or name] = (module, name)
+        for name, alias in _MODULE.findall(plain):
+            imported[alias or name.partition(".")[0]] = (name if alias else name.partition(".")[0], None)
+    return Outline(tuple(blocks), imported, tuple(stars))
+
+
+class Reach:
+    """The names by which work with CUDA is reached, file by file: the least set that holds what says a word of it and what names it."""
+
+    def __init__(self, outlines: Mapping[str, Outline]) -> None:
+        self._outlines = outlines
+        self._resolver = Resolver(outlines.keys())
+        self.names: dict[str, set[str]] = {path: set() for path in outlines}
+        self._importers: dict[str, set[str]] = defaultdict(set)
+        self._meant: dict[str, list[tuple[str, str, str | None]]] = {}
+        for path, found in outlines.items():
+            self._meant[path] = list(self._resolved(path, found))
+            for _, target, _ in self._meant[path]:
+                self._importers[target].add(path)
+        self._solve()
+
+    def _resolved(self, path: str, found: Outline) -> Iterator[tuple[str, str, str | None]]:
+        """By local name: the file that it comes from, and the name there; None for a module; ``*`` for all names of a file."""
+        for local, (module, name) in found.imported.items():
+            dotted = None if name is None else f"{module}{'' if module.endswith('.') else '.'}{name}"
+            inner = self._resolver.find(dotted, path) if dotted is not None else None
+            target = inner or self._resolver.find(module, path)
+            if target is not None and target != path:
+                yield local, target, None if inner is not None else name
+        for module in found.stars:
+            if (target := self._resolver.find(module, path)) is not None and target != path:
+                yield "*", target, None
+
+    def _solve(self) -> None:
+        waiting = dict.fromkeys(self._outlines)
+        while waiting:
+            path = next(iter(waiting))
+            del waiting[path]
+            if self._grow(path):
+                waiting.update(dict.fromkeys(self._importers[path]))
+
+    def _grow(self, path: str) -> bool:
+        """Add the names of one file that lead to work; whether there were any more."""
+        names = self.names[path]
+        before = len(names)
+        modules: dict[str, set[str]] = {}
+        for local, target, name in self._meant[path]:
+            if local == "*":
+                names |= self.names[target]
+            elif name is None:
+                modules[local] = self.names[target]
+            elif name in self.names[target]:
+                names.add(local)
+        blocks = [block for block in self._outlines[path].blocks if not block.name or block.name not in names]
+        grown = True
+        while grown:
+            grown = False
+            for block in blocks:
+                if block.name not in names and self._leads(block, names, modules):
+                    names.add(block.name)
+                    grown = True
+        return len(names) > before
+
+    @staticmethod
+    def _leads(block: Block, names: set[str], modules: Mapping[str, set[str]]) -> bool:
+        if block.works or not names.isdisjoint(block.identifiers):
+            return True
+        return any(local in block.identifiers and not reached.isdisjoint(block.identifiers) for local, reached in modules.items())

@@ -1,0 +1,140 @@
+"""Program facts: what parameters, attributes and calls may hold over the whole program, and through which call it came."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from streamlint import cli
+from streamlint.facts.facts import Facts, describe
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Program, SourceFile
+from streamlint.frontends import python
+from streamlint.ir import ModuleIR
+from streamlint.ir import opcodes as op
+from streamlint.ir.modules import lower
+
+PAGEABLE, PINNED = "torch.Tensor in pageable host memory", "torch.Tensor in pinned host memory"
+OUTSIDE = "unknown (caller)"
+MAKE = "import torch\nfrom b import *\n\ndef main():\n    x = torch.zeros(4)\n    y = torch.zeros(4, pin_memory=True)\n"
+
+
+def facts_of(**files: str) -> Facts:
+    """The facts of files by their names."""
+    texts = {f"{name}.py": dedent(text) for name, text in files.items()}
+    return Facts(Program([SourceFile(name, "python", text, partial(_lowered, name, text)) for name, text in texts.items()]))
+
+
+def _lowered(name: str, text: str) -> ModuleIR:
+    return lower(python.lower(name, text))
+
+
+def function(facts: Facts, file: str, name: str) -> Function:
+    return next(one for one in facts.program.units[f"{file}.py"].functions if one.name == name)
+
+
+def parameter(facts: Facts, file: str, name: str, index: int) -> set[str]:
+    """What a parameter may be, in words."""
+    return {" ".join(describe(value)) for value in facts.argument(function(facts, file, name), index).values}
+
+
+@pytest.mark.parametrize(
+    ("callee", "calls"),
+    [
+        ("def _f(t): pass", "    _f(x)\n    _f(y)"),
+        ("def _f(t): pass", "    _f(t=x)\n    _f(**{'t': y})"),
+        ("def _g(t): pass\ndef _f(*given): _g(*given)", "    _f(x)\n    _f(y)"),
+        ("def _g(t): pass\n_f = lambda u: _g(u)", "    _f(x)\n    _f(y)"),
+        ("import functools\ndef _g(t): pass\n_f = functools.partial(_g)", "    _f(x)\n    _f(y)"),
+        ("def _g(t): pass\n_t = {'a': _g}\ndef _f(u): _t['a'](u)", "    _f(x)\n    _f(y)"),
+        (
+            "def _d(f):\n    def inner(*a, **k): return f(*a, **k)\n    return inner\n@_d\ndef _g(t): pass\ndef _f(u): _g(u)",
+            "    _f(x)\n    _f(y)",
+        ),
+        ("def _g(t): pass\ndef _h(u): yield u\ndef _f(u):\n    for v in _h(u): _g(v)", "    _f(x)\n    _f(y)"),
+    ],
+)
+def test_a_parameter_holds_what_all_callers_give(callee: str, calls: str) -> None:
+    facts = facts_of(a=MAKE.replace("*", "_f") + calls + "\n", b=callee + "\n")
+    name = "_g" if "_g" in callee else "_f"
+    assert parameter(facts, "b", name, 0) == {PAGEABLE, PINNED}
+
+
+def test_a_function_that_others_may_call_is_given_more() -> None:
+    facts = facts_of(a=MAKE.replace("*", "f") + "    f(x)\n", b="def f(t): pass\n")
+    assert parameter(facts, "b", "f", 0) == {PAGEABLE, OUTSIDE}
+
+
+def test_a_trace_names_the_calls() -> None:
+    facts = facts_of(a=MAKE.replace("*", "_f") + "    _f(x)\n", b="def _g(t): pass\ndef _f(u): _g(u)\n")
+    node = facts.argument(function(facts, "b", "_g"), 0)
+    (value,) = node.values
+    assert [str(site) for site in node.trace(value)][-1] == "a.py:5"
+    assert "b.py:2" in [str(site) for site in node.trace(value)]
+
+
+CLASSES = """
+class Base:
+    def __init__(self, t): self.held = t
+    def run(self): return self._send(self.held)
+    def _send(self, t): return t
+class Sub(Base):
+    def _send(self, t): return t
+"""
+
+
+def test_attributes_lead_to_overriding_methods() -> None:
+    facts = facts_of(a=MAKE.replace("*", "Base, Sub") + "    Sub(y).run()\n    Base(x).run()\n", b=CLASSES)
+    assert parameter(facts, "b", "Sub._send", 1) >= {PINNED}
+    assert parameter(facts, "b", "Base._send", 1) >= {PAGEABLE}
+
+
+def test_a_module_is_called_through_forward() -> None:
+    text = "import torch\nclass Net(torch.nn.Module):\n    def forward(self, t): return t\n"
+    facts = facts_of(a=MAKE.replace("*", "Net") + "    net = Net()\n    net(x)\n", b=text)
+    assert PAGEABLE in parameter(facts, "b", "Net.forward", 1)
+
+
+def test_a_call_enters_what_a_table_holds() -> None:
+    facts = facts_of(a="def f(): pass\ndef g(): pass\nT = {'f': f, 'g': g}\ndef h(name):\n    T[name]()\n")
+    caller = function(facts, "a", "h")
+    (call,) = caller.by_opcode[op.CALL]
+    assert {" ".join(describe(one)) for one in facts.callees(caller, call)} == {"function f", "function g"}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "def f(x):\n    while x: x = x.parent\n    return x\nimport os\nf(os)\n",
+        "import functools\ndef f(g, n):\n    for i in range(n): g = functools.partial(g, i)\n    return g\nf(print, 3)\n",
+        "def f(x, *rest): return f(1, x, *rest)\nf(2)\n",
+        "def f(x):\n    while x: x = x.items()\n    return x\nf({})\n",
+        "def f(n): return [f(n), *f(n)]\nf(1)\n",
+    ],
+)
+def test_loops_end(loop: str) -> None:
+    facts = facts_of(a=loop)
+    for one in facts.program.units["a.py"].functions:
+        for index in range(len(one.code.parameters)):
+            facts.argument(one, index)
+        for opcode in (op.CALL, op.INVOKE):
+            for call in one.by_opcode[opcode]:
+                facts.callees(one, call)
+    assert facts.solver.steps < 20_000
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text(MAKE.replace("*", "_f") + "    _f(x)\n")
+    Path("b.py").write_text('def _f(t):\n    return t.to("cuda")\n')
+    assert cli.main(["debug", "facts", "b.py:2", "--root", "."]) == 0
+    assert capsys.readouterr().out.startswith(f"t:\n  {PAGEABLE} from ")
+    assert cli.main(["debug", "callers", "b.py:_f", "--root", "."]) == 0
+    assert capsys.readouterr().out == "a.py:7\n"
+    assert cli.main(["debug", "callees", "a.py:7", "--root", "."]) == 0
+    assert capsys.readouterr().out == "function _f\n"
+    assert cli.main(["debug", "callers", "b.py:_g", "--root", "."]) == 2
+    assert cli.main(["debug", "facts", "missing.py:2"]) == 2

@@ -1,0 +1,56 @@
+"""Outlines: which files lead to work with CUDA, by what they import and name."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamlint.outlines import Reach, outline
+
+WORK = "def send(x):\n    return x.cuda()\n\ndef plain(x):\n    return x\n"
+
+
+def names(**files: str) -> dict[str, set[str]]:
+    """The names of each file by which work is reached."""
+    return in_files({f"{name}.py": text for name, text in files.items()})
+
+
+def in_files(texts: dict[str, str]) -> dict[str, set[str]]:
+    return Reach({path: outline(text, lambda data: b".cuda(" in data) for path, text in texts.items()}).names
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ("from a import send\ndef hop(x):\n    return send(x)\n", {"send", "hop"}),
+        ("from a import send as s\nhop = lambda x: s(x)\n", {"s", "hop"}),
+        ("import a\ndef hop(x):\n    return a.send(x)\n", {"hop"}),
+        ("import a as b\nclass Hop:\n    def run(self, x):\n        return b.send(x)\n", {"Hop"}),
+        ("def hop(x):\n    from a import send\n    return send(x)\n", {"send", "hop"}),
+        ("from a import *\n@wrap(send)\ndef hop(x): ...\n", {"send", "hop"}),
+        ("from a import plain\ndef hop(x):\n    return plain(x)\n", set()),
+        ("import a\ndef hop(x):\n    return a.plain(x)\n", set()),
+        ("def send(x):\n    return x\n", set()),
+        ("", set()),
+    ],
+)
+def test_what_names_work_of_another_file_leads_to_it(text: str, reached: set[str]) -> None:
+    assert names(a=WORK, b=text)["b.py"] == reached
+
+
+def test_any_number_of_files_may_stand_between() -> None:
+    files = {
+        "f0": WORK.replace("send", "g0"),
+        **{f"f{i}": f"from f{i - 1} import g{i - 1}\ndef g{i}(x): return g{i - 1}(x)\n" for i in range(1, 9)},
+    }
+    assert names(**files)["f8.py"] == {"g7", "g8"}
+
+
+def test_a_package_hands_on_what_it_imports() -> None:
+    user = "from p import send\ndef hop(x): return send(x)\n"
+    found = in_files({"p/a.py": WORK, "p/__init__.py": "from .a import send\n", "b.py": user})
+    assert found["b.py"] == {"send", "hop"}
+
+
+def test_files_that_import_one_another() -> None:
+    found = names(a="from b import g\ndef f(): g()\n", b="from a import f\ndef g(): f()\ndef h(): x.cuda()\n")
+    assert found == {"a.py": set(), "b.py": {"h"}}
