@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from streamlint.interpreter.values import Buffer, Event, Stream
 
 BY_PLACE = "\x1f"
-"""Where a check's ``needs`` are looked for, this stands before an argument that may be a flag: ``x.copy_(y, True)``."""
+"""Where a check's ``signs`` are looked for, this stands before an argument that may be a flag: ``x.copy_(y, True)``."""
 ENTERED = "\x1e"
-"""Where a check's ``needs`` name it: a ``with`` that is given something else than the result of a call, maybe a stream."""
+"""Where a check's ``signs`` name it: a ``with`` that is given something else than the result of a call, maybe a stream."""
 
 
 class Evidence(enum.IntEnum):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.index import Program
     from streamlint.interpreter.relevance import Relevance
 
-_WORD, _CALLED = re.compile(r"\w+"), re.compile(r"(\w+)\(")
+_WORD, _CALLED = re.compile(r"\w+"), re.compile(r"(?<!\w)(\w+)\(")
 
 
 def _allocator_settings(file: File) -> Iterator[tuple[str, bool]]:

@@ -24,7 +24,14 @@ def copy(tmp_path: Path) -> Path:
     """The package, and of the tests what runs the rules' documents."""
     shutil.copytree(ROOT / "streamlint", tmp_path / "streamlint")  # with what is compiled: times are kept
     (tmp_path / "tests" / "rules").mkdir(parents=True)
-    for name in ("pyproject.toml", "tests/conftest.py", "tests/documents.py", "tests/rename.py", "tests/rules/test_documents.py"):
+    for name in (
+        "pyproject.toml",
+        "tests/conftest.py",
+        "tests/documents.py",
+        "tests/rename.py",
+        "tests/wording.py",
+        "tests/rules/test_documents.py",
+    ):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "tests" / "rules" / "sl001.md").write_text("# SL001 unpinned-non-blocking\n\n## what there was\n")
     return tmp_path
@@ -75,8 +82,8 @@ def test_a_model(copy):
     assert wrong.stderr == "streamlint: slipway.toml: slipway.upload: effect 'transfers' is unknown; did you mean 'transfer'?\n"
 
 
-def test_a_file_without_its_own_words_is_not_met(copy):
+def test_a_call_of_a_users_row_counts_whatever_its_name(copy):
     (row, _) = follow("adding-a-model.md", copy)
     row.write_text(row.read_text().replace("own_words = true\n", ""))
     (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 9))\n")
-    assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 0
+    assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 1

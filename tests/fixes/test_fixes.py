@@ -528,10 +528,10 @@ DEEP = 'import torch\n\ny = torch.empty(1 << 20).to("cuda", non_blocking=True)\n
 DEEP += "    elif a == 1:\n        pass\n" * 900
 
 
-def test_code_too_deep_for_an_edit_has_its_findings_without_fixes():
+def test_code_as_deep_as_is_read_has_its_fix():
     report = lint(DEEP, codes=["SL001"], fixes=True)
-    assert [(finding.code, finding.fix) for finding in report.findings] == [("SL001", None)]
-    assert [problem.message for problem in report.problems] == ["f is left out: code is nested too deeply"]
+    assert [(finding.code, finding.fix is not None) for finding in report.findings] == [("SL001", True)]
+    assert report.problems == []
 
 
 def test_a_fault_of_a_fix_costs_the_fixes_of_its_file(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamlint.frontends.python import lower
@@ -15,6 +15,7 @@ from streamlint.program.positions import packed, unpacked
 _NUMBERS = st.one_of(st.integers(-2, 300), st.integers(4090, 4100), st.integers(16380, 16390), st.integers(0, 1 << 40))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw of a busy machine
 @given(st.tuples(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS))
 def test_what_is_packed_comes_back(at: tuple[int, int, int, int]) -> None:
     assert unpacked(packed(at)) == at

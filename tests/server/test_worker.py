@@ -231,10 +231,10 @@ def read(x):
 @pytest.mark.parametrize(
     ("before", "after", "kept"),
     [
-        ("count = self.scale", "count = self.scale\n        count += 1", {"Loader.load", "send", "read"}),
-        ("        count = self.scale\n        return count", "        return self.scale", set()),  # the body begins elsewhere
-        ("kind = 1", "kind = 22", {"Loader.load", "read"}),  # `send` calls it
-        ("self.scale = 2", "self.scale = 3", {"send"}),  # the methods are called on what it makes; `read` has a `host`, too
+        ("count = self.scale", "count = self.scale\n        count += 1", {"Loader.__init__", "Loader.load", "make", "send", "read"}),
+        ("        count = self.scale\n        return count", "        return self.scale + 1", set()),  # the body begins elsewhere
+        ("kind = 1", "kind = 22", {"Loader.__init__", "Loader.load", "Loader.size", "read"}),  # `send` calls it
+        ("self.scale = 2", "self.scale = 3", {"make", "send"}),  # the methods are called on what it makes; `read` has a `host`, too
         ("return torch.empty(n)\n", "return torch.empty(n, pin_memory=True)\n", set()),  # such words tell of more
         ("def make(n)", "def make(m)", set()),
         ("    return torch.empty(n)\n", "    return torch.empty(n)\n\n\nscale = 1\n", set()),
