@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import operator
-import sys
 from collections.abc import Iterable, Iterator
 
 from streamlint import guard
@@ -17,6 +15,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.own_rows import OwnModels, met_in
+from streamlint.interpreter.recursion import deeper
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
@@ -78,7 +77,7 @@ class Analysis:
         return Part(problems=[Problem(self.program.files[name].path, why, lost=True)])
 
     def _check(self, file: File) -> Part:
-        with _deep_calls():
+        with deeper(_FRAMES):
             return self._check_deep(file)
 
     def _check_deep(self, file: File) -> Part:
@@ -179,17 +178,6 @@ class Analysis:
     def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not shown to cost anything is told where it was asked for."""
         return (finding for finding in findings if finding.shown or self.possible)
-
-
-@contextlib.contextmanager
-def _deep_calls() -> Iterator[None]:
-    """Calls are followed further than Python's own limit for frames allows."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _sweep(oldest: int) -> None:

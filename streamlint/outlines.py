@@ -16,7 +16,8 @@ from streamlint.facts.modules import Resolver
 _BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 _DEFINED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))", re.MULTILINE)
+# Of a text behind the end of a line, which begins each line: a search runs from one to the next.
+_IMPORT = re.compile(r"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))")
 _TAKEN = re.compile(r"(\w+|\*)(?:[ \t]+as[ \t]+(\w+))?")
 _MODULE = re.compile(r"([\w.]+)(?:[ \t]+as[ \t]+(\w+))?")
 
@@ -52,7 +53,7 @@ def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
         blocks.append(Block(name, frozenset(_IDENTIFIER.findall(body)), works(body.encode("utf-8", "replace"))))
     imported: dict[str, tuple[str, str | None]] = {}
     stars: list[str] = []
-    for module, members, plain in _IMPORT.findall(text):
+    for module, members, plain in imports_in(text):
         for name, alias in _TAKEN.findall(members):
             if name == "*":
                 stars.append(module)
@@ -61,6 +62,11 @@ def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
         for name, alias in _MODULE.findall(plain):
             imported[alias or name.partition(".")[0]] = (name if alias else name.partition(".")[0], None)
     return Outline(tuple(blocks), imported, tuple(stars))
+
+
+def imports_in(text: str) -> list[tuple[str, str, str]]:
+    """The import statements of a text: the module and its members, or the modules of a plain one."""
+    return _IMPORT.findall(f"\n{text}")
 
 
 class Reach:

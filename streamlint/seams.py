@@ -10,15 +10,13 @@ from functools import partial
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
-from streamlint.outlines import Reach, outline
+from streamlint.outlines import Reach, imports_in, outline
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
 from streamlint.record import field, record
 from streamlint.triggers import any_of, relevant
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)
-# Of a text behind the end of a line, which begins each line: a search runs from one to the next.
-_IMPORT = re.compile(r"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))")
 # Memory of the host, and what stands before it in its line where it is kept or given away: what other files may copy from.
 _MADE = re.compile(r"torch\.(?:empty|zeros|ones|full|from_numpy)(?:_like)?\((?![^\n]*device)")
 _KEPT = re.compile(r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|append\(|\breturn)[ \t]*\Z")
@@ -135,7 +133,8 @@ class Seams:
         defined = {name for source in native for name in _defined(source.text)}
         ring = list(native)
         while ring and len(found) < len(native) + _MOST_HEADERS:
-            users = (user for held in ring for user in includers[held.path] if not defined.isdisjoint(_NAME.findall(user.text)))
+            above = {user.path: user for held in ring for user in includers[held.path] if user.path not in found}
+            users = (user for user in above.values() if not defined.isdisjoint(_NAME.findall(user.text)))
             near = {one.path: one for one in (*users, *(part for held in ring for part in includes[held.path])) if one.path not in found}
             ring = [near[path] for path in sorted(near)]
             found |= near
@@ -348,11 +347,6 @@ def _names(include: str, path: str) -> bool:
 def _module_of(path: str) -> tuple[str, ...]:
     parts = path.replace("\\", "/").removesuffix(".py").split("/")
     return tuple(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-
-
-def imports_in(text: str) -> list[tuple[str, str, str]]:
-    """The import statements of a text: the module and its members, or the modules of a plain one."""
-    return _IMPORT.findall(f"\n{text}")
 
 
 def _modules_in(text: str) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""``streamlint debug``: shows what streamlint makes of code. A subcommand is a module with ``main(words) -> exit code``."""
+"""``streamlint debug``: shows what streamlint makes of code. A subcommand is a function of words that gives an exit code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from streamlint.commands.parser import Parser
 from streamlint.errors import did_you_mean
 
 SUBCOMMANDS = {
-    "callees": ("streamlint.commands.debug_callees", "print what the calls on a line may enter"),
-    "callers": ("streamlint.commands.debug_callers", "print the calls that enter a function"),
-    "facts": ("streamlint.commands.debug_facts", "print what the values on a line may be, and why"),
-    "ir": ("streamlint.commands.debug_ir", "print the control-flow graph of a file's functions"),
+    "callees": ("streamlint.commands.debug_facts", "callees", "print what the calls on a line may enter"),
+    "callers": ("streamlint.commands.debug_facts", "callers", "print the calls that enter a function"),
+    "facts": ("streamlint.commands.debug_facts", "main", "print what the values on a line may be, and why"),
+    "ir": ("streamlint.commands.debug_ir", "main", "print the control-flow graph of a file's functions"),
 }
-"""By name: the module, and a summary. A subcommand is registered by its row here."""
+"""By name: the module, its function, and a summary. A subcommand is registered by its row here."""
 EXAMPLES = (
     ("streamlint debug ir model.py", "all functions of a file"),
     ("streamlint debug ir model.py:Model.forward", "one function"),
@@ -25,7 +25,7 @@ FAILED = 2
 def build_parser() -> Parser:
     """The parser of ``debug``; the words behind the subcommand are read by the subcommand's own."""
     room = max(map(len, SUBCOMMANDS))
-    rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items())
+    rows = "\n".join(f"  {name:<{room}}  {summary}" for name, (_, _, summary) in SUBCOMMANDS.items())
     parser = Parser("debug", "Show what streamlint makes of the code. What is printed may change at any time.", EXAMPLES)
     parser.description = f"{parser.description}\n\nsubcommands:\n{rows}"
     parser.add_argument("subcommand", choices=tuple(SUBCOMMANDS), help="what to show; its own --help tells its options")
@@ -42,5 +42,6 @@ def main(words: list[str]) -> int:
     if words[0] not in SUBCOMMANDS:
         kind = "option" if words[0].startswith("-") else "subcommand"
         build_parser().error(f"unknown {kind} '{words[0]}'{did_you_mean(words[0], SUBCOMMANDS)}")
-    code: int = importlib.import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
+    module, function, _ = SUBCOMMANDS[words[0]]
+    code: int = getattr(importlib.import_module(module), function)(words[1:])
     return code

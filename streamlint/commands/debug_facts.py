@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from streamlint.commands.debug_ir import read_module
+from streamlint.commands.debug_ir import parsed
 from streamlint.commands.parser import Parser
 from streamlint.errors import PathError, StreamlintError, did_you_mean
 from streamlint.facts.facts import Facts, describe
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile, Unit
+from streamlint.frontends import UnreadableSource
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op
+from streamlint.ir.modules import lower
 from streamlint.reading import Unreadable, decode, read_bytes
 
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "build"})
@@ -64,13 +67,13 @@ def _sources(root: Path) -> Iterator[SourceFile]:
                 text, _ = decode(read_bytes(path), "python")
             except Unreadable:
                 continue
-            yield SourceFile(path.as_posix(), "python", text, lambda path=path: _lowered(path))  # type: ignore[misc]
+            yield SourceFile(path.as_posix(), "python", text, partial(_lowered, path.as_posix(), text))
 
 
-def _lowered(path: Path) -> ModuleIR | None:
+def _lowered(path: str, text: str) -> ModuleIR | None:
     try:
-        return read_module(path.as_posix())
-    except StreamlintError:
+        return lower(parsed(path, text, "python"))
+    except UnreadableSource:
         return None
 
 

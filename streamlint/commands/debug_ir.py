@@ -59,14 +59,15 @@ def read_module(path: str) -> ModuleIR:
         raise StreamlintError(f"{path}: not a source file (its name ends in none of {' '.join(LANGUAGES)})")
     try:
         text, _ = decode(read_bytes(path), language)
-        return lower(_parsed(path, text, language))
+        return lower(parsed(path, text, language))
     except Unreadable as error:
         raise StreamlintError(f"{path}: {error}") from None
     except UnreadableSource as error:
         raise StreamlintError(f"{path}:{error}") from None
 
 
-def _parsed(path: str, text: str, language: str) -> Module:
+def parsed(path: str, text: str, language: str) -> Module:
+    """The syntax tree of a text. Raises UnreadableSource."""
     if language == "cuda":
         return cuda.lower(path, text)
     return cython.lower(path, text) if language == "cython" else python.lower(path, text)

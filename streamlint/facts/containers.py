@@ -69,17 +69,8 @@ class Containers(Flow):
             name, value = one[index], one[index + 1]
             if name == op.NONE:
                 self.each_element(self.register(frame, value), key, node)
-            elif key is None or (known := self.constant(frame.function, name)) is None or known == key:
+            elif key is None or (known := frame.function.constant(name)) is None or known == key:
                 self.solver.edge(self.register(frame, value), node)
-
-    @staticmethod
-    def constant(function: Function, register: int) -> Key | None:
-        """The text or number that a register is known to hold."""
-        found = function.definitions[register] if register >= 0 else None
-        if found is None or found[0] != op.CONST:
-            return None
-        value = function.unit.ir.constants[found[3]]
-        return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
     def _mutations(self, value: Container, key: Key | None, node: Node) -> None:
         """What is put into a container behind its making, wherever it goes."""
@@ -108,17 +99,17 @@ class Containers(Flow):
 def _put(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
     if use[0] == op.SET_ITEM:
-        yield use[2], Containers.constant(function, use[3]), use[4], False
+        yield use[2], function.constant(use[3]), use[4], False
     elif use[0] == op.APPEND:
         yield use[2], None, use[3], False
     elif use[0] == op.PUT:
-        yield use[2], Containers.constant(function, use[3]), use[4], False
+        yield use[2], function.constant(use[3]), use[4], False
     elif use[0] == op.INPLACE:
         yield use[4], None, use[5], True
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
         arguments = use[6:]
         if position >= 0 and len(arguments) > position:
-            key = Containers.constant(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
+            key = function.constant(arguments[0]) if position and function.text(use[4]) == "setdefault" else None
             yield use[3], key, arguments[position], False
         elif position < 0 and arguments:
             yield use[3], None, arguments[0], True

@@ -154,6 +154,14 @@ class Function:
         """A constant of the file that is a name."""
         return str(self.unit.ir.constants[constant])
 
+    def constant(self, register: int) -> str | int | None:
+        """The text or number that a register is known to hold."""
+        found = self.definitions[register] if register >= 0 else None
+        if found is None or found[0] != op.CONST:
+            return None
+        value = self.unit.ir.constants[found[3]]
+        return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
     def is_parameter(self, register: int, index: int = 0) -> bool:
         """Whether a register holds a parameter of this function, or of one around it (through a cell)."""
         found = self.definitions[register] if register >= 0 else None
@@ -256,14 +264,8 @@ def inner_stores(function: Function) -> Iterator[Store]:
         if len(one) > 5:
             yield Store(function, one, one[2], function.text(one[3]), one[5])
     for one in function.by_opcode[op.INVOKE]:
-        if function.text(one[4]) in DYNAMIC_STORES and len(one) >= 8 and (name := _constant(function, one[6])):
+        if function.text(one[4]) in DYNAMIC_STORES and len(one) >= 8 and isinstance(name := function.constant(one[6]), str):
             yield Store(function, one, one[3], name, one[7])
     for one in function.by_opcode[op.CALL]:
-        if len(one) == 8 and function.dotted(one[3]) == "setattr" and (name := _constant(function, one[6])):
+        if len(one) == 8 and function.dotted(one[3]) == "setattr" and isinstance(name := function.constant(one[6]), str):
             yield Store(function, one, one[5], name, one[7])
-
-
-def _constant(function: Function, register: int) -> str:
-    found = function.definitions[register]
-    value = function.unit.ir.constants[found[3]] if found is not None and found[0] == op.CONST else None
-    return value if isinstance(value, str) else ""

@@ -90,8 +90,3 @@ class Hierarchy:
             if name in one.assigned:
                 return None
         return None
-
-    def is_overridden(self, method: Function, definition: ClassInfo) -> bool:
-        """Whether an object of a class has another method of this name."""
-        found = self.lookup(definition, method.code.name)
-        return found is None or method not in found[1]

@@ -164,11 +164,6 @@ def _type_of(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.when(arguments.positional[0], arrived)
 
 
-def _entered_context(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
-    if arguments.positional:
-        flow.solver.when(arguments.positional[0], lambda value: flow.entered(value, target, arguments.site))
-
-
 def _decorator_maker(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """`functools.wraps(f)`, `functools.lru_cache(n)`: what is called next is given back."""
     flow.solver.add(target, flow.objects(External, "builtins.identity"))

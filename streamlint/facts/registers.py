@@ -72,7 +72,7 @@ class Registers(Callers):
         self.solver.when(self.register(frame, one[3]), lambda value: self.member(value, name, node, node.site))
 
     def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
-        key = self.constant(frame.function, one[4])
+        key = frame.function.constant(one[4])
         self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
 
     def _scalar(self, frame: Frame, one: Instruction, node: Node) -> None:

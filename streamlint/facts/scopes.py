@@ -145,18 +145,6 @@ def _alternatives(text: str) -> list[str]:
     return [text]
 
 
-def element_annotation(annotation: str) -> str:
-    """The annotation of the elements of ``list[X]``, ``dict[K, X]`` and their kin; "" for anything else."""
-    text = annotation.replace(" ", "").replace('"', "").replace("'", "")
-    for part in _alternatives(text):
-        head, bracket, rest = part.partition("[")
-        if bracket and rest.endswith("]"):
-            inner = _split(rest[:-1], ",")
-            is_mapping = "dict" in head.lower() or "mapping" in head.lower()
-            return inner[1] if is_mapping and len(inner) > 1 else inner[0]
-    return ""
-
-
 def _split(text: str, separator: str) -> list[str]:
     """Split where no bracket is open."""
     parts, depth, start = [], 0, 0

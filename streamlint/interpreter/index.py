@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -47,18 +46,6 @@ if TYPE_CHECKING:
 
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
 _TURNS = 32
-# By the word that each begins with, which `re` looks for at once.
-_CLASSES = {word: re.compile(rf"{word}(?<!\w{word})[\s\\]+([\w.]+)") for word in ("class", "cppclass", "struct", "union", "enum")}
-_GIVEN = re.compile(r"(\w+)[\s\\]*=(?!=)")
-
-
-def class_names(text: str) -> Iterator[str]:
-    """The last names of the classes that a text of Python or Cython may define; of what it names, where a named tuple is among it."""
-    for word, pattern in _CLASSES.items():
-        if word in text:
-            yield from (name.rpartition(".")[2] for name in pattern.findall(text))
-    if "namedtuple" in text or "NamedTuple" in text:
-        yield from _GIVEN.findall(text)
 
 
 @record(eq=False, slots=True)
@@ -87,19 +74,10 @@ class Program:
     _imports: tuple[int, Imports] | None = None  # for so many texts
     _called: dict[tuple[str, int], bool] = field(default_factory=dict)
     _mentioned: dict[tuple[Words, int], list[str]] = field(default_factory=dict)
-    _class_names: tuple[int, frozenset[str]] | None = None
     answers: Answers = field(init=False)
 
     def __post_init__(self) -> None:
         self.answers = Answers(self)
-
-    @property
-    def class_names(self) -> frozenset[str]:
-        """The last names of all classes of Python and Cython at hand, and more: as far as their texts tell."""
-        if self._class_names is None or self._class_names[0] != len(self.texts):
-            names = (name for text in self.texts.values() for name in class_names(text))
-            self._class_names = len(self.texts), frozenset(names)
-        return self._class_names[1]
 
     def bound(self, name: str, asking: File) -> list[Function]:
         """The C++ functions that a Python file may call by a name, or what binds them."""
@@ -218,8 +196,6 @@ class Program:
         expected = file.key in self.outlines and (file.is_cuda or self.texts.get(file.path) == module.text)
         self.files[file.key] = file
         if not file.is_cuda:
-            if self.texts.get(file.path) != module.text:
-                self._class_names = None
             self.texts[file.path] = module.text
         if not expected:  # what waited is known by its text and by what it imports
             self._importers = self._imports = None

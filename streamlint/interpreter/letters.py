@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,12 +10,6 @@ from streamlint.operations import BY_PLACE
 _PART = re.compile(rf"""[()\[\]{{}}:,{BY_PLACE}]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _NAME = re.compile(r"[^\W\d]\w*")
 _LONGEST = 2000  # characters that are read from a place on
-
-
-@functools.lru_cache(maxsize=512)  # a function's are asked for more than once in a row
-def names_in_text(text: str) -> frozenset[str]:
-    """The names that a text says."""
-    return frozenset(_NAME.findall(text))
 
 
 def with_letter(text: str, places: Iterable[int], letter: str) -> str:

@@ -1,4 +1,4 @@
-"""What can matter: which functions are roots for which checks, which calls can be passed over, which branches are worth a second path.
+"""What can matter: which branches are worth a second path.
 
 Everything here is decided from words in the text of a function and of what it calls, before anything is run. Passing over is only right
 where nothing that a check asks of could have happened; a test holds this against runs without it.

@@ -13,7 +13,6 @@ import io
 import itertools
 import operator
 import pickle
-import sys
 import weakref
 from collections.abc import Callable, Mapping, Set
 from typing import Any
@@ -24,6 +23,7 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter import file as files
 from streamlint.interpreter import index
 from streamlint.interpreter.origins import Origins
+from streamlint.interpreter.recursion import deeper
 from streamlint.interpreter.run import Decision, Place, Run
 from streamlint.interpreter.sight import differences
 from streamlint.interpreter.values import ClassValue, Stream, Value, numbering, resume_numbering
@@ -148,16 +148,13 @@ def _keep(run: Run, value: Value) -> Made | None:
         return None
     state = {name: held for name, held in vars(run).items() if name not in _OWN and name not in _FLAT}
     writer = _Writer()
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEP))
     try:
-        data, noted = writer.written((state, value, numbering(), run.origins.losses), run.origins.noted())
-        reader = _Reader(run, writer.shared)
-        reader.read_beside(noted, reader.read(data)[1])  # what can be written cannot always be read
+        with deeper(_DEEP):
+            data, noted = writer.written((state, value, numbering(), run.origins.losses), run.origins.noted())
+            reader = _Reader(run, writer.shared)
+            reader.read_beside(noted, reader.read(data)[1])  # what can be written cannot always be read
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
         return None
-    finally:
-        sys.setrecursionlimit(limit)
     linked = tuple(decision for decision in run.decisions.values() if decision.link)
     started = any(map(operations.goes_on, run.machine.operations))
     return Made(_met(run.forced, run.decisions.keys()), _flat(vars(run)), data, noted, writer.shared, run.steps, linked, started)

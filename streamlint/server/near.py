@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from streamlint.files import Found
+from streamlint.outlines import imports_in
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.seams import INCLUDE, NATIVE, OPENED, imports_in
+from streamlint.seams import INCLUDE, NATIVE, OPENED
 
 MOST = 100  # files that one is read with
 
