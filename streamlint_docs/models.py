@@ -11,7 +11,7 @@ from streamlint.models.listing import Entry, shipped
 from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, PLACES, VERSION
 
-TITLES = {"call": "Calls", "attribute": "Attributes", "type": "Types", "constant": "Constants", "step": "Training steps"}
+TITLES = {"call": "Calls", "attribute": "Attributes", "type": "Types", "constant": "Constants", "step": "Training steps", "round": "Rounds"}
 HEADER = """# Model reference
 
 A *row* says what a call of a library does. [Your own functions](models.md) shows how to write rows for a package of yours, and

@@ -11,6 +11,7 @@ from streamlint.errors import did_you_mean
 SUBCOMMANDS = {
     "callees": ("streamlint.commands.debug_facts", "callees", "print what the calls on a line may enter"),
     "callers": ("streamlint.commands.debug_facts", "callers", "print the calls that enter a function"),
+    "effects": ("streamlint.commands.debug_effects", "main", "print what a function does to devices, and through which calls"),
     "facts": ("streamlint.commands.debug_facts", "main", "print what the values on a line may be, and why"),
     "ir": ("streamlint.commands.debug_ir", "main", "print the control-flow graph of a file's functions"),
 }

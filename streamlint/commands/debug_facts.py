@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,25 +18,27 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
 from streamlint.reading import Unreadable, decode, read_bytes
 
+Answer = Callable[[Facts, Unit, str], Iterator[str]]
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "build"})
 
 
 def main(words: list[str]) -> int:
     """``debug facts FILE:LINE``: what the values on a line may be."""
-    return _run("facts", "Print what the values on a line may be, and through which calls.", "FILE:LINE", words, _facts)
+    return run("facts", "Print what the values on a line may be, and through which calls.", "FILE:LINE", words, _facts)
 
 
 def callees(words: list[str]) -> int:
     """``debug callees FILE:LINE``: what the calls on a line may enter."""
-    return _run("callees", "Print what the calls on a line may enter.", "FILE:LINE", words, _callees)
+    return run("callees", "Print what the calls on a line may enter.", "FILE:LINE", words, _callees)
 
 
 def callers(words: list[str]) -> int:
     """``debug callers FILE:FUNCTION``: the calls that enter a function."""
-    return _run("callers", "Print the calls that enter a function.", "FILE:FUNCTION", words, _callers)
+    return run("callers", "Print the calls that enter a function.", "FILE:FUNCTION", words, _callers)
 
 
-def _run(name: str, about: str, metavar: str, words: list[str], answer: object) -> int:
+def run(name: str, about: str, metavar: str, words: list[str], answer: Answer) -> int:
+    """Read the words of a subcommand, solve the program that its place is in, and print the answer's lines."""
     example = f"streamlint debug {name} train.py:{'step' if 'FUNCTION' in metavar else 12}"
     parser = Parser(f"debug {name}", f"{about} Python only.", ((example, ""),))
     parser.add_argument("place", metavar=metavar, help="a Python file, and a line or function in it")
@@ -50,7 +52,7 @@ def _run(name: str, about: str, metavar: str, words: list[str], answer: object) 
     unit = next((unit for name, unit in facts.program.units.items() if Path(name).samefile(path)), None)
     if unit is None:
         raise StreamlintError(f"{path}: not a Python file below {root}")
-    for line in answer(facts, unit, wanted):  # type: ignore[operator]
+    for line in answer(facts, unit, wanted):
         print(line)
     return 0
 
@@ -118,10 +120,15 @@ def _callees(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
             yield from dict.fromkeys(" ".join(describe(value)) for value in facts.callees(function, one))
 
 
-def _callers(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
+def functions_named(unit: Unit, wanted: str) -> list[Function]:
+    """The functions of a file by a name. Raises StreamlintError where there is none."""
     named = [function for function in unit.functions if wanted in (function.name, function.code.name)]
     if not named:
         known = [function.name for function in unit.functions]
         raise StreamlintError(f"{unit.path}: no function '{wanted}'{did_you_mean(wanted, known)}")
-    sites = (arguments.site for function in named for _, arguments in facts.callers(function))
+    return named
+
+
+def _callers(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
+    sites = (arguments.site for function in functions_named(unit, wanted) for _, arguments in facts.callers(function))
     yield from sorted({f"{site}" for site in sites if site is not None})

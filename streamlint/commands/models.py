@@ -30,7 +30,14 @@ EXAMPLES = (
     ("streamlint models check", "is the configuration right"),
     ("streamlint models --unused src", "rows of yours that match nothing in a folder"),
 )
-TITLES = {"call": "calls", "attribute": "attributes", "type": "types", "constant": "constants", "step": "methods of training steps"}
+TITLES = {
+    "call": "calls",
+    "attribute": "attributes",
+    "type": "types",
+    "constant": "constants",
+    "step": "methods of training steps",
+    "round": "calls of rounds",
+}
 MOST_NAMES = 3  # of a row, in a list
 
 
@@ -195,7 +202,7 @@ def _page(word: str, entry: Entry, why: str, paint: Paint, columns: int) -> str:
     ]
     lines += [f"  {why}"] if why else []
     if meaning := meaning_of(entry):
-        lines += [f"  {entry.effect}: {meaning}" if entry.kind != "step" else f"  {meaning}"]
+        lines += [f"  {entry.effect}: {meaning}" if entry.kind not in ("step", "round") else f"  {meaning}"]
     for key, value in entry.fields():
         if key.name == "effect":
             continue

@@ -220,6 +220,8 @@ class Calls(Members):
         """A call of a function was found."""
         if arguments.frame is not None and arguments.frame.arguments is not None:
             return  # the frame that stands for all calls of the caller has the same call
+        if (site := arguments.site) is not None:
+            self.entered_at.setdefault((site.function, site.instruction), {})[called.function] = None
         known = self._calls.setdefault(called.function, {})
         key = (receiver, arguments)
         if key not in known:

@@ -61,6 +61,7 @@ class Flow:
         self._construction_listeners: dict[ClassInfo, list[Callable[[Arguments], None]]] = {}
         self._dependence: dict[Function, frozenset[int]] = {}
         self._calls: dict[Function, dict[tuple[Object | None, Arguments], FunctionObject]] = {}
+        self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
         self._listeners: dict[Function, list[Callable[[FunctionObject, Object | None, Arguments], None]]] = {}
         self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import io
 import queue
+import threading
 
 from streamlint.facts.containers import Containers
 from streamlint.facts.frames import Arguments
@@ -43,6 +45,12 @@ _OF_CONTAINERS = frozenset(
 )
 _OF_SCALARS = frozenset(name for kind in (str, bytes, int, float, complex, bool, slice) for name in dir(kind))
 """What values of the language have; they have no other attribute."""
+LANGUAGE_MEMBERS = (
+    _OF_CONTAINERS
+    | _OF_SCALARS
+    | frozenset(name for kind in (threading.Thread, threading.Event, threading.Condition, io.BufferedRandom) for name in dir(kind))
+)
+"""Names of members that objects of the language and its library have."""
 
 
 class Members(Containers):

@@ -85,6 +85,7 @@ class OwnModels(Models):
             NotedRows(models.types, keys["type"]),
             NotedRows(models.constants, keys["constant"]),
             models.steps,
+            models.rounds,
             models.triggers,
             models.libraries,
             models.own_words,

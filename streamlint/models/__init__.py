@@ -17,7 +17,7 @@ from streamlint.models.vocabulary import ModelError, Row, Selector
 from streamlint.record import field, record, replace
 from streamlint.shipped import model_files, text_of
 
-__all__ = ["ModelError", "Models", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
+__all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
 
 @record(frozen=True, slots=True)
@@ -44,12 +44,28 @@ class StepRow:
     unproven: tuple[str, ...] = ()
     on_device: tuple[Selector, ...] = ()
     forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
+    loop: str = "training"
+    source: str = ""
 
     def covers(self, base: str, at_hand: bool) -> bool:
         """Whether a base class, by its dotted name, is the framework's. One out of view may be by the end of its name."""
         if any(fnmatch.fnmatchcase(base, pattern) for pattern in self.names):
             return True
         return not at_hand and base.rpartition(".")[2].endswith(self.unproven)
+
+
+@record(frozen=True, slots=True)
+class RoundRow:
+    """Calls by which a loop makes progress in each round: a backward pass, a step of an optimizer, a decoding step."""
+
+    names: tuple[str, ...]
+    does: str
+    beside: tuple[str, ...] = ()
+    source: str = ""
+
+    def covers(self, name: str) -> bool:
+        """Whether a dotted name is one of the row's."""
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.names)
 
 
 @record(slots=True)
@@ -62,6 +78,7 @@ class Models:
     types: dict[str, TypeRow] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     steps: list[StepRow] = field(default_factory=list)
+    rounds: list[RoundRow] = field(default_factory=list)
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     own_words: tuple[str, ...] = ()  # the last parts of names that matter wherever they stand: the user's, and of files that say so
@@ -127,7 +144,8 @@ class Models:
 
     def step(self, method: str, base: str, at_hand: bool) -> StepRow | None:
         """The row of a method that a framework calls in each step, for one base of its class."""
-        return next((row for row in self.steps if method in row.methods and row.covers(base, at_hand)), None)
+        trained = (row for row in self.steps if row.loop in ("training", "denoising"))
+        return next((row for row in trained if method in row.methods and row.covers(base, at_hand)), None)
 
     def lineage(self, type_name: str) -> list[str]:
         """A type and its bases, nearest first."""
@@ -178,6 +196,7 @@ class Models:
         for names, _, values in rows(data, "constant", source):
             self.constants.update(dict.fromkeys(names, values["value"]))
         self.steps.extend(StepRow(names, **values) for names, _, values in rows(data, "step", source))
+        self.rounds.extend(RoundRow(names, **values) for names, _, values in rows(data, "round", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
         self._no_types.clear()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import ATTRIBUTE, CALL, CONSTANT, HEAD, ROWS, STEP, TYPE, Effect, Key
+from streamlint.models.keys import ATTRIBUTE, CALL, CONSTANT, HEAD, ROUND, ROWS, STEP, TYPE, Effect, Key
 from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, VERSION
 
@@ -30,7 +30,7 @@ def definitions() -> dict[str, Any]:
 def of_tables() -> dict[str, Any]:
     """Of the list of tables ``models``."""
     kinds = {"call": _of_effects(CALL), "attribute": _of_effects(ATTRIBUTE)}
-    kinds |= {kind: _row(keys) for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP))}
+    kinds |= {kind: _row(keys) for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND))}
     rows = {kind: {"description": ROWS[kind][0], "type": "array", "items": items} for kind, items in kinds.items()}
     return {
         "type": "array",

@@ -68,6 +68,7 @@ def key(name: str, kind: str, meaning: str, words: str = "", needed: bool = Fals
 
 
 LANGUAGES = ("python", "cuda", "cython")
+STEP_LOOPS = ("training", "denoising", "decoding", "serving")
 TYPE_KINDS = "buffer pointer stream event handle module loader device graph object scope"
 
 # --- The head of a table ------------------------------------------------------------------------------------------------------
@@ -135,6 +136,18 @@ STEP = (
     key("unproven", "texts", "The ends of the names of base classes that count although their source is not part of the run."),
     key("on_device", "places", "The parameters of the methods that are on the device."),
     key("forward", "bool", "The methods compute for their caller, also where nothing is trained."),
+    key("loop", "word", "The loop of the framework that calls the methods; training if left out.", " ".join(STEP_LOOPS)),
+    key("source", "text", "Where the framework's source or documentation says so."),
+)
+ROUND = (
+    key(_NAMES, "names", "The functions and methods, by the names that users write.", needed=True),
+    key("does", "word", "What the call does of a round.", "backward optimizer decode denoise serve", needed=True),
+    key(
+        "beside",
+        "texts",
+        "Members that show a value of unknown class to be of the type: one is used of the same value; without the key the name is enough.",
+    ),
+    key("source", "text", "Where the library's source or documentation says so."),
 )
 
 # What the words of `constant` rows say.
@@ -167,4 +180,5 @@ ROWS: dict[str, tuple[str, tuple[Key, ...]]] = {
     "type": ("The kind of a class's values, and the type whose methods they have.", TYPE),
     "constant": ("The meaning of a constant.", CONSTANT),
     "step": ("The methods that a framework calls in each training step.", STEP),
+    "round": ("The calls by which a loop trains, decodes, denoises or serves in each round.", ROUND),
 }

@@ -30,7 +30,7 @@ def key_of(source: str, kind: str, number: int) -> str:
 class Entry:
     """A row, where it is, and what it says."""
 
-    kind: str  # call, attribute, type, constant, step
+    kind: str  # call, attribute, type, constant, step, round
     names: tuple[str, ...]
     table: Mapping[str, Any]
     library: str
@@ -69,7 +69,13 @@ def meaning_of(entry: Entry) -> str:
     """A row's effect in a sentence, without the full stop."""
     if entry.kind in ("call", "attribute"):
         return EFFECTS[entry.effect].meaning
-    return VALUES[entry.effect] if entry.kind == "constant" else ROWS[entry.kind][0].rstrip(".").lower() if entry.kind == "step" else ""
+    return (
+        VALUES[entry.effect]
+        if entry.kind == "constant"
+        else ROWS[entry.kind][0].rstrip(".").lower()
+        if entry.kind in ("step", "round")
+        else ""
+    )
 
 
 @functools.cache

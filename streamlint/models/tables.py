@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import CONSTANT, HEAD, LANGUAGES, ROWS, STEP, TYPE, Key
+from streamlint.models.keys import CONSTANT, HEAD, LANGUAGES, ROUND, ROWS, STEP, TYPE, Key
 from streamlint.models.vocabulary import VERSION, ModelError, nearest, parse_field
 
 HEADS = {one.name: one for one in HEAD}
 # The keys of each effect, and of the other kinds of rows, by name.
 _OF_EFFECT = {name: {one.name: one for one in effect.keys} for name, effect in EFFECTS.items()}
-_TYPE, _CONSTANT, _STEP = ({one.name: one for one in keys if one.name != "names"} for keys in (TYPE, CONSTANT, STEP))
+_OF_KIND = {
+    kind: {one.name: one for one in keys if one.name != "names"}
+    for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND))
+}
 
 
 def read_head(data: Mapping[str, Any], source: str) -> str:
@@ -57,12 +60,8 @@ def rows(data: Mapping[str, Any], kind: str, source: str) -> Iterator[tuple[tupl
     for number, table in enumerate(tables(data, kind, source)):
         try:
             names = _names(table, source)
-            effect, keys = "", _STEP
-            if kind in ("call", "attribute"):
-                effect = _effect(table, f"{source}: {names[0]}")
-                keys = _OF_EFFECT[effect]
-            elif kind != "step":
-                keys = _TYPE if kind == "type" else _CONSTANT
+            effect = _effect(table, f"{source}: {names[0]}") if kind in ("call", "attribute") else ""
+            keys = _OF_EFFECT[effect] if effect else _OF_KIND[kind]
             what = f"effect '{effect}'" if effect else f"a {kind} row"
             yield names, effect, _values(table, keys, f"{source}: {'' if effect else f'{kind} '}{names[0]}", what)
         except ModelError as error:

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
+from facts.programs import facts_of, function
 
 from streamlint import cli
 from streamlint.facts.facts import Facts, describe
-from streamlint.facts.functions import Function
-from streamlint.facts.program import Program, SourceFile
-from streamlint.frontends import python
-from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op
-from streamlint.ir.modules import lower
 
 PAGEABLE, PINNED = "torch.Tensor in pageable host memory", "torch.Tensor in pinned host memory"
 OUTSIDE = "unknown (caller)"
 MAKE = "import torch\nfrom b import *\n\ndef main():\n    x = torch.zeros(4)\n    y = torch.zeros(4, pin_memory=True)\n"
-
-
-def facts_of(**files: str) -> Facts:
-    """The facts of files by their names."""
-    texts = {f"{name}.py": dedent(text) for name, text in files.items()}
-    return Facts(Program([SourceFile(name, "python", text, partial(_lowered, name, text)) for name, text in texts.items()]))
-
-
-def _lowered(name: str, text: str) -> ModuleIR:
-    return lower(python.lower(name, text))
-
-
-def function(facts: Facts, file: str, name: str) -> Function:
-    return next(one for one in facts.program.units[f"{file}.py"].functions if one.name == name)
 
 
 def parameter(facts: Facts, file: str, name: str, index: int) -> set[str]:

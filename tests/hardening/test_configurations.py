@@ -18,7 +18,7 @@ from streamlint import cli
 from streamlint.config import KEYS, Resolver
 from streamlint.errors import ConfigError
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import HEAD, ROWS, STEP, TYPE, Key
+from streamlint.models.keys import HEAD, ROUND, ROWS, STEP, TYPE, Key
 
 PACKAGE = Path(__file__).parents[2] / "streamlint"
 ODD = '"\\u001b[31m\\n::error::x\\u2028"'
@@ -30,13 +30,14 @@ VALUES = [
     *(f"{{{ODD} = []}}", f'{{{ODD} = ["z"]}}'),
 ]
 SHORT = ["1", "-1", "true", '"0"', '"*"', '"self"', ODD, "[]", '["x"]', "[[]]", "{}", "2024-01-01", '["99999999999999999999"]']
-RIGHT = {"names": '["a.b"]', "kind": '"buffer"', "effect": '"factory"', "value": '"h2d"', "methods": '["m"]'}
+RIGHT = {"names": '["a.b"]', "kind": '"buffer"', "effect": '"factory"', "value": '"h2d"', "methods": '["m"]', "does": '"backward"'}
 TABLES = {
     "type": (("names", "kind"), [key.name for key in TYPE]),
     "call": (("names", "effect"), ()),
     "attribute": (("names", "effect"), ("type",)),
     "constant": (("names", "value"), ()),
     "step": (("names", "methods"), [key.name for key in STEP]),
+    "round": (("names", "does"), [key.name for key in ROUND]),
 }
 SOURCE = """import torch, lib
 x = torch.empty(9, device="cuda")

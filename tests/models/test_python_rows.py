@@ -22,7 +22,7 @@ FOLDER = Path(streamlint.models.__file__).parent
 FILES = tuple(
     path.stem
     for path in sorted(FOLDER.glob("*.toml"))
-    if load_file(path).get("language") == "python" and path.stem not in {"training_steps", "cffi"}
+    if load_file(path).get("language") == "python" and path.stem not in {"training_steps", "rounds", "cffi"}
 )
 
 # The module whose presence means that the names below this first part can be checked.

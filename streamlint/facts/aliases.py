@@ -1,0 +1,155 @@
+"""Names of one value: registers, parameters and attributes that may hold the same object, followed both ways, without its class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction, Parameter
+from streamlint.ir import opcodes as op
+
+MOST_PLACES = 400
+"""Places of one value that are looked at."""
+_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.ENTER, op.ITER, op.NEXT, op.ITEM, op.UNPACK, op.AWAIT})
+Place = tuple[Function, int]
+
+
+class Aliases:
+    """Answers which members are used of a value."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+
+    def uses(self, function: Function, register: int, members: frozenset[str]) -> bool:
+        """Whether one of these members is used of the value that a register holds, wherever it is handed to."""
+        seen: set[Place] = set()
+        names: set[tuple[int, str]] = set()
+        waiting: list[Place] = [(function, register)]
+        while waiting and len(seen) < MOST_PLACES:
+            place = waiting.pop()
+            if place in seen or place[1] < 0:
+                continue
+            seen.add(place)
+            one, held = place
+            if any(one.text(use[4]) in members and use[3] == held for use in one.uses[held] if use[0] in (op.ATTR, op.INVOKE)):
+                return True
+            waiting += self._around(one, held)
+            waiting += self._same_name(one, held, names)
+        return False
+
+    def _around(self, function: Function, register: int) -> Iterator[Place]:
+        """The places that a register is copied from and to."""
+        one = function.definitions[register]
+        if one is not None:
+            if one[0] in _PASSED_ON:
+                yield from ((function, source) for source in op.reads(one)[: None if one[0] == op.PHI else 1])
+            elif one[0] == op.PARAM:
+                yield from self._given(function, one[3])
+        for use in function.uses[register]:
+            if use[0] in _PASSED_ON and (use[0] == op.PHI or use[3] == register):
+                yield function, use[2]
+            elif use[0] in (op.CALL, op.INVOKE):
+                yield from self._handed(function, register, use)
+
+    def _given(self, function: Function, index: int) -> Iterator[Place]:
+        """What callers hand over for a parameter."""
+        parameter = function.code.parameters[index]
+        for caller, call in self.facts.call_places(function):
+            if call[0] not in (op.CALL, op.INVOKE) or function not in self.facts.entered_at.get((caller, call), ()):
+                continue
+            offset = 1 if function.has_receiver else 0
+            for position, (register, kind) in enumerate(_arguments(caller, call)):
+                if kind == parameter.name or (kind is None and position + offset == index):
+                    yield caller, register
+
+    def _handed(self, function: Function, register: int, call: Instruction) -> Iterator[Place]:
+        """The parameters that a call hands a register over for."""
+        for callee in self.facts.entered_at.get((function, call), ()):
+            offset = 1 if callee.has_receiver else 0
+            for position, (given, kind) in enumerate(_arguments(function, call)):
+                if given != register:
+                    continue
+                for number, parameter in enumerate(callee.code.parameters):
+                    if _takes(parameter, number - offset, position, kind):
+                        yield from ((callee, one[2]) for one in callee.by_opcode[op.PARAM] if one[3] == number)
+
+    def _same_name(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Place]:
+        """Where the attribute, global or cell that a register was read from, or is stored in, is used: in the file, and in those of
+        the classes that the object may have."""
+        found = {path_of(function, register)}
+        for use in function.uses[register]:
+            if use[0] == op.SET_ATTR and use[4] == register:
+                receiver = path_of(function, use[2])
+                found.add(f"{receiver}.{function.text(use[3])}" if receiver else "")
+            elif use[0] == op.STORE:
+                found.add(str(function.unit.ir.constants[use[2]][0]))
+            elif use[0] == op.SET_NAME:
+                found.add(function.text(use[2]))
+        for name in found - {"", SELF}:
+            for unit in self._files(function) if name.startswith(f"{SELF}.") else [function.unit]:
+                if (unit.number, name) not in names:
+                    names.add((unit.number, name))
+                    yield from _named(unit, name)
+
+    def _files(self, function: Function) -> list[Unit]:
+        """The files of the classes that the receiver of a method may have."""
+        owner = function.method.owner if function.method is not None else None
+        if owner is None:
+            return [function.unit]
+        classes = [*self.facts.hierarchy.order(owner), *(self.facts.hierarchy.cone(owner) or ())]
+        return list(dict.fromkeys(one.unit for one in classes))
+
+
+SELF = "self"
+"""The receiver of a method in a path, whatever its parameter is called."""
+
+
+def path_of(function: Function, register: int) -> str:
+    """A register as the path of names that it was read by, from a global, a cell or the receiver; "" for anything else."""
+    parts: list[str] = []
+    while register >= 0:
+        found = function.definitions[register]
+        if found is None or found[0] not in (op.ATTR, op.NAME, op.LOAD, op.PARAM):
+            return ""
+        if found[0] == op.ATTR:
+            parts.append(function.text(found[4]))
+            register = found[3]
+            continue
+        if function.method is not None and function.method.has_receiver and function.is_parameter(register):
+            parts.append(SELF)
+        elif found[0] == op.PARAM:
+            return ""
+        else:
+            parts.append(str(function.unit.ir.constants[found[3]][0]) if found[0] == op.LOAD else function.text(found[3]))
+        break
+    return ".".join(reversed(parts))
+
+
+def _named(unit: Unit, name: str) -> Iterator[Place]:
+    """The registers that are read from a path of a file, and those that are stored there."""
+    before, dot, last = name.rpartition(".")
+    for function in unit.functions:
+        for one in function.by_opcode[op.ATTR] if dot else (*function.by_opcode[op.NAME], *function.by_opcode[op.LOAD]):
+            if (not dot or function.text(one[4]) == last) and path_of(function, one[2]) == name:
+                yield function, one[2]
+        for one in function.by_opcode[op.SET_ATTR] if dot else function.by_opcode[op.STORE]:
+            if dot and function.text(one[3]) == last and path_of(function, one[2]) == before:
+                yield function, one[4]
+            elif not dot and str(unit.ir.constants[one[2]][0]) == name:
+                yield function, one[3]
+        for one in function.by_opcode[op.SET_NAME] if not dot else ():
+            if function.text(one[2]) == name:
+                yield function, one[3]
+
+
+def _arguments(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
+    first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
+    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
+    yield from zip(call[first:], kinds, strict=False)
+
+
+def _takes(parameter: Parameter, number: int, position: int, kind: object) -> bool:
+    return kind == parameter.name if isinstance(kind, str) else kind is None and number == position

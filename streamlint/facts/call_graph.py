@@ -1,0 +1,165 @@
+"""The call graph: which functions of the program an instruction enters, and which functions of libraries it calls.
+
+Calls are those of call instructions and those that the language makes: properties, iterators, context managers, generators. A function's
+calls are found when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import (
+    Activation,
+    BoundMethod,
+    External,
+    FunctionObject,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    PartialObject,
+    Unknown,
+)
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+
+_ENTERING = (op.CALL, op.INVOKE, op.ENTER, op.NEXT, op.ATTR, op.AWAIT, op.YIELD_FROM)
+"""What may enter a function of the program."""
+
+
+class Edge(NamedTuple):
+    """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later."""
+
+    instruction: Instruction
+    callee: Function
+    is_elsewhere: bool = False
+
+
+class LibraryCall(NamedTuple):
+    """A call of a library: by its row, if there is one, and by the dotted name; ``receiver`` is the object of a method."""
+
+    instruction: Instruction
+    row: Row | None
+    name: str
+    receiver: Object | None
+
+
+class Calls(NamedTuple):
+    """What the instructions of a function call. ``unknown`` are calls of values of which nothing is known."""
+
+    edges: tuple[Edge, ...]
+    libraries: tuple[LibraryCall, ...]
+    unknown: tuple[Instruction, ...]
+
+
+_ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
+"""Effects of rows whose call has functions run by others."""
+
+
+class CallGraph:
+    """The call graph of a program, on top of its facts."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._calls: dict[Function, Calls] = {}
+
+    def calls(self, function: Function) -> Calls:
+        """What a function calls."""
+        if function not in self._calls:
+            self.prepare([function])
+            self._calls[function] = self._found(function)
+        return self._calls[function]
+
+    def prepare(self, functions: Iterable[Function]) -> None:
+        """Solve what the calls of functions rest on, all at once."""
+        facts = self.facts
+        for function in functions:
+            frame = facts.base(function)
+            for opcode in _ENTERING:
+                for one in function.by_opcode[opcode]:
+                    facts.solver.demand(facts.register(frame, one[2]))
+            for register in (one[3] for one in function.by_opcode[op.EXIT]):
+                facts.solver.demand(facts.register(frame, register))
+        facts.solver.solve()
+
+    def reachable(self, roots: Iterable[Function]) -> list[Function]:
+        """The functions that others lead to, these included, in the order in which they are met."""
+        found = dict.fromkeys(roots)
+        waiting = list(found)
+        while waiting:
+            self.prepare(waiting)
+            met = [edge.callee for one in waiting for edge in self.calls(one).edges]
+            waiting = [one for one in dict.fromkeys(met) if one not in found]
+            found.update(dict.fromkeys(waiting))
+        return list(found)
+
+    def _found(self, function: Function) -> Calls:
+        edges: dict[Edge, None] = {}
+        libraries: dict[LibraryCall, None] = {}
+        unknown: dict[Instruction, None] = {}
+        for opcode in _ENTERING:
+            for one in function.by_opcode[opcode]:
+                elsewhere = False
+                if opcode in (op.CALL, op.INVOKE):
+                    values = self.facts.solver.demand(self.facts.callee(self.facts.base(function), one)).values
+                    for call in self._library_calls(function, one, values):
+                        libraries[call] = None
+                        elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
+                        edges.update(dict.fromkeys(self._handed_over(function, one, call)))
+                    if not values or any(isinstance(value, Unknown) for value in values):
+                        unknown[one] = None
+                entered = self.facts.entered_at.get((function, one), ())
+                edges.update(dict.fromkeys(Edge(one, callee, elsewhere) for callee in entered))
+                if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
+                    edges.update(dict.fromkeys(Edge(one, callee) for callee in self._resumed(function, one)))
+        for one in function.by_opcode[op.EXIT]:
+            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._left(function, one)))
+        return Calls(tuple(edges), tuple(libraries), tuple(unknown))
+
+    def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
+        models = self.facts.models
+        for value in values:
+            while isinstance(value, PartialObject):
+                value = value.callee
+            if isinstance(value, External):
+                row = models.call(value.name)
+                if row is None and "." in value.name:
+                    owner, _, method = value.name.rpartition(".")
+                    row = models.method(owner, method)
+                yield LibraryCall(one, row, value.name, value.receiver)
+            elif isinstance(value, (LibraryObject, Memory)):
+                yield LibraryCall(one, None, f"{value.type}.__call__", value)
+
+    def _handed_over(self, function: Function, one: Instruction, call: LibraryCall) -> Iterable[Edge]:
+        """The functions of the program that a library's function is given: it runs them, or has them run."""
+        if call.name.startswith("builtins.") or call.name in ("functools.partial", "partial", "super", "staticmethod", "classmethod"):
+            return
+        elsewhere = call.row is not None and call.row.effect in _ELSEWHERE
+        for register in one[6 if one[0] == op.INVOKE else 5 :]:
+            for value in self.facts.register(self.facts.base(function), register).values:
+                while isinstance(value, PartialObject):
+                    value = value.callee
+                if isinstance(value, BoundMethod):
+                    value = value.method
+                if isinstance(value, FunctionObject) and value.function not in self.facts.entered_at.get((function, one), ()):
+                    yield Edge(one, value.function, elsewhere)
+
+    def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
+        """The generators and coroutines that run on where their next value is asked for."""
+        source = function.definitions[one[3]]
+        register = source[3] if source is not None and source[0] == op.ITER else one[3]
+        for value in self.facts.register(self.facts.base(function), register).values:
+            if isinstance(value, Activation):
+                yield value.frame.function
+
+    def _left(self, function: Function, one: Instruction) -> Iterable[Function]:
+        """The ``__exit__`` of context managers."""
+        for value in self.facts.register(self.facts.base(function), one[3]).values:
+            for definition in self.facts.possible_classes(value) if isinstance(value, Instance) else ():
+                for name in ("__exit__", "__aexit__"):
+                    found = self.facts.hierarchy.lookup(definition, name)
+                    yield from found[1] if found is not None else ()
