@@ -230,7 +230,7 @@ NARROW = {
     "frontends": {"lines", "program", "record"},
     "ir": {"program"},
     # A fix proposes, by places and text; who lints again is handed to it.
-    "fix": {"findings", "frontends.python_positions", "lines", "reading"},
+    "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading"},
 }
 
 

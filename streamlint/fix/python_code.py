@@ -1,231 +1,172 @@
-"""Python source as a fix sees it, by libcst."""
+"""Python source as a fix sees it, by Python's own parser."""
 
 from __future__ import annotations
 
+import ast
 import functools
-import itertools
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
-
-import libcst as cst
-from libcst.metadata import CodePosition, CodeRange
+import re
+from collections.abc import Iterator
 
 from streamlint.findings import Edit, Span
-from streamlint.fix.code import Lines, NotThere
-from streamlint.frontends.python_positions import fields, positions
+from streamlint.fix.code import NotThere
+from streamlint.fix.python_tree import FUNCTIONS, LOOPS, WITHS, Tree, arguments, keyword, words_in
 
-Node = TypeVar("Node", bound=cst.CSTNode)
-BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)
-COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
-BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine)
+_SIGN = re.compile(r"#[^\r\n]*|[),]")
 
 
-class PythonCode(Lines):
-    """A module, its nodes by place."""
-
-    def __init__(self, file: str, text: str) -> None:
-        super().__init__(file, text)
-        try:
-            self.module = cst.parse_module(text)
-            self._positions = positions(self.module, text, silent=frozenset())
-        except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
-            raise NotThere from None
-        self._parents = {child: node for node in self._all() for child in _children(node)}
-        self._calls = self._by_row(cst.Call)
-        self._statements = self._by_row(cst.SimpleStatementLine, *COMPOUND)
-        self._strings = self._by_row(cst.SimpleString)
-
-    def range(self, node: cst.CSTNode) -> CodeRange:
-        """Where a node stands: lines from 1, columns from 0."""
-        row, column, end_row, end_column = self._positions[node]
-        return CodeRange(CodePosition(row, column - 1), CodePosition(end_row, end_column - 1))
-
-    def source(self, node: cst.CSTNode) -> str:
-        """A node's own text."""
-        return self.module.code_for_node(node).strip()
+class PythonCode(Tree):
+    """A module: what stands at a place, and edits of it."""
 
     # What stands at a place ---------------------------------------------------------------------------------------------------
 
-    def call_at(self, span: Span) -> cst.Call:
+    def call_at(self, span: Span) -> ast.Call:
         """The call whose function's last name stands at a place, else the smallest one around it.
 
         Raises NotThere.
         """
-        around = []
-        for call in self._calls[span.row]:
-            name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
-            start = self.range(name).start
-            if (start.line, start.column + 1) == (span.row, span.column):
+        calls = [node for node in self.around(span) if isinstance(node, ast.Call)]
+        for call in calls:
+            if self._name_at(call) == (span.row, span.column):
                 return call
-            if self._covers(call, span):
-                around.append(call)
-        if not around:
+        if not calls:
             raise NotThere
-        return max(around, key=lambda call: (self.range(call).start.line, self.range(call).start.column))
+        return max(calls, key=lambda call: (call.lineno, call.col_offset))
 
-    def statement_at(self, span: Span) -> cst.CSTNode:
+    def _name_at(self, call: ast.Call) -> tuple[int, int]:
+        """Where the last name of a call's function stands."""
+        row, column, end_row, end_column = self.at(call.func)
+        return (end_row, end_column - len(call.func.attr)) if isinstance(call.func, ast.Attribute) else (row, column)
+
+    def statement_at(self, span: Span) -> ast.stmt:
         """The smallest statement around a place before which a line can stand.
 
         Raises NotThere, also for the condition of a ``while``, which is asked again.
         """
-        found = [node for node in self._statements[span.row] if self._covers(node, span)]
-        if not found:
-            raise NotThere
-        node: cst.CSTNode = max(found, key=lambda node: (self.range(node).start.line, -self.range(node).end.line))
-        while isinstance(node, cst.If) and isinstance(self.parent(node), cst.If):  # an `elif`
-            node = self._parents[node]
-        if isinstance(node, cst.While) or self.string_around(span):
-            raise NotThere
-        return node
+        statements = [node for node in self.around(span) if isinstance(node, ast.stmt)]
+        while statements:
+            node = self.on_line(statements.pop())[0]
+            if not self._begins_its_line(node) or _is_elif(node, self.parent(node)):
+                continue  # `if x: f()`
+            if isinstance(node, ast.While) or self.string_around(span):
+                break
+            return node
+        raise NotThere
 
-    def string_around(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Where the content of the string of several lines around a place begins and ends, if there is one."""
-        for node in self._strings[span.row]:
-            where = self.range(node)
-            if where.start.line < where.end.line and self._covers(node, span):
-                lead = len(node.prefix) + len(node.quote)
-                return (where.start.line, where.start.column + lead + 1), (where.end.line, where.end.column - len(node.quote) + 1)
-        return None
-
-    def _by_row(self, *kinds: type[Node]) -> Mapping[int, list[Node]]:
-        """The nodes of some kinds by each row that they stand on."""
-        rows: defaultdict[int, list[Node]] = defaultdict(list)
-        for node in self._parents:
-            if isinstance(node, kinds):
-                first, _, last, _ = self._positions[node]
-                for row in range(first, last + 1):
-                    rows[row].append(node)
-        return rows
-
-    def _covers(self, node: cst.CSTNode, span: Span) -> bool:
-        where = self.range(node)
-        place = (span.row, span.column - 1)
-        return (where.start.line, where.start.column) <= place < (where.end.line, where.end.column)
+    def _begins_its_line(self, node: ast.stmt) -> bool:
+        row, column = self.at(node)[:2]
+        return not self.lines[row - 1][: column - 1].strip()
 
     # What stands around a node ------------------------------------------------------------------------------------------------
 
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self._parents.get(node)
-
-    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around a node, from the inside."""
-        up = self.parent(node)
-        while up is not None:
-            yield up
-            up = self.parent(up)
-
-    def function_of(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The function around a node, else the module."""
-        return next((up for up in self.above(node) if isinstance(up, cst.FunctionDef)), self.module)
-
-    def class_of(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return next((up for up in self.above(node) if isinstance(up, cst.ClassDef)), None)
-
-    def loop_of(self, node: cst.CSTNode) -> cst.For | cst.While | None:
+    def loop_of(self, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
         """The innermost loop of its function around a node."""
         for up in self.above(node):
-            if isinstance(up, cst.FunctionDef):
+            if isinstance(up, FUNCTIONS):
                 return None
-            if isinstance(up, cst.For | cst.While):
+            if isinstance(up, LOOPS):
                 return up
         return None
 
-    def hands_over(self, statement: cst.CSTNode) -> bool:
+    def hands_over(self, statement: ast.stmt) -> bool:
         """Whether a statement returns or yields: what stands behind it may never run."""
-        return any(isinstance(node, cst.Return | cst.Yield | cst.Raise) for node in self.below(statement))
+        ends = ast.Return | ast.Yield | ast.YieldFrom | ast.Raise
+        return any(isinstance(node, ends) for each in self.on_line(statement) for node in ast.walk(each))
 
-    def follows(self, second: cst.CSTNode, first: cst.CSTNode) -> bool:
-        """Whether a statement comes right after another one of the same block."""
-        block = self.parent(first)
-        if block is not self.parent(second) or not isinstance(block, cst.IndentedBlock | cst.Module):
-            return False
-        body = list(block.body)
-        return any(one is first and two is second for one, two in itertools.pairwise(body))
+    def follows(self, second: ast.stmt, first: ast.stmt) -> bool:
+        """Whether a statement comes right after another one of the same block, on a line of its own."""
+        block, last = self.block_of(first), self.on_line(first)[-1]
+        number = next(number for number, each in enumerate(block) if each is last)
+        return block[number + 1 : number + 2] == [second]
 
-    def outwards(self, statement: cst.CSTNode, without: cst.CSTNode) -> list[cst.CSTNode]:
+    def outwards(self, statement: ast.stmt, without: ast.stmt) -> list[ast.stmt]:
         """The loops of its function around a statement that do not hold another one, the outermost first, then the statement."""
         found = [statement]
         for up in self.above(statement):
-            if isinstance(up, cst.FunctionDef) or any(up is around for around in self.above(without)):
+            if isinstance(up, FUNCTIONS) or any(up is around for around in self.above(without)):
                 break
-            if isinstance(up, cst.For | cst.While):
+            if isinstance(up, LOOPS):
                 found.insert(0, up)
         return found
 
-    def dominates(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    def dominates(self, first: ast.stmt, second: ast.stmt) -> bool:
         """Whether a statement has run wherever a later one of the same function runs: its block, or one of `with`, is around that one."""
-        if self.function_of(first) is not self.function_of(second) or self.range(first).end.line >= self.range(second).start.line:
+        if self.function_of(first) is not self.function_of(second) or self.at(first)[2] >= self.at(second)[0]:
             return False
-        blocks = set(map(id, self.above(second)))
-        up = self.parent(first)
-        while isinstance(up, cst.IndentedBlock) and id(up) not in blocks and isinstance(self.parent(up), cst.With):
-            up = self.parent(self._parents[up])
-        return id(up) in blocks
+        blocks = {id(self.block_of(up)) for up in (second, *self.above(second)) if isinstance(up, ast.stmt)}
+        block, owner = self.block_of(first), self.parent(first)
+        while id(block) not in blocks and isinstance(owner, WITHS):
+            block, owner = self.block_of(owner), self.parent(owner)
+        return id(block) in blocks
 
-    def target_of(self, call: cst.Call) -> str:
+    def target_of(self, call: ast.Call) -> str:
         """The name that a call's value is given: ``x``, ``self.x``.
 
         Raises NotThere.
         """
-        value: cst.CSTNode = call
+        part: ast.AST = call
+        here: ast.AST = call
         for up in self.above(call):
-            if isinstance(up, cst.Assign) and len(up.targets) == 1:
-                return self._matching(up.targets[0].target, up.value, value)
-            if isinstance(up, cst.AnnAssign):
-                return self._matching(up.target, up.value, value)
-            if not isinstance(up, cst.Tuple | cst.Element):
+            if isinstance(up, ast.Assign) and len(up.targets) == 1:
+                return self._matching(up.targets[0], up.value, part)
+            if isinstance(up, ast.AnnAssign):
+                return self._matching(up.target, up.value, part)
+            if not isinstance(up, ast.Tuple):
                 break
-            value = up if isinstance(up, cst.Element) else value
+            part, here = here, up
         raise NotThere
 
-    def _matching(self, target: cst.BaseExpression, value: cst.CSTNode | None, part: cst.CSTNode) -> str:
-        if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
-            pairs = zip(target.elements, value.elements, strict=True)
-            target = next((one.value for one, two in pairs if two is part or two.value is part), target)
-        if not isinstance(target, cst.Name | cst.Attribute):
+    def _matching(self, target: ast.expr, value: ast.expr | None, part: ast.AST) -> str:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            target = next((one for one, two in zip(target.elts, value.elts, strict=True) if two is part), target)
+        if not isinstance(target, ast.Name | ast.Attribute):
             raise NotThere
         return self.source(target)
 
-    def stream_entered(self, node: cst.CSTNode) -> tuple[str, cst.CSTNode] | None:
+    def stream_entered(self, node: ast.AST) -> tuple[str, ast.AST] | None:
         """What names the stream of the innermost ``with`` around a node that enters one: ``with torch.cuda.stream(x)``, or ``with x`` where
         no other ``with`` is around that could be something else."""
-        around: list[cst.With] = []
+        around: list[ast.With | ast.AsyncWith] = []
         for up in self.above(node):
-            if isinstance(up, cst.FunctionDef):
+            if isinstance(up, FUNCTIONS):
                 break
-            around += [up] if isinstance(up, cst.With) else []
+            around += [up] if isinstance(up, WITHS) else []
         for block in around:
             for item in reversed(block.items):
-                entered = item.item
-                if (
-                    isinstance(entered, cst.Call)
-                    and len(entered.args) == 1
-                    and self.source(entered.func).endswith(("stream", "StreamContext"))
-                ):
-                    entered = entered.args[0].value
+                entered = item.context_expr
+                given = arguments(entered) if isinstance(entered, ast.Call) else []
+                if isinstance(entered, ast.Call) and len(given) == 1 and self.source(entered.func).endswith(("stream", "StreamContext")):
+                    entered = given[0].value if isinstance(given[0], ast.keyword) else given[0]
                 elif len(around) > 1 or len(block.items) > 1:
                     continue
-                if isinstance(entered, cst.Name | cst.Attribute):
+                if isinstance(entered, ast.Name | ast.Attribute):
                     return self.source(entered), block
         return None
 
-    def sees(self, name: str, made: cst.CSTNode, user: cst.CSTNode) -> bool:
+    def sees(self, name: str, made: ast.AST, user: ast.AST) -> bool:
         """Whether a name that one node binds is bound at another: the same function before it, ``self`` in the same class, the module."""
         home, here = self.function_of(made), self.function_of(user)
         if name.startswith("self."):
             return self.class_of(made) is not None and self.class_of(made) is self.class_of(user)
         if "." in name:
             return home is here
-        return (home is here and self.range(made).start.line < self.range(user).start.line) or home is self.module
+        return (home is here and self.at(made)[0] < self.at(user)[0]) or home is self.module
 
     def fresh(self, name: str) -> str:
         """A name that the module does not use."""
-        return next(word for word in (name, *(f"{name}_{number}" for number in range(2, 100))) if word not in self._names)
+        if name not in self._fresh:
+            self._fresh[name] = next(word for word in (name, *(f"{name}_{number}" for number in range(2, 100))) if not self._names(word))
+        return self._fresh[name]
+
+    def _names(self, word: str) -> bool:
+        return word in self.text and word in self._words
 
     @functools.cached_property
-    def _names(self) -> set[str]:
-        return {node.value for node in self._parents if isinstance(node, cst.Name)}
+    def _fresh(self) -> dict[str, str]:
+        return {}
+
+    @functools.cached_property
+    def _words(self) -> set[str]:
+        return words_in(self.module)
 
     def called(self, module: str, default: str) -> str:
         """What a module is called here: ``torch``, or what it is imported as.
@@ -240,121 +181,120 @@ class PythonCode(Lines):
     def _imports(self) -> dict[str, str]:
         """The modules that are imported by their own names, each with what its first import calls it, if that is another name."""
         found: dict[str, str] = {}
-        for node in self._parents:
-            if isinstance(node, cst.ImportAlias) and isinstance(self.parent(node), cst.Import):
-                found.setdefault(self.source(node.name), self.source(node.asname.name) if node.asname else "")
+        waiting: list[ast.AST] = [self.module]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    found.setdefault(alias.name, alias.asname or "")
+            for name in ("cases", "finalbody", "orelse", "handlers", "body"):
+                inner = getattr(node, name, None)
+                waiting += reversed(inner) if isinstance(inner, list) else []
         return found
 
     # Edits --------------------------------------------------------------------------------------------------------------------
 
-    def before(self, statement: cst.CSTNode, *lines: str) -> Edit:
+    def before(self, statement: ast.AST, *lines: str) -> Edit:
         """New lines above a statement."""
-        return self.lines_before(self.range(statement).start.line, *lines)
+        return self.lines_before(self.at(statement)[0], *lines)
 
-    def after(self, statement: cst.CSTNode, *lines: str) -> Edit:
+    def after(self, statement: ast.stmt, *lines: str) -> Edit:
         """New lines below a statement."""
-        where = self.range(statement)
-        return self.lines_after(where.end.line, *lines, like=where.start.line)
+        return self.lines_after(self.at(self.on_line(statement)[-1])[2], *lines, like=self.at(statement)[0])
 
-    def replaced(self, node: cst.CSTNode, text: str) -> Edit:
+    def replaced(self, node: ast.AST, text: str) -> Edit:
         """Another text for a node."""
-        where = self.range(node)
-        return self.edit(where.start.line, where.start.column + 1, where.end.line, where.end.column + 1, text)
+        return self.edit(*self.at(node), text)
 
-    def with_keyword(self, call: cst.Call, name: str, value: str) -> Edit:
+    def with_keyword(self, call: ast.Call, name: str, value: str) -> Edit:
         """A call with a keyword argument, set anew if it is there."""
-        for argument in call.args:
-            if argument.keyword is not None and argument.keyword.value == name:
-                return self.replaced(argument.value, value)
-            if argument.star:
-                raise NotThere  # the keyword may be in there
-        if not call.args:
-            end = self.range(call).end
-            return self.edit(end.line, end.column, end.line, end.column, f"{name}={value}")
-        last = call.args[-1]
-        end = self.range(last.value).end
-        own_line = isinstance(last.comma, cst.Comma) and self.range(call).start.line < end.line
-        lead = f",{self.newline}{self.indent(end.line)}" if own_line else ", "
-        return self.edit(end.line, end.column + 1, end.line, end.column + 1, f"{lead}{name}={value}")
+        if (there := keyword(call, name)) is not None:
+            return self.replaced(there.value, value)
+        if any(given.arg is None for given in call.keywords) or any(isinstance(given, ast.Starred) for given in call.args):
+            raise NotThere  # the keyword may be in there
+        row, _, end_row, end_column = self.at(call)
+        if not (given := arguments(call)):
+            return self.edit(end_row, end_column - 1, end_row, end_column - 1, f"{name}={value}")
+        last_row, last_column, has_comma = self._end_of(given[-1], call)
+        lead = f",{self.newline}{self.indent(last_row)}" if has_comma and row < last_row else ", "
+        return self.edit(last_row, last_column, last_row, last_column, f"{lead}{name}={value}")
 
-    def without_keyword(self, call: cst.Call, name: str) -> Edit:
+    def _end_of(self, last: ast.AST, call: ast.Call) -> tuple[int, int, bool]:
+        """Where the last argument of a call ends, with the parentheses around it, and whether a comma follows."""
+        _, _, row, column = self.at(last)
+        _, _, end_row, end_column = self.at(call)
+        text, end, comma = self.between(row, column, end_row, end_column - 1), 0, False
+        for sign in _SIGN.finditer(text):
+            if sign[0] == ")":
+                end = sign.end()
+            comma = comma or sign[0] == ","
+        return (*self._place(text, row, column, end), comma)
+
+    def without_keyword(self, call: ast.Call, name: str) -> Edit:
         """A call without one of its keyword arguments, and without the comma that goes with it.
 
         Raises NotThere.
         """
-        number = next((n for n, given in enumerate(call.args) if given.keyword is not None and given.keyword.value == name), None)
-        if number is None:
+        given, mine = arguments(call), keyword(call, name)
+        if mine is None:
             raise NotThere
-        here = self.range(call.args[number])
-        if number + 1 < len(call.args):
-            start, end = here.start, self.range(call.args[number + 1]).start
+        number = given.index(mine)
+        if number + 1 < len(given):
+            start, end = self.at(mine)[:2], self.at(given[number + 1])[:2]
         elif number:
-            start, end = self.range(call.args[number - 1].value).end, self.range(call.args[number].value).end
+            start, end = self.at(given[number - 1])[2:], self.at(mine)[2:]
         else:
-            start, end = here.start, here.end
-        return self.edit(start.line, start.column + 1, end.line, end.column + 1, "")
+            start, end = self.at(mine)[:2], self.at(mine)[2:]
+        return self.edit(*start, *end, "")
 
-    def moved_before(self, statement: cst.CSTNode, anchor: cst.CSTNode) -> list[Edit]:
+    def receiver(self, method: ast.Attribute) -> str:
+        """What stands before the last dot of a name."""
+        return self.source(method)[: -len(method.attr)].rstrip().removesuffix(".").rstrip()
+
+    def moved_before(self, statement: ast.AST, anchor: ast.AST) -> list[Edit]:
         """A statement's own lines taken out and put above another statement, with that one's indentation."""
-        where, lead = self.range(statement), self.indent(self.range(anchor).start.line)
-        own = self.indent(where.start.line)
-        rows = range(where.start.line, where.end.line + 1)
-        lines = [lead + self.lines[row - 1].removeprefix(own) for row in rows]
-        start = self.range(anchor).start.line
+        first, _, last, _ = self.at(statement)
+        start = self.at(anchor)[0]
+        lead, own = self.indent(start), self.indent(first)
+        lines = [lead + self.lines[row - 1].removeprefix(own) for row in range(first, last + 1)]
         return [
             self.edit(start, 1, start, 1, "".join(line + self.newline for line in lines)),
-            self.edit(where.start.line, 1, where.end.line + 1, 1, ""),
+            self.edit(first, 1, last + 1, 1, ""),
         ]
 
     # Names --------------------------------------------------------------------------------------------------------------------
 
-    def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes below a node, without blanks and comments."""
-        for child in _children(node):
-            yield child
-            yield from self.below(child)
+    def bound_in(self, loop: ast.AST) -> set[str]:
+        """The names that a loop gives a value, in its head or its body, and the parts of what it gives one."""
+        targets = list(_targets(loop))
+        names = {target if isinstance(target, str) else self.source(target) for target in targets}
+        return names.union(*(words_in(target) for target in targets if isinstance(target, ast.AST)))
 
-    def _all(self) -> Iterator[cst.CSTNode]:
-        waiting: list[cst.CSTNode] = [self.module]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting.extend(reversed(list(_children(node))))
-
-    def names_in(self, node: cst.CSTNode) -> list[cst.Name]:
-        return [inner for inner in self.below(node) if isinstance(inner, cst.Name)]
-
-    def bound_in(self, loop: cst.CSTNode) -> list[cst.CSTNode]:
-        """The names that a loop gives a value, in its head or its body."""
-        found: list[cst.CSTNode] = []
-        for node in self.below(loop):
-            if isinstance(node, BINDERS):
-                found += [node.target, *self.names_in(node.target)]
-            elif isinstance(node, cst.AsName):
-                found += [node.name, *self.names_in(node.name)]
-        if isinstance(loop, cst.For):
-            found += [loop.target, *self.names_in(loop.target)]
-        return found
-
-    def times_bound(self, name: str, loop: cst.CSTNode) -> int:
+    def times_bound(self, name: str, loop: ast.AST) -> int:
         """How often a loop's body gives a name a value."""
-        return sum(self.source(node) == name for node in self.bound_in(loop) if self.is_target(node))
-
-    def is_target(self, node: cst.CSTNode) -> bool:
-        """Whether a node is what is assigned, not a part of it."""
-        return isinstance(
-            self.parent(node), cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor | cst.AsName
-        )
+        return sum((target if isinstance(target, str) else self.source(target)) == name for target in _targets(loop))
 
 
-def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes that a node holds, without blanks and comments."""
-    for name in fields(type(node)):
-        held = getattr(node, name)
-        if isinstance(held, cst.CSTNode):
-            if not isinstance(held, BLANK):
-                yield held
-        elif isinstance(held, list | tuple):
-            for part in held:
-                if isinstance(part, cst.CSTNode) and not isinstance(part, BLANK):
-                    yield part
+def _targets(node: ast.AST) -> Iterator[ast.expr | str]:
+    """What is given a value below a node."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Assign):
+            yield from inner.targets
+        elif isinstance(inner, ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.AsyncFor | ast.comprehension):
+            yield inner.target
+        elif isinstance(inner, ast.withitem) and inner.optional_vars is not None:
+            yield inner.optional_vars
+        elif isinstance(inner, ast.ExceptHandler) and inner.name:
+            yield inner.name
+        elif isinstance(inner, ast.alias) and inner.asname:
+            yield inner.asname
+
+
+def _is_elif(node: ast.AST, around: ast.AST | None) -> bool:
+    """Whether a statement is the ``elif`` of the one around it."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(around, ast.If)
+        and any(each is node for each in around.orelse)
+        and node.col_offset == around.col_offset
+    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-
-import libcst as cst
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, NotThere, fix
@@ -32,7 +31,7 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
             yield fix(f"pin the {what}", UNSAFE, code.with_keyword(call, "pin_memory", "True"))
 
 
-def _pinnable(call: cst.Call, code: PythonCode) -> str:
+def _pinnable(call: ast.Call, code: PythonCode) -> str:
     name = code.source(call.func)
     head, _, last = name.rpartition(".")
     if last.endswith("DataLoader"):

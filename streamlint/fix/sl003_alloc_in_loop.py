@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, fix
 from streamlint.fix.cpp_code import LOOPS, CppCode
 from streamlint.fix.python_code import PythonCode
+from streamlint.fix.python_tree import FUNCTIONS, words_in
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,6 +20,7 @@ PAIRS = {"cudaMalloc": "cudaFree", "cudaMallocHost": "cudaFreeHost", "cudaHostAl
 # What makes memory whose content nobody may rely on.
 UNFILLED = frozenset("empty empty_like empty_pinned empty_like_pinned device_array device_array_like pinned_array mapped_array".split())
 KEEPS = frozenset("append appendleft extend insert put put_nowait add push send submit setdefault".split())
+HOLDERS = (ast.Return, ast.Yield, ast.YieldFrom, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, *FUNCTIONS)
 LEAVES = ("return_statement", "goto_statement", "throw_statement", "break_statement", "continue_statement")
 
 
@@ -84,38 +85,38 @@ def _hoisted_python(finding: Finding, code: PythonCode) -> Iterator[Fix]:
     statement = code.statement_at(finding.span)
     if code.source(call.func).rpartition(".")[2] not in UNFILLED:
         return
-    loop, block = code.loop_of(statement), code.parent(statement)
-    if loop is None or block is not loop.body or not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+    loop, block = code.loop_of(statement), code.block_of(statement)
+    if loop is None or block is not loop.body or hasattr(statement, "body") or len(code.on_line(statement)) != 1:
         return
     target = code.target_of(call)
-    bound = {code.source(node) for node in code.bound_in(loop)} - {target}
-    named = {node.value for node in code.names_in(call)}
-    if named & bound or code.times_bound(target, loop) != 1 or _escapes(target, loop, code):
+    bound = code.bound_in(loop) - {target}
+    if words_in(call) & bound or code.times_bound(target, loop) != 1 or _escapes(target, loop, code):
         return
     yield fix("allocate once, before the loop", UNSAFE, *code.moved_before(statement, loop))
 
 
-def _escapes(name: str, loop: cst.CSTNode, code: PythonCode) -> bool:
+def _escapes(name: str, loop: ast.AST, code: PythonCode) -> bool:
     """Whether a round may hand its buffer on: then the next round needs another one."""
-    for node in code.below(loop):
-        if isinstance(node, cst.Return | cst.Yield | cst.List | cst.Tuple | cst.Dict | cst.Set | cst.Lambda | cst.FunctionDef):
-            holder: cst.CSTNode = node
-        elif isinstance(node, cst.Call) and code.source(node.func).rpartition(".")[2] in KEEPS | {"free", "close", "release"}:
+    indices = {id(node.slice) for node in ast.walk(loop) if isinstance(node, ast.Subscript)}
+    for node in ast.walk(loop):
+        if isinstance(node, HOLDERS) and id(node) not in indices:
+            holder: ast.AST = node
+        elif isinstance(node, ast.Call) and code.source(node.func).rpartition(".")[2] in KEEPS | {"free", "close", "release"}:
             holder = node
-        elif isinstance(node, cst.Assign) and code.source(node.value) == name:
-            if any(not _is_part(target.target) for target in node.targets):
+        elif isinstance(node, ast.Assign) and code.source(node.value) == name:
+            if any(not _is_part(target) for target in node.targets):
                 return True
             continue
         else:
             continue
-        if any(inner.value == name for inner in code.names_in(holder)):
+        if name in words_in(holder):
             return True
     return False
 
 
-def _is_part(target: cst.BaseExpression) -> bool:
+def _is_part(target: ast.expr) -> bool:
     """Whether a target is a part of an array, into which the content is copied: ``x[...]``, ``x[1:]``."""
-    if not isinstance(target, cst.Subscript):
+    if not isinstance(target, ast.Subscript):
         return False
-    indices = [element.slice for element in target.slice]
-    return any(isinstance(i, cst.Slice) or (isinstance(i, cst.Index) and isinstance(i.value, cst.Ellipsis)) for i in indices)
+    indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return any(isinstance(i, ast.Slice) or (isinstance(i, ast.Constant) and i.value is Ellipsis) for i in indices)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-
-import libcst as cst
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import SAFE, Code, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import call_with_stream, stream_of
 from streamlint.fix.python_code import PythonCode
+from streamlint.fix.python_tree import FUNCTIONS, WITHS
 from streamlint.fix.streams import entered_at, streams_of
 
 
@@ -32,13 +32,13 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
                     yield fix("make the stream wait", SAFE, code.before(place, wait))
 
 
-def _places(use: cst.CSTNode, code: PythonCode) -> Iterator[cst.CSTNode]:
+def _places(use: ast.stmt, code: PythonCode) -> Iterator[ast.AST]:
     """Before the use; before each ``with`` and each loop around it, in its function."""
     yield use
     for up in code.above(use):
-        if isinstance(up, cst.FunctionDef):
+        if isinstance(up, FUNCTIONS):
             return
-        if isinstance(up, cst.With | cst.For):
+        if isinstance(up, (*WITHS, ast.For, ast.AsyncFor)):
             yield up
 
 

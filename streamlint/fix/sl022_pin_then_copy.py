@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-
-import libcst as cst
 
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import UNSAFE, Code, NotThere, fix
@@ -20,10 +19,10 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
         if step.message != "pinned here" or step.span.file != code.file:
             continue
         pinned = code.call_at(step.span)
-        if not isinstance(pinned.func, cst.Attribute) or pinned.func.attr.value != "pin_memory" or pinned.args:
+        if not isinstance(pinned.func, ast.Attribute) or pinned.func.attr != "pin_memory" or pinned.args or pinned.keywords:
             raise NotThere
-        if code.range(pinned).start.line != code.range(pinned).end.line:
+        if pinned.lineno != pinned.end_lineno:
             raise NotThere  # a chain over several lines
-        kept = code.replaced(pinned, code.source(pinned.func.value))
+        kept = code.replaced(pinned, code.receiver(pinned.func))
         yield fix("copy the pageable tensor", UNSAFE, kept)
         yield fix("copy the pageable tensor, and wait for it", UNSAFE, kept, code.without_keyword(copy, "non_blocking"))

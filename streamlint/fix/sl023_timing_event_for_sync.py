@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.findings import Finding, Fix
 from streamlint.fix.code import SAFE, Code, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
+from streamlint.fix.python_tree import keyword
 
 MESSAGE = "make the event without timing"
 
@@ -22,7 +23,7 @@ def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     made = code.call_at(finding.span)
     if finding.facts.get("api") == "cupy":
         yield fix(MESSAGE, SAFE, code.with_keyword(made, "disable_timing", "True"))
-    elif any(argument.keyword is not None and argument.keyword.value == "enable_timing" for argument in made.args):
+    elif keyword(made, "enable_timing") is not None:
         yield fix(MESSAGE, SAFE, code.without_keyword(made, "enable_timing"))
     else:
         raise NotThere

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
 
 from streamlint.findings import Finding, Span
 from streamlint.fix.code import NotThere
 from streamlint.fix.python_code import PythonCode
 
 
-def streams_of(finding: Finding, code: PythonCode, user: cst.CSTNode, lead: str) -> list[str]:
+def streams_of(finding: Finding, code: PythonCode, user: ast.AST, lead: str) -> list[str]:
     """The names by which a place knows the streams that the trail's steps with these first words made."""
     names = []
     for step in finding.trail:
@@ -25,7 +25,7 @@ def streams_of(finding: Finding, code: PythonCode, user: cst.CSTNode, lead: str)
     return names
 
 
-def entered_at(span: Span, code: PythonCode, user: cst.CSTNode) -> list[str]:
+def entered_at(span: Span, code: PythonCode, user: ast.AST) -> list[str]:
     """The stream of the ``with`` around a place, if the user of the name knows it by the same one."""
     try:
         statement = code.statement_at(span)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import libcst as cst
 
 from streamlint.findings import Finding, Fix, Span
 from streamlint.fix.code import SAFE, Code, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import stream_of
 from streamlint.fix.python_code import PythonCode
+from streamlint.fix.python_tree import keyword
 
 MESSAGE = "wait for the copy"
 
@@ -46,14 +46,14 @@ def host_waits(finding: Finding, copy: Span, code: Code) -> Iterator[Fix]:
                 continue
 
 
-def _of_named_stream(copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> Iterator[Fix]:
+def _of_named_stream(copy: ast.Call, first: ast.stmt, second: ast.stmt, code: PythonCode) -> Iterator[Fix]:
     """numba and cuda-python: the stream that the copy names is waited for."""
     head, _, name = code.source(copy.func).rpartition(".")
-    keyword = next((given.value for given in copy.args if given.keyword is not None and given.keyword.value == "stream"), None)
-    plain = [given.value for given in copy.args if given.keyword is None and not given.star]
+    named = keyword(copy, "stream")
+    plain = [given for given in copy.args if not isinstance(given, ast.Starred)]
     last = {"copy_to_host": 2, "copy_to_device": 2, "to_device": 2, "cudaMemcpyAsync": 5}.get(name, 0)
-    value = keyword or (plain[-1] if last and len(plain) == last else None)
-    if not isinstance(value, cst.Name | cst.Attribute) or not _is_known_at(code.source(value), first, second, code):
+    value = named.value if named is not None else plain[-1] if last and len(plain) == last else None
+    if not isinstance(value, ast.Name | ast.Attribute) or not _is_known_at(code.source(value), first, second, code):
         raise NotThere
     stream = code.source(value)
     wait = f"{head}.cudaStreamSynchronize({stream})" if name == "cudaMemcpyAsync" else f"{stream}.synchronize()"
@@ -61,13 +61,13 @@ def _of_named_stream(copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, co
         yield fix(MESSAGE, SAFE, code.before(place, wait))
 
 
-def _is_known_at(name: str, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> bool:
+def _is_known_at(name: str, first: ast.stmt, second: ast.stmt, code: PythonCode) -> bool:
     if code.function_of(first) is code.function_of(second):
         return True
     return name.startswith("self.") and code.class_of(first) is code.class_of(second)
 
 
-def _words(api: str, copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, code: PythonCode) -> _Words:
+def _words(api: str, copy: ast.Call, first: ast.stmt, second: ast.stmt, code: PythonCode) -> _Words:
     if api == "torch":
         torch = code.called("torch", "torch")
         return _Words(f"{torch}.cuda.current_stream()", "record_event()", f"{torch}.cuda.Event()")
@@ -75,22 +75,22 @@ def _words(api: str, copy: cst.Call, first: cst.CSTNode, second: cst.CSTNode, co
         raise NotThere
     cupy = code.called("cupy", "cupy")
     made = f"{cupy}.cuda.Event(disable_timing=True)"
-    named = next((code.source(given.value) for given in copy.args if given.keyword is not None and given.keyword.value == "stream"), "")
-    if not named:
+    if (given := keyword(copy, "stream")) is None:
         return _Words(f"{cupy}.cuda.get_current_stream()", "record()", made)
+    named = code.source(given.value)
     if not _is_known_at(named, first, second, code):
         raise NotThere
     return _Words(named, "record()", made, named)
 
 
-def _at_once(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
+def _at_once(first: ast.stmt, second: ast.stmt, code: PythonCode, words: _Words) -> Fix:
     """The use is the next statement: there is nothing to do meanwhile."""
     if not code.follows(second, first):
         raise NotThere
     return _stream(first, second, code, words)
 
 
-def _event(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
+def _event(first: ast.stmt, second: ast.stmt, code: PythonCode, words: _Words) -> Fix:
     """The copy has run wherever the host comes to the use."""
     if not code.dominates(first, second):
         raise NotThere
@@ -99,7 +99,7 @@ def _event(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Wo
     return fix(MESSAGE, SAFE, recorded, code.before(second, f"{event}.synchronize()"))
 
 
-def _event_of_rounds(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
+def _event_of_rounds(first: ast.stmt, second: ast.stmt, code: PythonCode, words: _Words) -> Fix:
     """The use comes before the copy of the same loop: an event that nobody has recorded holds nobody up in the first round."""
     loop = code.loop_of(second)
     if loop is None or not any(loop is up for up in code.above(first)) or code.function_of(first) is not code.function_of(second):
@@ -109,7 +109,7 @@ def _event_of_rounds(first: cst.CSTNode, second: cst.CSTNode, code: PythonCode, 
     return fix(MESSAGE, SAFE, made, code.before(second, f"{event}.synchronize()"), code.after(first, f"{event}.record({words.on})"))
 
 
-def _stream(_: cst.CSTNode, second: cst.CSTNode, code: PythonCode, words: _Words) -> Fix:
+def _stream(_: ast.stmt, second: ast.stmt, code: PythonCode, words: _Words) -> Fix:
     return fix(MESSAGE, SAFE, code.before(second, f"{words.current}.synchronize()"))
 
 

@@ -80,9 +80,14 @@ def is_placed(text: str) -> bool:
     return PLACES_F_STRINGS or _FORMATTED.search(text) is None
 
 
+def tree_of(text: str) -> ast.Module | None:
+    """Python's own tree of a file; None where it has none, or with other names than are written."""
+    return None if (tree := _parse(text)) is None or _spells_names_anew(text) else tree
+
+
 def _plainly(path: str, text: str) -> Module | None:
     """Lowered from Python's own tree; None where it has none, or it is not enough."""
-    if (tree := _parse(text)) is None or _spells_names_anew(text):
+    if (tree := tree_of(text)) is None:
         return None
     from streamlint.frontends.ast_expressions import Unlike
     from streamlint.frontends.ast_statements import lower_module

@@ -6,6 +6,8 @@ import collections
 import difflib
 import functools
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,42 @@ FIXED = {
         HEAD + 'def run(n):\n    host = torch.empty(\n        n,\n        4)\n    return host.to("cuda", non_blocking=True)\n',
         ["- 4)", "+ 4, pin_memory=True)"],
         "unsafe",
+    ),
+    "an argument in parentheses is no place for another one": (
+        "SL001",
+        "python",
+        HEAD + 'def run(n):\n    host = torch.empty((n * 4))\n    return host.to("cuda", non_blocking=True)\n',
+        ["- host = torch.empty((n * 4))", "+ host = torch.empty((n * 4), pin_memory=True)"],
+        "unsafe",
+    ),
+    "columns are characters, not bytes": (
+        "SL001",
+        "python",
+        HEAD + 'def run(größe):\n    maß = "ä€😀"; host = torch.empty(größe)\n    return maß, host.to("cuda", non_blocking=True)\n',
+        ['- maß = "ä€😀"; host = torch.empty(größe)', '+ maß = "ä€😀"; host = torch.empty(größe, pin_memory=True)'],
+        "unsafe",
+    ),
+    "a line that begins with another statement is waited before as a whole": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x):\n    host = x.to("cpu", non_blocking=True)\n    n = 1; a = host.numpy()\n    return a, n\n',
+        ["+ torch.cuda.current_stream().synchronize()"],
+        "safe",
+    ),
+    "a statement on the line of its `if` is waited for before that": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x, flag):\n    host = x.to("cpu", non_blocking=True)\n    n = 1\n    if flag: return host.numpy()\n    return n\n',
+        ["+ copied = torch.cuda.current_stream().record_event()", "+ copied.synchronize()"],
+        "safe",
+    ),
+    "an `elif` is waited for before its `if`": (
+        "SL005",
+        "python",
+        HEAD + 'def run(x, flag):\n    host = x.to("cpu", non_blocking=True)\n    n = 1\n    if flag:\n        return n\n'
+        "    elif host.numpy()[0]:\n        return 2\n    return n\n",
+        ["+ copied = torch.cuda.current_stream().record_event()", "+ copied.synchronize()"],
+        "safe",
     ),
     "a launch gets the stream of the function": (
         "SL002",
@@ -509,6 +547,15 @@ OFFERED = {"SL001": 14, "SL002": 14, "SL003": 4, "SL005": 35, "SL006": 6, "SL007
 def blocks(code):
     text = (DOCUMENTS / f"{code.lower()}.md").read_text(encoding="utf-8")
     return tuple((fence["language"], fence["body"]) for fence in FENCE.finditer(text))
+
+
+def test_fixes_of_python_need_no_other_parser_than_pythons_own():
+    code, _, text, *_ = FIXED["an event without a clock"]
+    words = f"import sys; from streamlint import linter; from streamlint.config import Resolver, Settings; text = {text!r}.encode()"
+    words += f"; report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
+    words += "; print([finding.fix is not None for finding in report.findings], 'libcst' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["[True]", "False"]
 
 
 def test_each_fixer_belongs_to_a_rule():
