@@ -11,8 +11,9 @@ from streamlint.errors import did_you_mean
 SUBCOMMANDS = {
     "callees": ("streamlint.commands.debug_facts", "callees", "print what the calls on a line may enter"),
     "callers": ("streamlint.commands.debug_facts", "callers", "print the calls that enter a function"),
-    "effects": ("streamlint.commands.debug_effects", "main", "print what a function does to devices, and through which calls"),
+    "effects": ("streamlint.commands.debug_effects", "main", "print what a function does to devices"),
     "facts": ("streamlint.commands.debug_facts", "main", "print what the values on a line may be, and why"),
+    "hot": ("streamlint.commands.debug_hot", "main", "print whether and why a line runs in each training step"),
     "ir": ("streamlint.commands.debug_ir", "main", "print the control-flow graph of a file's functions"),
 }
 """By name: the module, its function, and a summary. A subcommand is registered by its row here."""

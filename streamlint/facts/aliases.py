@@ -12,8 +12,13 @@ from streamlint.ir import opcodes as op
 
 MOST_PLACES = 400
 """Places of one value that are looked at."""
-_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.ENTER, op.ITER, op.NEXT, op.ITEM, op.UNPACK, op.AWAIT})
+_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.ENTER, op.ITER, op.AWAIT})
+_TAKEN_OUT = frozenset({op.NEXT, op.ITEM, op.UNPACK})
+_DEEPEST = 2
+"""Containers around one another that are told apart."""
 Place = tuple[Function, int]
+Keys = tuple["str | int | None", ...]
+"""The value is this element of what a place holds, of the innermost container last; None for any element."""
 
 
 class Aliases:
@@ -25,20 +30,35 @@ class Aliases:
 
     def uses(self, function: Function, register: int, members: frozenset[str]) -> bool:
         """Whether one of these members is used of the value that a register holds, wherever it is handed to."""
-        seen: set[Place] = set()
-        names: set[tuple[int, str]] = set()
-        waiting: list[Place] = [(function, register)]
+        seen: set[tuple[Function, int, Keys]] = set()
+        names: set[tuple[int, str, Keys]] = set()
+        waiting: list[tuple[Function, int, Keys]] = [(function, register, ())]
         while waiting and len(seen) < MOST_PLACES:
             place = waiting.pop()
             if place in seen or place[1] < 0:
                 continue
             seen.add(place)
-            one, held = place
-            if any(one.text(use[4]) in members and use[3] == held for use in one.uses[held] if use[0] in (op.ATTR, op.INVOKE)):
+            one, held, keys = place
+            uses = (use for use in one.uses[held] if use[0] in (op.ATTR, op.INVOKE) and use[3] == held)
+            if not keys and any(one.text(use[4]) in members for use in uses):
                 return True
-            waiting += self._around(one, held)
-            waiting += self._same_name(one, held, names)
+            waiting += self._elements(one, held, keys)
+            around = [*self._around(one, held), *self._same_name(one, held, keys, names)]
+            waiting += [(*found, keys) for found in around]
         return False
+
+    def _elements(self, function: Function, register: int, keys: Keys) -> Iterator[tuple[Function, int, Keys]]:
+        """The container that a register is taken from, and the elements that are taken from it."""
+        one = function.definitions[register]
+        if one is not None and one[0] in _TAKEN_OUT and len(keys) < _DEEPEST:
+            yield function, one[3], (*keys, _key(function, one))
+        if not keys:
+            return
+        if one is not None and one[0] == op.BUILD and isinstance(keys[-1], int) and 0 <= keys[-1] < len(one) - 4:
+            yield function, one[4 + keys[-1]], keys[:-1]
+        for use in function.uses[register]:
+            if use[0] in _TAKEN_OUT and use[3] == register and (None in (key := _key(function, use), keys[-1]) or key == keys[-1]):
+                yield function, use[2], keys[:-1]
 
     def _around(self, function: Function, register: int) -> Iterator[Place]:
         """The places that a register is copied from and to."""
@@ -61,7 +81,7 @@ class Aliases:
             if call[0] not in (op.CALL, op.INVOKE) or function not in self.facts.entered_at.get((caller, call), ()):
                 continue
             offset = 1 if function.has_receiver else 0
-            for position, (register, kind) in enumerate(_arguments(caller, call)):
+            for position, (register, kind) in enumerate(arguments_of(caller, call)):
                 if kind == parameter.name or (kind is None and position + offset == index):
                     yield caller, register
 
@@ -69,14 +89,14 @@ class Aliases:
         """The parameters that a call hands a register over for."""
         for callee in self.facts.entered_at.get((function, call), ()):
             offset = 1 if callee.has_receiver else 0
-            for position, (given, kind) in enumerate(_arguments(function, call)):
+            for position, (given, kind) in enumerate(arguments_of(function, call)):
                 if given != register:
                     continue
                 for number, parameter in enumerate(callee.code.parameters):
                     if _takes(parameter, number - offset, position, kind):
                         yield from ((callee, one[2]) for one in callee.by_opcode[op.PARAM] if one[3] == number)
 
-    def _same_name(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Place]:
+    def _same_name(self, function: Function, register: int, keys: Keys, names: set[tuple[int, str, Keys]]) -> Iterator[Place]:
         """Where the attribute, global or cell that a register was read from, or is stored in, is used: in the file, and in those of
         the classes that the object may have."""
         found = {path_of(function, register)}
@@ -90,8 +110,8 @@ class Aliases:
                 found.add(function.text(use[2]))
         for name in found - {"", SELF}:
             for unit in self._files(function) if name.startswith(f"{SELF}.") else [function.unit]:
-                if (unit.number, name) not in names:
-                    names.add((unit.number, name))
+                if (unit.number, name, keys) not in names:
+                    names.add((unit.number, name, keys))
                     yield from _named(unit, name)
 
     def _files(self, function: Function) -> list[Unit]:
@@ -108,7 +128,8 @@ SELF = "self"
 
 
 def path_of(function: Function, register: int) -> str:
-    """A register as the path of names that it was read by, from a global, a cell or the receiver; "" for anything else."""
+    """A register as the path of names that it was read by, from a global, a cell, a parameter or the receiver; "" for anything
+    else. Parameters of different functions have different paths."""
     parts: list[str] = []
     while register >= 0:
         found = function.definitions[register]
@@ -121,11 +142,29 @@ def path_of(function: Function, register: int) -> str:
         if function.method is not None and function.method.has_receiver and function.is_parameter(register):
             parts.append(SELF)
         elif found[0] == op.PARAM:
-            return ""
+            parts.append(f"#{function.code.number}.{function.code.parameters[found[3]].name}")
         else:
             parts.append(str(function.unit.ir.constants[found[3]][0]) if found[0] == op.LOAD else function.text(found[3]))
         break
     return ".".join(reversed(parts))
+
+
+def _key(function: Function, one: Instruction) -> str | int | None:
+    """The element that an instruction takes; None where it may be any."""
+    if one[0] == op.UNPACK:
+        return one[4] if one[6] == op.NONE else None
+    return function.constant(one[4]) if one[0] == op.ITEM else None
+
+
+def source_of(function: Function, register: int) -> Instruction | None:
+    """The instruction that makes a register's value, through the packing and unpacking of ``a, b = c, d``."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.UNPACK:
+        packed = function.definitions[one[3]]
+        if packed is None or packed[0] != op.BUILD or len(packed) != 4 + one[5] or one[6] != op.NONE:
+            break
+        one = function.definitions[packed[4 + one[4]]]
+    return one
 
 
 def _named(unit: Unit, name: str) -> Iterator[Place]:
@@ -145,7 +184,8 @@ def _named(unit: Unit, name: str) -> Iterator[Place]:
                 yield function, one[3]
 
 
-def _arguments(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
+def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
+    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``."""
     first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
     kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
     yield from zip(call[first:], kinds, strict=False)

@@ -201,7 +201,8 @@ class Effects:
             if effect:
                 yield Cause(effect, call.instruction, call.name)
         for round_ in self.rounds.of(function):
-            yield Cause(OF_ROUNDS[round_.row.does], round_.instruction, round_.name)
+            if round_.row.does in OF_ROUNDS:
+                yield Cause(OF_ROUNDS[round_.row.does], round_.instruction, round_.name)
         for one in calls.unknown:
             if one[0] == op.INVOKE:
                 yield from self._by_method(function, one)

@@ -1,8 +1,8 @@
 """The calls that train, decode, denoise or serve: by the rows of rounds, also where the class of a value is unknown.
 
 A method of a value whose class is known is decided by the class. Of one that is unknown the method's name decides, if a row is about it, if
-files that the file imports or that import it use the row's library, and if the value is used as the row's type is: the row lists
-members (``beside``), and one of them has to be used of the same value, wherever that is handed to. No name that a user chose counts.
+files that imports connect with the file use the row's library; or, where the row lists members (``beside``), if one of them is used of the
+same value, wherever that is handed to, and files near use a library that computes on devices. No name that a user chose counts.
 """
 
 from __future__ import annotations
@@ -89,9 +89,13 @@ class Rounds:
         """A method of a value of which the class is unknown."""
         method = function.text(one[4])
         for row in self._methods.get(method, ()):
-            if not any(self.is_used_near(function.unit, name.partition(".")[0]) for name in row.names):
-                continue
-            if not row.beside or self.aliases.uses(function, one[3], frozenset(row.beside)):
+            if row.beside:  # the value shows itself: that some library computes on devices is enough
+                packages = self.facts.models.packages
+                is_shown = any(self.is_used_near(function.unit, package) for package in packages)
+                is_shown = is_shown and self.aliases.uses(function, one[3], frozenset(row.beside))
+            else:
+                is_shown = any(self.is_used_near(function.unit, name.partition(".")[0]) for name in row.names)
+            if is_shown:
                 yield Round(one, row, method)
                 return
 

@@ -44,6 +44,7 @@ class StepRow:
     unproven: tuple[str, ...] = ()
     on_device: tuple[Selector, ...] = ()
     forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
+    members: tuple[str, ...] = ()
     loop: str = "training"
     source: str = ""
 

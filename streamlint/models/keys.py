@@ -68,7 +68,7 @@ def key(name: str, kind: str, meaning: str, words: str = "", needed: bool = Fals
 
 
 LANGUAGES = ("python", "cuda", "cython")
-STEP_LOOPS = ("training", "denoising", "decoding", "serving")
+STEP_LOOPS = ("training", "denoising", "decoding", "serving", "optimizer")
 TYPE_KINDS = "buffer pointer stream event handle module loader device graph object scope"
 
 # --- The head of a table ------------------------------------------------------------------------------------------------------
@@ -136,12 +136,17 @@ STEP = (
     key("unproven", "texts", "The ends of the names of base classes that count although their source is not part of the run."),
     key("on_device", "places", "The parameters of the methods that are on the device."),
     key("forward", "bool", "The methods compute for their caller, also where nothing is trained."),
+    key(
+        "members",
+        "texts",
+        "Members of the receiver by which a method counts although a base of its class is out of view: it uses all.",
+    ),
     key("loop", "word", "The loop of the framework that calls the methods; training if left out.", " ".join(STEP_LOOPS)),
     key("source", "text", "Where the framework's source or documentation says so."),
 )
 ROUND = (
     key(_NAMES, "names", "The functions and methods, by the names that users write.", needed=True),
-    key("does", "word", "What the call does of a round.", "backward optimizer decode denoise serve", needed=True),
+    key("does", "word", "What the call does of a round.", "backward optimizer accumulate decode denoise serve", needed=True),
     key(
         "beside",
         "texts",

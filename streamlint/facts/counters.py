@@ -1,0 +1,63 @@
+"""Registers that count rounds: a loop's variable over numbers, or what is made larger by a constant in each round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+
+_DEEPEST = 4
+
+
+def is_counter(function: Function, graph: Graph, home: Mapping[Instruction, int], register: int, depth: int = _DEEPEST) -> bool:
+    """Whether a register holds the number of a loop's round, or that and a constant."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.NEXT:
+        return _called(function, one[3]) == "range"
+    if one[0] == op.UNPACK and one[4] == 0:
+        source = function.definitions[one[3]]
+        return source is not None and source[0] == op.NEXT and _called(function, source[3]) == "enumerate"
+    if one[0] in (op.BINARY, op.INPLACE):
+        return function.text(one[3]) in ("+", "-", "+=", "-=") and any(
+            isinstance(function.constant(right), int) and is_counter(function, graph, home, left, depth - 1)
+            for left, right in (one[4:6], one[5:3:-1])
+        )
+    if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
+        return any(_is_raised(function, value, register) for value in one[3:])
+    return one[0] == op.ATTR and _is_raised_attribute(function, one)
+
+
+def _called(function: Function, iterator: int) -> str:
+    """The function whose result is iterated over."""
+    one = function.definitions[iterator]
+    source = function.definitions[one[3]] if one is not None and one[0] == op.ITER else None
+    return function.dotted(source[3]) if source is not None and source[0] == op.CALL else ""
+
+
+def _is_raised(function: Function, value: int, register: int, depth: int = _DEEPEST) -> bool:
+    """Whether a value is a register and a constant."""
+    one = function.definitions[value] if value >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.PHI:
+        return any(_is_raised(function, part, register, depth - 1) for part in one[3:] if part != value)
+    if one[0] not in (op.BINARY, op.INPLACE) or function.text(one[3]).rstrip("=") != "+":
+        return False
+    return register in one[4:6] and any(isinstance(function.constant(part), int) for part in one[4:6])
+
+
+def _is_raised_attribute(function: Function, one: Instruction) -> bool:
+    """Whether a method of the class makes an attribute of its receiver larger by a constant."""
+    owner = function.method.owner if function.method is not None else None
+    if owner is None or not function.is_parameter(one[3]):
+        return False
+    for store in owner.own_stores.get(function.text(one[4]), ()):
+        value = store.function.definitions[store.value]
+        if value is not None and value[0] == op.INPLACE and isinstance(store.function.constant(value[5]), int):
+            return True
+    return False

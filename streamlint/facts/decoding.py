@@ -1,0 +1,70 @@
+"""Loops that decode: what a module gives in one round goes back into it in the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.facts.loops import Body
+from streamlint.facts.objects import Instance, LibraryObject, Memory, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.inference_mode"})
+
+
+def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
+    """The loops in which the result of a module, or of a value that is called and of which nothing is known, reaches its own arguments
+    through a variable of the loop; what comes round holds tensors, or the function keeps no gradients."""
+    function = body.function
+    calls = [one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode] if body.counted[body.home[one]] >= 0]
+    for call in calls:
+        index = body.counted[body.home[call]]
+        loop = body.graph.loops[index]
+        into = _slice(function, op.reads(call)[1:], loop.body, body)
+        for one in function.code.blocks[loop.header]:
+            if one[0] == op.PHI and one[2] in into and _is_module(graph, function, call):
+                back = _slice(function, list(one[3:]), loop.body, body)
+                if call[2] in back and (_keeps_no_gradients(function) or any(_is_tensor(graph, function, held) for held in back)):
+                    yield index
+                    break
+
+
+def _is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
+    if one[0] == op.INVOKE and f"torch.Tensor.{function.text(one[4])}" in graph.facts.models.calls:
+        return False
+    values = graph.facts.callees(function, one)
+    return any(
+        isinstance(value, Unknown)
+        or (isinstance(value, LibraryObject) and value.kind == "module")
+        or (isinstance(value, Instance) and any(map(graph.facts.forwarded, graph.facts.hierarchy.libraries(value.definition))))
+        for value in values
+    )
+
+
+def _slice(function: Function, registers: list[int], blocks: frozenset[int], body: Body) -> set[int]:
+    """The registers of a loop from which others are computed, these included."""
+    found: set[int] = set()
+    waiting = list(registers)
+    while waiting:
+        register = waiting.pop()
+        one = function.definitions[register] if register >= 0 else None
+        if register in found or one is None or body.home[one] not in blocks:
+            continue
+        found.add(register)
+        waiting += op.reads(one)
+    return found
+
+
+def _keeps_no_gradients(function: Function) -> bool:
+    return any(name in _WITHOUT_GRADIENTS for name in function.decorators)
+
+
+def _is_tensor(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a register holds a tensor, or the result of a library's work on some."""
+    one = function.definitions[register]
+    if any(isinstance(value, Memory) for value in graph.facts.values(function, register).values):
+        return True
+    rows = [call.row for call in graph.calls(function).libraries if call.instruction == one and call.row is not None]
+    return any(row.effect == "compute" and not row.get("host") for row in rows)

@@ -1,0 +1,57 @@
+"""Methods that frameworks call in each step, by the rows of `training_steps.toml`: which methods of the program they are about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hierarchy import Hierarchy
+from streamlint.facts.program import Program
+from streamlint.ir import opcodes as op
+from streamlint.models import Models, StepRow
+
+_PYTHON = sys.stdlib_module_names
+
+
+class Frameworks:
+    """Finds the rows of methods. A class counts by its bases, never by its own name; classes of a framework that is linted itself are known
+    by their files."""
+
+    def __init__(self, program: Program, hierarchy: Hierarchy, models: Models) -> None:
+        self.program = program
+        self.hierarchy = hierarchy
+        self.models = models
+        self.rows = [row for row in models.steps if not row.forward]
+        self._methods = frozenset(method for row in self.rows for method in row.methods)
+
+    def row(self, function: Function) -> StepRow | None:
+        """The row of a method; None for any other function."""
+        owner = function.owner
+        if owner is None or function.code.name not in self._methods:
+            return None
+        names = list(self._names(owner))
+        fitting = [row for row in self.rows if function.code.name in row.methods]
+        known = next((row for row in fitting if any(row.covers(name, True) for name in names)), None)
+        if known is not None or not self._has_foreign_base(owner):
+            return known
+        used = {function.text(one[4]) for one in function.by_opcode[op.ATTR] if function.is_parameter(one[3])}
+        return next((row for row in fitting if row.members and used.issuperset(row.members)), None)
+
+    def _has_foreign_base(self, definition: ClassInfo) -> bool:
+        """Whether a class derives from one that no file of the program defines, of a library without rows."""
+        heads = (name.partition(".")[0] for name in self.hierarchy.libraries(definition) if "." in name)
+        return any(head not in _PYTHON and not self.models.is_known(head) for head in heads)
+
+    def _names(self, definition: ClassInfo) -> Iterator[str]:
+        yield from self.hierarchy.libraries(definition)
+        for one in self.hierarchy.order(definition):
+            yield f"{self._module(one.unit.path)}.{one.name}"
+
+    def _module(self, path: str) -> str:
+        """The dotted name of a file: folders count as far up as they are packages."""
+        parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+        first = len(parts) - 1
+        while first > 0 and "/".join((*parts[:first], "__init__.py")) in self.program.units:
+            first -= 1
+        return ".".join(parts[first:])

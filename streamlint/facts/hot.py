@@ -1,0 +1,210 @@
+"""Hot regions: what each round of a loop runs that trains, decodes or denoises, and what frameworks call in each step.
+
+A loop is hot if its body makes progress in each round: it calls, outside of loops of its own and over any number of functions, what a row
+of a round names. All that such a round runs is hot, with the loop as its reason, but what stands behind rare branches (`conditions`),
+behind an exception, or in another thread. A method that a row of a framework names is hot with that row as its reason.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.conditions import Flags, Rare
+from streamlint.facts.decoding import feeds_back
+from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
+from streamlint.facts.flags import decided
+from streamlint.facts.frameworks import Frameworks
+from streamlint.facts.functions import Function
+from streamlint.facts.loops import Body
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.models import StepRow
+
+MOST_VERSIONS = 4
+"""Sets of flags that a function is entered with; behind that all its branches are looked at."""
+_PROGRESS = Effect.BACKWARD | Effect.OPTIMIZER | Effect.DENOISES | Effect.DECODES | Effect.SERVES
+
+
+class Progress(NamedTuple):
+    """A call that makes progress: what it does, and the instruction."""
+
+    does: str
+    instruction: Instruction
+
+
+class Region(NamedTuple):
+    """Blocks of a function that run in each round, and why: the loop in it, the row of a framework, or the call that enters it."""
+
+    function: Function
+    blocks: frozenset[int]
+    does: str
+    loop: Loop | None
+    row: StepRow | None
+    caller: Region | None
+    call: Instruction | None
+    rare: tuple[Rare, ...]
+    flags: Flags
+
+    def chain(self) -> list[Region]:
+        """The regions from the loop or row to this one."""
+        found: list[Region] = []
+        region: Region | None = self
+        while region is not None:
+            found.append(region)
+            region = region.caller
+        return found[::-1]
+
+
+class HotRegions:
+    """The hot regions of a program: all of them are found at once, callers first."""
+
+    def __init__(self, effects: Effects) -> None:
+        self.effects = effects
+        self.graph = effects.graph
+        self.facts = effects.facts
+        self.rounds = effects.rounds
+        self.frameworks = Frameworks(effects.facts.program, effects.facts.hierarchy, effects.facts.models)
+        self.regions: dict[Function, list[Region]] = {}
+        self._bodies: dict[Function, Body] = {}
+        self._progress: dict[tuple[Function, tuple[tuple[int, bool], ...]], dict[int, Progress]] = {}
+        self._versions: dict[Function, set[tuple[tuple[int, bool], ...] | None]] = {}
+        self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
+
+    def find(self, functions: Iterable[Function] | None = None) -> None:
+        """Find the regions that begin in these functions, or in all."""
+        if functions is None:
+            functions = [function for unit in self.facts.program.units.values() for function in unit.functions]
+        functions = list(functions)
+        self.graph.prepare(functions)
+        for function in functions:
+            row = self.frameworks.row(function)
+            if row is not None:
+                self._region(function, None, row, None, None, {})
+            for index, progress in self.progress(function).items():
+                if index != NOBODY:
+                    self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
+        self._spread()
+
+    def body(self, function: Function) -> Body:
+        """A function's control flow."""
+        if function not in self._bodies:
+            self._bodies[function] = Body(self.graph, self.rounds, function)
+        return self._bodies[function]
+
+    def regions_of(self, function: Function, block: int) -> list[Region]:
+        """The regions that a block is in."""
+        return [region for region in self.regions.get(function, ()) if block in region.blocks]
+
+    # --- progress
+
+    def progress(self, function: Function, flags: Flags | None = None) -> dict[int, Progress]:
+        """What makes progress in a function: by loop of rounds, or NOBODY for what each call of the function does."""
+        key = (function, tuple(sorted((flags or {}).items())))
+        found = self._progress.get(key)
+        if found is None:
+            self._progress[key] = {}
+            found = self._progress[key] = self._find_progress(function, flags or {})
+        return found
+
+    def _find_progress(self, function: Function, flags: Flags) -> dict[int, Progress]:
+        found: dict[int, Progress] = {}
+        body = self.body(function)
+        blocks = body.runs([0], body.conditions.decided(flags))
+        for progress in self._steps(function, flags):
+            if body.home[progress.instruction] in blocks:
+                found.setdefault(body.loop_of(progress.instruction), progress)
+        for index in [index for index in found if index != NOBODY]:
+            if (around := body.accumulated_by(index)) is not None:
+                found.setdefault(around, found[index])
+        for index in feeds_back(self.graph, body):
+            found.setdefault(index, Progress("decode", function.code.blocks[body.graph.loops[index].header][0]))
+        return found
+
+    def _steps(self, function: Function, flags: Flags) -> Iterator[Progress]:
+        for one in self.rounds.of(function):
+            if one.row.does in OF_ROUNDS:
+                yield Progress(one.row.does, one.instruction)
+        for edge in self.graph.calls(function).edges:
+            if edge.is_elsewhere or "generator" in edge.callee.code.flags or not self.effects.of(edge.callee) & _PROGRESS:
+                continue
+            told = self._told(function, flags, edge.instruction, edge.callee)
+            if (inner := self.progress(edge.callee, told).get(NOBODY)) is not None:
+                yield Progress(inner.does, edge.instruction)
+
+    def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
+        """The flags that a call decides."""
+        return decided(caller, known, call, callee, self.body(callee).conditions.flags())
+
+    # --- regions
+
+    def _region(
+        self,
+        function: Function,
+        loop: Loop | None,
+        row: StepRow | None,
+        caller: Region | None,
+        call: Instruction | None,
+        flags: Flags,
+        does: str = "",
+        resumed: bool = False,
+    ) -> None:
+        body = self.body(function)
+        rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
+        starts, within = self._extent(body, loop, resumed)
+        blocks = body.runs(starts, rare, within)
+        region = Region(function, blocks, row.loop if row is not None else does, loop, row, caller, call, tuple(rare), flags)
+        self.regions.setdefault(function, []).append(region)
+        self._enter(region)
+
+    def _extent(self, body: Body, loop: Loop | None, resumed: bool) -> tuple[list[int], frozenset[int] | None]:
+        """The blocks with which a round begins, and those that it may run (None for all)."""
+        if loop is not None:
+            return [loop.header], loop.body
+        if not resumed:
+            return [0], None
+        yields = {body.home[one] for opcode in (op.YIELD, op.YIELD_FROM) for one in body.function.by_opcode[opcode]}
+        loops = [one for one in body.graph.loops if one.body & yields]
+        return [one.header for one in loops], frozenset(block for one in loops for block in one.body)
+
+    def _makes_progress(self, function: Function, flags: Flags, rare: Rare) -> bool:
+        """Whether only this edge leads to a step: the test of an accumulation is no rare branch."""
+        body = self.body(function)
+        return any(body.graph.dominates(rare.after, body.home[step.instruction]) for step in self._steps(function, flags))
+
+    def _enter(self, region: Region) -> None:
+        """What a region calls is hot too."""
+        body = self.body(region.function)
+        for edge in self.graph.calls(region.function).edges:
+            if edge.is_elsewhere or body.home[edge.instruction] not in region.blocks:
+                continue
+            is_resumed = edge.instruction[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
+            if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
+                continue
+            self._waiting.append((edge.callee, region, edge.instruction, is_resumed and edge.instruction[0] == op.NEXT))
+
+    def _spread(self) -> None:
+        while self._waiting:
+            function, caller, call, resumed = self._waiting.popleft()
+            flags = self._told(caller.function, caller.flags, call, function)
+            versions = self._versions.setdefault(function, set())
+            key = (*sorted(flags.items()), (NOBODY, resumed))
+            if None in versions or key in versions:
+                continue
+            if len(versions) >= MOST_VERSIONS:
+                versions.add(None)
+                flags = {}
+            versions.add(key)
+            is_generator = "generator" in function.code.flags
+            self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
+
+
+def site_of(region: Region) -> Site | None:
+    """The place of a region's loop, or of the call that enters it."""
+    if region.call is not None and region.caller is not None:
+        return Site(region.caller.function, region.call)
+    header = region.function.code.blocks[region.loop.header if region.loop is not None else 0]
+    return Site(region.function, next((one for one in header if one[1] >= 0), header[0]))

@@ -1,0 +1,127 @@
+"""The loops of a function that make rounds, and what in them makes progress: a backward pass, a step, a denoising step.
+
+A loop over the few things that stand in the source, over optimizers that it steps, or of one round is no loop of rounds: what it does, the
+loop around it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.conditions import Conditions, Rare
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant
+from streamlint.facts.rounds import Rounds
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph, failing
+
+
+class Body:
+    """The control flow of a function as the search for hot regions sees it: without exceptions."""
+
+    def __init__(self, graph: CallGraph, rounds: Rounds, function: Function) -> None:
+        self.calls = graph
+        self.facts = graph.facts
+        self.rounds = rounds
+        self.function = function
+        self.graph = Graph.of(function.code, exceptions=False)
+        self.conditions = Conditions(graph.facts, function, self.graph)
+        self.home = self.conditions.home
+
+    @cached_property
+    def lost(self) -> frozenset[int]:
+        """The blocks that lead to an exception only, or that only an exception leads to."""
+        everything = frozenset(range(len(self.function.code.blocks)))
+        return failing(self.function.code) | (everything - frozenset(self.graph.order))
+
+    @cached_property
+    def counted(self) -> list[int]:
+        """For each block the innermost loop of rounds around it, as a place of ``graph.loops``, or NOBODY."""
+        found = list(self.graph.innermost)
+        for block, index in enumerate(found):
+            while index != NOBODY and self._has_few_rounds(index):
+                index = self.graph.loops[index].parent
+            found[block] = index
+        return found
+
+    def runs(self, starts: Iterable[int], without: Iterable[Rare], within: frozenset[int] | None = None) -> frozenset[int]:
+        """The blocks that are reached from others without these edges, and without exceptions."""
+        skipped = {(one.block, one.after) for one in without}
+        found: set[int] = set()
+        waiting = list(starts)
+        while waiting:
+            block = waiting.pop()
+            if block not in found and block not in self.lost and (within is None or block in within):
+                found.add(block)
+                waiting += [after for after in self.graph.successors[block] if (block, after) not in skipped]
+        return frozenset(found)
+
+    def loop_of(self, instruction: Instruction) -> int:
+        """The loop of rounds that an instruction stands in; of a step that is made for each element of a loop, the one around that."""
+        index = self.counted[self.home[instruction]]
+        while index != NOBODY and self._is_of_each(instruction, index):
+            index = self.graph.loops[index].parent
+            while index != NOBODY and self._has_few_rounds(index):
+                index = self.graph.loops[index].parent
+        return index
+
+    def _has_few_rounds(self, index: int) -> bool:
+        source = self._iterated(index)
+        if source is None:
+            return False
+        one = self.function.definitions[source]
+        if one is None:
+            return False
+        if one[0] in (op.BUILD, op.DICT):
+            return True
+        if one[0] != op.CALL or self.function.dotted(one[3]) != "range" or len(one) != 6:
+            return False
+        values = [value for value in self.facts.values(self.function, one[5]).values if isinstance(value, Constant)]
+        return bool(values) and all(value.value == 1 for value in values)
+
+    def _iterated(self, index: int) -> int | None:
+        """The register of what a loop goes over."""
+        for one in self.function.code.blocks[self.graph.loops[index].header]:
+            iterator = self.function.definitions[one[3]] if one[0] == op.MORE else None
+            if iterator is not None and iterator[0] == op.ITER:
+                return iterator[3]
+        return None
+
+    def _is_of_each(self, instruction: Instruction, index: int) -> bool:
+        """Whether a step is made of the loop's own element: ``for optimizer in optimizers: optimizer.step()``."""
+        if not any(one.instruction == instruction and one.row.does == "optimizer" for one in self.rounds.of(self.function)):
+            return False
+        body = self.graph.loops[index].body
+        waiting = op.reads(instruction)
+        seen: set[int] = set()
+        while waiting:
+            register = waiting.pop()
+            one = self.function.definitions[register]
+            if one is None or register in seen:
+                continue
+            seen.add(register)
+            if one[0] == op.NEXT and self.home[one] in body:
+                return True
+            if one[0] in (op.UNPACK, op.ITEM, op.ATTR):
+                waiting.append(one[3])
+        return False
+
+    def accumulated_by(self, index: int) -> int | None:
+        """The loop over slices around one that cuts each slice into pieces and accumulates them: one step is made for a slice."""
+        loop = self.graph.loops[index]
+        around = self.counted[self.graph.loops[loop.parent].header] if loop.parent != NOBODY else NOBODY
+        accumulates = (one for one in self.rounds.of(self.function) if one.row.does == "accumulate")
+        if around == NOBODY or not any(self.home[one.instruction] in loop.body for one in accumulates):
+            return None
+        inner, outer = self._range(index), self._range(around)
+        return around if len(inner) == len(outer) == 3 and inner[1] == outer[2] else None
+
+    def _range(self, index: int) -> tuple[int, ...]:
+        """The arguments of the ``range`` that a loop goes over."""
+        source = self._iterated(index)
+        one = self.function.definitions[source] if source is not None else None
+        is_range = one is not None and one[0] == op.CALL and self.function.dotted(one[3]) == "range"
+        return one[5:] if one is not None and is_range else ()
