@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from streamlint.commands.debug_ir import parsed
+from streamlint.commands.debug_ir import parsed, split_place
 from streamlint.commands.parser import Parser
 from streamlint.errors import PathError, StreamlintError, did_you_mean
 from streamlint.facts.facts import Facts, describe
@@ -16,10 +16,12 @@ from streamlint.frontends import UnreadableSource
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.reading import Unreadable, decode, read_bytes
+from streamlint.reading import Unreadable, decode, language_of, read_bytes
 
 Answer = Callable[[Facts, Unit, str], Iterator[str]]
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "build"})
+
+_READ = ("python", "cuda")
 
 
 def main(words: list[str]) -> int:
@@ -40,18 +42,18 @@ def callers(words: list[str]) -> int:
 def run(name: str, about: str, metavar: str, words: list[str], answer: Answer) -> int:
     """Read the words of a subcommand, solve the program that its place is in, and print the answer's lines."""
     example = f"streamlint debug {name} train.py:{'step' if 'FUNCTION' in metavar else 12}"
-    parser = Parser(f"debug {name}", f"{about} Python only.", ((example, ""),))
-    parser.add_argument("place", metavar=metavar, help="a Python file, and a line or function in it")
+    parser = Parser(f"debug {name}", f"{about} Python and C++.", ((example, ""),))
+    parser.add_argument("place", metavar=metavar, help="a Python or C++ file, and a line or function in it")
     parser.add_argument("--root", metavar="DIR", help="the program's folder; default: the nearest one with a pyproject.toml")
     options = parser.read(words)
-    path, _, wanted = options.place.rpartition(":")
+    path, wanted = split_place(options.place)
     if not Path(path).is_file():
-        raise PathError(f"{path or options.place}: no such file")
+        raise PathError(f"{path}: no such file")
     root = Path(options.root) if options.root else _root_of(Path(path))
     facts = Facts(Program(list(_sources(root))))
     unit = next((unit for name, unit in facts.program.units.items() if Path(name).samefile(path)), None)
     if unit is None:
-        raise StreamlintError(f"{path}: not a Python file below {root}")
+        raise StreamlintError(f"{path}: not a source file below {root}")
     for line in answer(facts, unit, wanted):
         print(line)
     return 0
@@ -63,18 +65,19 @@ def _root_of(path: Path) -> Path:
 
 
 def _sources(root: Path) -> Iterator[SourceFile]:
-    for path in sorted(root.rglob("*.py")):
-        if _SKIPPED.isdisjoint(path.relative_to(root).parts):
+    for path in sorted(root.rglob("*")):
+        language = language_of(path.name)
+        if language in _READ and _SKIPPED.isdisjoint(path.relative_to(root).parts) and path.is_file():
             try:
-                text, _ = decode(read_bytes(path), "python")
+                text, _ = decode(read_bytes(path), language)
             except Unreadable:
                 continue
-            yield SourceFile(path.as_posix(), "python", text, partial(_lowered, path.as_posix(), text))
+            yield SourceFile(path.as_posix(), language, text, partial(_lowered, path.as_posix(), text, language))
 
 
-def _lowered(path: str, text: str) -> ModuleIR | None:
+def _lowered(path: str, text: str, language: str) -> ModuleIR | None:
     try:
-        return lower(parsed(path, text, "python"))
+        return lower(parsed(path, text, language))
     except UnreadableSource:
         return None
 
@@ -103,7 +106,8 @@ def _facts(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
                 yield f"{function.code.parameters[given[3]].name}:"
                 yield from _values(facts, function, register)
         row, column, end_row, end_column = function.code.at(one[1])
-        yield f"{lines[row - 1][column - 1 : end_column - 1 if end_row == row else None]}:"
+        text = lines[row - 1][column - 1 : end_column - 1 if end_row == row else None]
+        yield f"{function.code.parameters[one[3]].name if one[0] == op.PARAM else text}:"
         yield from _values(facts, function, one[2])
 
 
@@ -116,7 +120,7 @@ def _values(facts: Facts, function: Function, register: int) -> Iterator[str]:
 
 def _callees(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
     for function, one in _on_line(unit, wanted):
-        if one[0] in (op.CALL, op.INVOKE):
+        if one[0] in (op.CALL, op.INVOKE, op.LAUNCH, op.CONSTRUCT, op.NEW):
             yield from dict.fromkeys(" ".join(describe(value)) for value in facts.callees(function, one))
 
 

@@ -121,16 +121,11 @@ class CallGraph:
         return Calls(tuple(edges), tuple(libraries), tuple(unknown))
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
-        models = self.facts.models
         for value in values:
             while isinstance(value, PartialObject):
                 value = value.callee
             if isinstance(value, External):
-                row = models.call(value.name)
-                if row is None and "." in value.name:
-                    owner, _, method = value.name.rpartition(".")
-                    row = models.method(owner, method)
-                yield LibraryCall(one, row, value.name, value.receiver)
+                yield LibraryCall(one, self.facts.row_of(value), value.name, value.receiver)
             elif isinstance(value, (LibraryObject, Memory)):
                 yield LibraryCall(one, None, f"{value.type}.__call__", value)
 

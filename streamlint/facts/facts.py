@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.cpp import Cpp
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.language import Language
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    Address,
     BoundMethod,
     ClassObject,
     Constant,
     Container,
     DeviceValue,
+    Elements,
     External,
     FunctionObject,
     Group,
@@ -30,11 +32,14 @@ from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
 
-class Facts(Language):
+class Facts(Cpp):
     """The facts of a program. Each question solves what it needs; answers are kept."""
 
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         function = frame.function
+        if function.is_cpp:
+            self.from_outside_cpp(frame, parameter.type, node)
+            return
         said = bool(parameter.annotation) and parameter.kind in ("plain", "keyword")
         if said:
             said = self.declared(function.unit, parameter.annotation, node)
@@ -68,7 +73,7 @@ def describe(value: Object) -> Iterator[str]:
         yield f"object of {value.definition.name}" + ("" if value.exact else " or a subclass")
     elif isinstance(value, FunctionObject):
         yield f"function {value.function.name}"
-    elif isinstance(value, (Container, Group, Varargs)):
+    elif isinstance(value, (Container, Elements, Group, Varargs)):
         yield f"container ({getattr(value, 'kind', 'arguments')})"
     elif isinstance(value, DeviceValue):
         yield f"device ({value.space})"
@@ -87,7 +92,10 @@ def describe(value: Object) -> Iterator[str]:
     elif isinstance(value, External):
         yield f"{value.name} of a library"
     elif isinstance(value, LibraryObject):
-        yield f"object of {value.type}"
+        detail = f" ({value.detail})" if value.kind == "stream" and value.detail not in ("", "created") else ""
+        yield f"object of {value.type}{detail}"
+    elif isinstance(value, Address):
+        yield "address"
     else:
         yield type(value).__name__.removesuffix("Object").lower()
 

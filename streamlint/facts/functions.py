@@ -75,6 +75,10 @@ class Function:
     @cached_property
     def owner(self) -> ClassInfo | None:
         """The class whose method this is."""
+        if self.unit.is_cpp and self.code.kind != "function":
+            return None
+        if self.unit.is_cpp and self.code.class_name and self.code.parent == 0:
+            return self.unit.program.cpp.owner(self)
         parent = self.parent
         return self.unit.class_of_body.get(parent.code.number) if parent is not None and parent.code.kind == "class" else None
 
@@ -111,6 +115,8 @@ class Function:
 
     @cached_property
     def is_static(self) -> bool:
+        if self.unit.is_cpp:
+            return "static" in self.code.flags
         return "staticmethod" in self.decorators
 
     @cached_property
@@ -124,7 +130,36 @@ class Function:
     @cached_property
     def has_receiver(self) -> bool:
         """Whether the first parameter is the object or class that a method is called on."""
+        if self.unit.is_cpp:
+            return bool(self.code.parameters) and self.code.parameters[0].name == "this"
         return self.owner is not None and not self.is_static and bool(self.code.parameters)
+
+    @property
+    def is_cpp(self) -> bool:
+        return self.unit.is_cpp
+
+    @property
+    def is_linked(self) -> bool:
+        """C++: whether other files can call it by its name."""
+        return bool(self.code.class_name) or "static" not in self.code.flags
+
+    def accepts(self, given: int, spread: bool = False) -> bool:
+        """C++: whether it can be called with as many arguments, the receiver aside."""
+        own = self.code.parameters[1 if self.has_receiver else 0 :]
+        plain = [one for one in own if one.kind == "plain"]
+        if spread or any(one.kind == "star" for one in own):
+            return True
+        return given <= len(plain) and all(self.default_of(one.name) is not None for one in plain[given:])
+
+    def default_of(self, name: str) -> Function | None:
+        """C++: the code that computes a parameter's default, which a declaration may have given."""
+        own = [one for one in self.code.parameters if one.kind in ("plain", "star") and one.name != "this"]
+        index = next((number for number, one in enumerate(own) if one.name == name), None)
+        if index is None:
+            return None
+        held = [(self.unit, own[index].default)]
+        held += [(unit, one.parameters[index].default) for unit, one in self.unit.program.cpp.declarations(self)]
+        return next((unit.function(code) for unit, code in held if code is not False), None)
 
     def dotted(self, register: int) -> str:
         """A register as the dotted name that it was read by; of a call, what is called. "" for anything else."""
@@ -234,6 +269,8 @@ class ClassInfo:
         found: dict[str, list[Function]] = defaultdict(list)
         for name, number in self.ir.methods:
             found[name].append(self.unit.function(number))
+        for method in self.unit.program.cpp.methods_elsewhere(self) if self.unit.is_cpp else ():
+            found[method.code.name].append(method)
         return dict(found)
 
     @cached_property

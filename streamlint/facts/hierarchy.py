@@ -26,12 +26,21 @@ class Hierarchy:
         if definition not in self._bases:
             found: list[ClassInfo | ExternalName] = []
             for text in definition.ir.bases:
+                if definition.unit.is_cpp:
+                    found.append(self._cpp_base(definition, text))
+                    continue
                 head = text.partition("[")[0].replace("::", ".")
                 meant = self.scopes.find(definition.unit, head)
                 classes = [one for one in meant if isinstance(one, ClassInfo) and one is not definition]
                 found += classes[:1] or [one for one in meant if isinstance(one, ExternalName)][:1]
             self._bases[definition] = found
         return self._bases[definition]
+
+    def _cpp_base(self, definition: ClassInfo, text: str) -> ClassInfo | ExternalName:
+        cpp, scope = self.program.cpp, definition.name
+        kind = cpp.resolved(definition.unit, scope, (text.partition("<")[0], (), 0, False, None))
+        found = cpp.find_class(definition.unit, scope, str(kind[0]))
+        return found if found is not None and found is not definition else ExternalName(str(kind[0]))
 
     def order(self, definition: ClassInfo) -> list[ClassInfo]:
         """The class and its bases in the program, in the order in which members are looked up."""

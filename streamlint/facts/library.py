@@ -34,14 +34,14 @@ class Library(Selectors):
         raise NotImplementedError
 
     def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
-        name = callee.name
-        if self.language_call(callee, arguments, target):
-            return
-        row = self.models.call(name)
-        if row is None:
-            owner, _, method = name.rpartition(".")
-            row = self.models.method(owner, method) if owner else None
-        self._by_row(row, callee, arguments, target)
+        if not self.language_call(callee, arguments, target):
+            self._by_row(self.row_of(callee), callee, arguments, target)
+
+    def row_of(self, callee: External) -> Row | None:
+        """The row of a library's function or method."""
+        row = self.models.call(callee.name)
+        owner, _, method = callee.name.rpartition(".")
+        return self.models.method(owner, method) if row is None and owner else row
 
     def _by_row(self, row: Row | None, callee: External, arguments: Arguments, target: Node) -> None:
         if row is None:

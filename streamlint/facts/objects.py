@@ -85,6 +85,27 @@ class External(Object):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CppName(External):
+    """C++: a name that no file of the program defines."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Address(Object):
+    """C++: a pointer or reference to a place that holds what a node does."""
+
+    place: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements(Object):
+    """C++: an array, vector, map or other container. ``home`` says whose: the frame and the instruction that made it, or the class and
+    the member, or the variable."""
+
+    kind: str
+    home: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FunctionObject(Object):
     """A function of the program; ``frame`` is where it was defined, if it uses variables from there."""
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
 from streamlint.facts.modules import Resolver
-from streamlint.ir import Code, Instruction, ModuleIR
+from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -126,6 +127,58 @@ class Unit:
                 found[function.text(one[3])].append((function, one))
         return dict(found)
 
+    # --- C++
+
+    @property
+    def is_cpp(self) -> bool:
+        return self.source.language == "cuda"
+
+    @cached_property
+    def named(self) -> dict[str, list[Meaning]]:
+        """C++: the functions, classes and variables that the file defines, by qualified name."""
+        found: dict[str, list[Meaning]] = defaultdict(list)
+        for number, (_, qualname, kind, _, _, _) in enumerate(self.ir.outline):
+            if kind == "function":
+                found[qualname].append(self.function(number))
+        for one in self.classes:
+            found[one.name].append(one)
+        for instruction in self.body.by_opcode[op.SET_NAME]:
+            value = self.body.definitions[instruction[3]]
+            if value is None or value[0] not in (op.FUNCTION, op.CLASS):
+                name = self.body.text(instruction[2])
+                found[name].append(Variable(self, name))
+        return dict(found)
+
+    @cached_property
+    def declared(self) -> dict[str, list[DeclarationIR]]:
+        """C++: functions that are declared and not defined in the file, by qualified name."""
+        found: dict[str, list[DeclarationIR]] = defaultdict(list)
+        for one in self.ir.declared:
+            found[one.qualname].append(one)
+        return dict(found)
+
+    @cached_property
+    def cpp_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
+        """C++: the instructions that read a name or take its address, by the last part of the name."""
+        found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        for function in self.functions:
+            for opcode in (op.NAME, op.ADDRESS_NAME):
+                for one in function.by_opcode[opcode]:
+                    found[last_part(function.text(one[3]))].append((function, one))
+        return dict(found)
+
+    @cached_property
+    def cpp_stores(self) -> dict[str, list[Store]]:
+        """C++: what functions assign to names that are none of their own, and to members, by the last part of the name."""
+        found: dict[str, list[Store]] = defaultdict(list)
+        for function in self.functions:
+            if function.code.kind not in ("module", "class"):
+                for one in function.by_opcode[op.SET_NAME]:
+                    found[last_part(function.text(one[2]))].append(Store(function, one, op.NONE, function.text(one[2]), one[3]))
+                for store in inner_stores(function):
+                    found[store.name].append(store)
+        return dict(found)
+
     @cached_property
     def attribute_stores(self) -> dict[str, list[Store]]:
         """By name: the places that set an attribute of that name on anything but a method's own receiver."""
@@ -148,6 +201,7 @@ class Program:
     def __post_init__(self) -> None:
         self.units = {source.path: Unit(self, source, number) for number, source in enumerate(self.sources)}
         self.modules = Resolver(self.units)
+        self.cpp = CppScopes(self)
 
     @cached_property
     def _mentions(self) -> dict[str, list[Unit]]:

@@ -41,6 +41,7 @@ class DefinitionReader(FunctionReader):
         self.outside: list[tuple[Function, str]] = []
         self.stray: Body = []
         self.lacks_braces = False  # of the file
+        self.unnamed = False  # in a namespace without a name: functions are the file's own, as if they were static
 
     def read(self, root: Syntax) -> None:
         """Lower a whole translation unit."""
@@ -108,7 +109,9 @@ class DefinitionReader(FunctionReader):
         self.namespaces.add(inner)
         body = self.field(node, "body")
         if body is not None:
+            outer, self.unnamed = self.unnamed, self.unnamed or name is None
             self.scope_body(body, inner)
+            self.unnamed = outer
 
     def templated(self, node: Syntax, scope: str) -> None:
         outer = self.template
@@ -169,7 +172,7 @@ class DefinitionReader(FunctionReader):
         for declarator in node.children_by_field_name("declarator"):
             parts = self.declarator(declarator)
             if parts.function is not None and not parts.indirect and declarator.type != "init_declarator":
-                self.declarations.append(self.function(node, parts, base, scope))
+                self.declarations.append(self.of_file(self.function(node, parts, base, scope)))
                 continue
             for statement in self.declared(declarator, base, static, node):
                 if isinstance(statement, Declare) and external and statement.value is None:
@@ -207,7 +210,13 @@ class DefinitionReader(FunctionReader):
         else:
             self.stray += self.body(body)
 
+    def of_file(self, function: Function) -> Function:
+        """A function that stands in no class."""
+        function.static = function.static or (self.unnamed and not function.class_name)
+        return function
+
     def add_function(self, function: Function) -> None:
+        self.of_file(function)
         self.module.body.append(FunctionDef(function, at=function.at))
         self.module.functions.setdefault(function.qualname, []).append(function)
         if function.class_name:

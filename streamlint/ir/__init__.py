@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from streamlint.ir.code import ClassIR as ClassIR
 from streamlint.ir.code import Code as Code
+from streamlint.ir.code import DeclarationIR as DeclarationIR
 from streamlint.ir.code import FieldIR as FieldIR
 from streamlint.ir.code import Instruction as Instruction
 from streamlint.ir.code import ModuleIR as ModuleIR

@@ -202,6 +202,15 @@ class ClassIR(NamedTuple):
     keywords: tuple[tuple[str, str], ...] = ()  # Python: ``metaclass=M``, as text
 
 
+class DeclarationIR(NamedTuple):
+    """C++: a function that is declared, and not defined in this file. Its parameters may have defaults."""
+
+    qualname: str
+    class_name: str
+    static: bool
+    parameters: tuple[Parameter, ...]
+
+
 class ModuleIR:
     """One file: its constants, its classes, and the codes of its functions. Code 0 is the module's body."""
 
@@ -212,6 +221,7 @@ class ModuleIR:
         "annotations",
         "classes",
         "constants",
+        "declared",
         "globals",
         "includes",
         "language",
@@ -233,6 +243,7 @@ class ModuleIR:
         self.problems: list[tuple[Position, str]] = []  # what the front end could not read, with its place
         self.globals: dict[str, TypeTuple] = {}  # C++: variables of the file and its namespaces, with their types
         self.aliases: dict[str, TypeTuple] = {}  # C++: typedef and using
+        self.declared: tuple[DeclarationIR, ...] = ()
         # Declared types of names and attributes: (code, "self.x") -> annotation.
         self.annotations: dict[tuple[int, str], str] = {}
         # (name, qualified name, kind, parent, class, first row) of each code: enough to find one without loading it.
@@ -260,15 +271,19 @@ class ModuleIR:
         codes = self._kept or [zlib.compress(self.code(number).dump(), _LEVEL) for number in range(len(self))]
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
         about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases, self.problems)
-        return marshal.dumps((about, self.constants, classes, self.outline, codes), 2)
+        declared = tuple((*one[:3], tuple(map(tuple, one.parameters))) for one in self.declared)
+        return marshal.dumps((about, self.constants, classes, self.outline, codes, declared), 2)
 
     @classmethod
     def load(cls, path: str, kept: bytes) -> ModuleIR:
         """The module that `dump` wrote. Functions stay packed until they are asked for."""
-        about, constants, classes, outline, codes = marshal.loads(kept)
+        about, constants, classes, outline, codes, declared = marshal.loads(kept)
         module = cls(path, about[0], constants, [], [])
         module.includes, module.namespaces, module.using = about[1], about[2], about[3]
         module.annotations, module.globals, module.aliases, module.problems = about[4:]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
+        module.declared = tuple(
+            DeclarationIR(qualname, owner, static, tuple(Parameter(*each) for each in given)) for qualname, owner, static, given in declared
+        )
         module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
         return module

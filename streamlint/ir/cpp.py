@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import Parameter
+from streamlint.ir.code import DeclarationIR, Parameter
 from streamlint.ir.definitions import DefinitionLowering
 from streamlint.ir.expressions import EXPRESSIONS, is_block
 from streamlint.ir.lowering import Frame, annotation_text, type_tuple
@@ -254,6 +254,11 @@ class CppLowering(DefinitionLowering):
             inner.finish(param.default.at)
             default = code.number
         return Parameter(param.name, param.kind, default, annotation_text(param.annotation), type_tuple(param.type))
+
+    def declaration(self, function: Function) -> DeclarationIR:
+        """A function without a body."""
+        parameters = tuple(self.parameter(param) for param in function.params)
+        return DeclarationIR(function.qualname, function.class_name, function.static, parameters)
 
     def initialise(self, function: Function) -> None:
         """A constructor's member initialisers."""

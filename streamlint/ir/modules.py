@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Constants
-from streamlint.ir.code import ClassIR, Code, ModuleIR, TypeTuple
+from streamlint.ir.code import ClassIR, Code, DeclarationIR, ModuleIR, TypeTuple
 from streamlint.ir.cpp import CppLowering
 from streamlint.ir.definitions import DefinitionLowering
 from streamlint.ir.lowering import type_tuple
 from streamlint.ir.scopes import forget, module_scope
 from streamlint.program import Function, Module, Type
 
-VERSION = 1
+VERSION = 2
 """Raised with each change of the instructions or of what the bytes hold: kept bytes of another version are lowered anew."""
 
 
@@ -63,13 +63,16 @@ def lower(module: Module) -> ModuleIR:
     lowering = kind(shared, code, scope, is_cpp)
     lowering.locals, lowering.cells = set(), set()
     lowering.body(module.body)
+    declared: tuple[DeclarationIR, ...] = ()
     if isinstance(lowering, CppLowering):
         lowering.loose_classes(module)
+        declared = tuple(lowering.declaration(one) for held in module.functions.values() for one in held if one not in shared.numbers)
     lowering.finish((1, 1, 1, 1))
     forget()
     found = ModuleIR(module.path, module.language, tuple(shared.constants.values), shared.codes, [one for one in shared.classes if one])
     found.annotations = shared.annotations
     found.includes, found.namespaces, found.using = module.includes, dict(module.namespaces), module.using
     found.problems = list(module.problems)
+    found.declared = declared
     found.globals, found.aliases = spelled_types(global_types(module)), spelled_types(module.aliases)
     return found

@@ -1,0 +1,334 @@
+"""C++: looks for the places where a function may be called, an object made or used, a container or a place changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.callers import Tracker
+from streamlint.facts.cpp_library import PUT, CppLibrary
+from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
+from streamlint.facts.frames import Frame
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import Address, Elements, Instance, Object, Site
+from streamlint.facts.program import Program
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
+from streamlint.models import Models
+
+Place = tuple[Function, Instruction]
+_MAKES = frozenset({op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY})
+_GIVEN = {op.CONSTRUCT: 5, op.NEW: 5, op.INIT: 5}
+"""Where the arguments of an instruction begin."""
+
+
+class CppTracker(Tracker):
+    """Follows one value forward through C++."""
+
+    flow: CppCallers
+
+    def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        opcode = use[0]
+        if opcode == op.REBIND:
+            if use[5] == register:
+                self.follow(function, use[2], depth)
+        elif opcode == op.DEREF:
+            self.follow(function, use[2], depth)
+        elif opcode == op.SET_DEREF:
+            if use[2] == register:
+                self.changes[function, use] = None
+        elif opcode in (op.ADDRESS_ATTR, op.ADDRESS_ITEM):
+            if use[3] == register:
+                self.changes[function, use] = None
+                self.follow(function, use[2], depth)
+        elif opcode in _GIVEN or opcode == op.LAUNCH:
+            self._makes(function, register, use, depth)
+        elif opcode in (op.DESTROY, op.DELETE):
+            self.calls[function, use] = None
+        elif opcode == op.BINARY:
+            self.follow(function, use[2], depth)
+        else:
+            super()._use(function, register, use, depth)
+
+    def _makes(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        """An object is made of the value, or a kernel launched with it."""
+        self.calls[function, use] = None
+        if use[0] == op.INIT:
+            name = function.text(use[3])
+            self.attribute(name, function.unit, depth)
+        first = 6 + use[5] if use[0] == op.LAUNCH else _GIVEN[use[0]]
+        if use[0] != op.INIT:
+            self.follow(function, use[2], depth)
+        for index, argument in enumerate(use[first:]):
+            if argument == register:
+                for target in self.flow.made_by(function, use):
+                    self._to_parameter(target, index + 1, depth)
+
+    def _to_parameter(self, target: Function, number: int, depth: int) -> None:
+        for one in target.by_opcode[op.PARAM]:
+            if one[3] == number:
+                self.follow(target, one[2], depth)
+
+    def _cell(self, function: Function, use: Instruction, depth: int) -> None:
+        super()._cell(function, use, depth)
+        name, owner = function.unit.ir.constants[use[2]]
+        for inner in function.unit.function(owner).below:
+            for one in inner.by_opcode[op.ADDRESS]:
+                if inner.unit.ir.constants[one[3]] == (name, owner):
+                    self.follow(inner, one[2], depth)
+
+    def _name(self, function: Function, name: str, depth: int) -> None:
+        self.attribute(last_part(name), function.unit, depth)
+
+    def attribute(self, name: str, unit: object, depth: int = 0) -> None:
+        if name in self._attributes:
+            return
+        self._attributes.add(name)
+        for near in self.flow.cpp.mentioning(name):
+            for function, one in near.cpp_uses.get(name, ()):
+                self.follow(function, one[2], depth)
+            for function, one in near.attribute_uses.get(name, ()):
+                self._attribute_use(function, one, depth)
+
+    def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
+        if use[0] == op.INVOKE:
+            for unit in self.flow.cpp.mentioning(name):
+                for definition in unit.classes:
+                    for method in definition.methods.get(name, ()):
+                        yield method, 1 if method.has_receiver else 0
+            return
+        one = function.definitions[use[3]]
+        if one is None or one[0] != op.NAME:
+            if one is not None and one[0] == op.FUNCTION:
+                yield function.unit.function(one[3]), 0
+            return
+        text = function.text(one[3])
+        found = list(self.flow.cpp.find(function.unit, scope_of(function), text))
+        owner = function.method.owner if function.method is not None else None
+        if owner is not None and "::" not in text:
+            found += self.flow.overloads(owner, text)
+        for meant in dict.fromkeys(found):
+            if isinstance(meant, Function):
+                yield meant, 1 if meant.has_receiver else 0
+            elif isinstance(meant, ClassInfo):
+                for method in meant.methods.get("__init__", ()):
+                    yield method, 1
+
+    def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
+        name = function.text(use[4])
+        if name in PUT:
+            self.changes[function, use] = None
+        self.follow(function, use[2], depth)  # a reference or an iterator, or an element
+
+    def _held_by(self, function: Function, register: int, depth: int) -> None:
+        self.follow(function, register, depth)
+        one = function.definitions[register]
+        if one is not None and one[0] == op.ATTR:
+            self.attribute(function.text(one[4]), function.unit, depth)
+        elif one is not None and one[0] in (op.NAME, op.ADDRESS_NAME):
+            self.attribute(last_part(function.text(one[3])), function.unit, depth)
+
+
+class CppCallers(CppLibrary):
+    """Value flow that searches the C++ of a program for callers."""
+
+    def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
+        super().__init__(program, models, cpp_models)
+        self._evaluated: set[tuple[Frame, Instruction]] = set()
+
+    # --- who calls
+
+    def _find_places(self, function: Function) -> list[Place]:
+        if not function.is_cpp:
+            return super()._find_places(function)
+        tracker = CppTracker(self)
+        name, owner = function.code.name, function.owner
+        if function.code.kind == "lambda":
+            if function.parent is not None and function.definition is not None:
+                tracker.follow(function.parent, function.definition[2])
+        elif owner is not None and name in ("__init__", "__del__", "operator()"):
+            self._follow_objects(tracker, owner, name)
+        else:
+            tracker.attribute(last_part(function.name), function.unit)
+        tracker.run()
+        return list(tracker.calls)
+
+    def _follow_objects(self, tracker: CppTracker, owner: ClassInfo, name: str) -> None:
+        """Follow the objects of a class from where they are made."""
+        for caller, one in self.construction_places(owner):
+            tracker.calls[caller, one] = None
+            if name != "__init__" and op.DEFINES[one[0]]:
+                tracker.follow(caller, one[2])
+        if name == "__del__":
+            for unit in self.cpp.mentioning(owner.ir.name):
+                for function in unit.functions:
+                    for opcode in (op.DESTROY, op.DELETE):
+                        tracker.calls.update(((function, one), None) for one in function.by_opcode[opcode])
+
+    def construction_places(self, definition: ClassInfo) -> list[Place]:
+        if not definition.unit.is_cpp:
+            return super().construction_places(definition)
+        found = self._made.get(definition)
+        if found is None:
+            name = definition.ir.name
+            found = self._made[definition] = []
+            for unit in self.cpp.mentioning(name):
+                for function in unit.functions:
+                    found += ((function, one) for one in self._makes(function, definition))
+        return found
+
+    def _makes(self, function: Function, definition: ClassInfo) -> Iterator[Instruction]:
+        """The instructions of a function that may make objects of a class."""
+        constants, scope = function.unit.ir.constants, scope_of(function)
+        for opcode in _MAKES:
+            for one in function.by_opcode[opcode]:
+                if self._names(function, constants[one[3]], definition):
+                    yield one
+        for one in function.by_opcode[op.CALL]:
+            callee = function.definitions[one[3]]
+            template = function.code.templates.get(one[1], ()) if one[1] >= 0 else ()
+            text = function.text(callee[3]) if callee is not None and callee[0] == op.NAME else ""
+            named = last_part(text) == definition.ir.name and self.cpp.find_class(function.unit, scope, text) is definition
+            if named or any(self._in_text(function, one, definition) for one in template):
+                yield one
+        for one in function.by_opcode[op.INIT]:
+            base = function.text(one[3])
+            if last_part(base) == definition.ir.name:
+                yield one
+
+    def _in_text(self, function: Function, text: str, definition: ClassInfo) -> bool:
+        name = text.replace(" ", "").partition("<")[0].rstrip("*&[]")
+        return last_part(name) == definition.ir.name and self.cpp.find_class(function.unit, scope_of(function), name) is definition
+
+    def _names(self, function: Function, kind: TypeTuple | None, definition: ClassInfo) -> bool:
+        """Whether a type is a class, or holds objects of it."""
+        if kind is None:
+            return False
+        if not kind[2] and self.named_type(function, kind)[1] is definition:
+            return True
+        return any(self._names(function, one, definition) for one in kind[1])
+
+    def searched(self, function: Function) -> None:
+        if not function.is_cpp:
+            super().searched(function)
+        elif function not in self._searched:
+            self._searched.add(function)
+            for caller, one in self.call_places(function):
+                self.evaluate(self.base(caller), one)
+
+    def search_constructions(self, definition: ClassInfo) -> None:
+        if not definition.unit.is_cpp:
+            super().search_constructions(definition)
+        elif definition not in self._searched_classes:
+            self._searched_classes.add(definition)
+            for caller, one in self.construction_places(definition):
+                self.evaluate(self.base(caller), one)
+
+    def evaluate(self, frame: Frame, one: Instruction) -> None:
+        """Have an instruction call what it calls."""
+        if op.DEFINES[one[0]]:
+            self.solver.demand(self.register(frame, one[2]))
+        elif (frame, one) not in self._evaluated:
+            self._evaluated.add((frame, one))
+            if one[0] in (op.DESTROY, op.DELETE):
+                self.each_instance(self.register(frame, one[2]), lambda held: self._ended(held, frame, one))
+            elif one[0] == op.INIT:
+                self._initialised(frame, one)
+
+    def _ended(self, value: Instance, frame: Frame, one: Instruction) -> None:
+        """An object ends: its destructor and those of its bases run."""
+        given = self.no_arguments_of(frame, one)
+        for definition in self.possible_classes(value):
+            for each in self.hierarchy.order(definition):
+                for method in each.methods.get("__del__", ()):
+                    self.notify(self.function_object(method, None), self.objects(Instance, definition, True), given)
+
+    def _initialised(self, frame: Frame, one: Instruction) -> None:
+        """A constructor's initialiser: of a member that is an object, of a base, or of the object by another constructor."""
+        function = frame.function
+        for method in self.made_by(function, one):
+            owner = method.owner
+            if owner is not None:
+                self.notify(self.function_object(method, None), self.objects(Instance, owner, True), self.arguments(frame, one))
+
+    def made_by(self, function: Function, one: Instruction) -> list[Function]:
+        """The constructors that an instruction may run."""
+        if one[0] == op.LAUNCH:
+            return []
+        kind: TypeTuple | None
+        if one[0] == op.INIT:
+            name = function.text(one[3])
+            owner = self.member_of(function, name)
+            kind = (
+                next((each.type for each in owner.ir.fields if each.name == name), None)
+                if owner is not None
+                else (name, (), 0, False, None)
+            )
+        else:
+            kind = function.unit.ir.constants[one[3]]
+        meant = self.named_type(function, kind)[1] if kind is not None else None
+        return meant.methods.get("__init__", []) if isinstance(meant, ClassInfo) else []
+
+    def is_private(self, function: Function) -> bool:
+        if not function.is_cpp:
+            return super().is_private(function)
+        return function.code.kind in ("lambda", "default") or not function.is_linked
+
+    # --- places and containers
+
+    def stores_through(self, addresses: Iterator[Place]) -> list[Place]:
+        tracker = CppTracker(self)
+        for function, one in addresses:
+            tracker.follow(function, one[2])
+        tracker.run()
+        for caller, one in tracker.calls:
+            self.evaluate(self.base(caller), one)
+        return [(function, one) for function, one in tracker.changes if one[0] == op.SET_DEREF]
+
+    def _contents_of(self, value: Elements, node: Node) -> None:
+        tracker = CppTracker(self)
+        kind, owner = value.home[:2]
+        if kind == "made":
+            frame, one = value.home[1:]
+            tracker.follow(frame.function, one[2])
+            for given in self.arguments(frame, one).positional if one[0] in (op.CONSTRUCT, op.NEW) else ():
+                self._given_to(given, node)
+        elif kind == "field":
+            tracker.attribute(value.home[2], owner.unit)
+        elif isinstance(owner, Variable):
+            tracker.attribute(last_part(owner.name), owner.unit)
+        tracker.run()
+        addresses = []
+        for function, use in tracker.changes:
+            if use[0] in (op.ADDRESS_ITEM, op.ADDRESS_ATTR):
+                addresses.append((function, use))
+            else:
+                self._put_in(value, function, use, node)
+        for caller, one in tracker.calls:
+            self.evaluate(self.base(caller), one)
+        self.stored_through(iter(addresses), node)
+
+    def _given_to(self, source: Node, node: Node) -> None:
+        """The initial elements: a list's, another container's, or the value of each."""
+        self.solver.when(source, lambda held: self._element_at(held, None, node, source.site))
+
+    def _put_in(self, value: Elements, function: Function, use: Instruction, node: Node) -> None:
+        frame = self.base(function)
+        if use[0] == op.INVOKE:
+            given, position = use[6:], PUT.get(function.text(use[4]), 0)
+            register = given[position] if -len(given) <= position < len(given) else op.NONE
+            receiver = use[3]
+        else:
+            receiver, register = use[2], use[-1]
+        if register == op.NONE:
+            return
+        source, site = self.register(frame, register), Site(function, use)
+
+        def arrived(held: Object) -> None:
+            if held is value:
+                self.solver.edge(source, node, site)
+            elif isinstance(held, Address):
+                self.solver.when(held.place, arrived)
+
+        self.solver.when(self.register(frame, receiver), arrived)

@@ -1,0 +1,267 @@
+"""C++: what functions of the CUDA libraries and of the standard library do, from their model rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.cpp_calls import CppCalls
+from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.library import EFFECTS
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    BoundMethod,
+    CppName,
+    Elements,
+    External,
+    FunctionObject,
+    Group,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    PartialObject,
+)
+from streamlint.ir.code import TypeTuple
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+_SAME = frozenset(
+    {
+        "std::move", "std::forward", "std::ref", "std::cref", "std::addressof", "std::as_const", "std::get", "std::any_cast",
+        "std::exchange",
+        "std::dynamic_pointer_cast", "std::static_pointer_cast", "std::begin", "std::end", "std::data", "std::min", "std::max",
+    }
+)  # fmt: skip
+_GROUPS = frozenset({"std::make_pair", "std::make_tuple", "std::tie", "std::forward_as_tuple", "std::pair", "std::tuple"})
+_MAKERS = frozenset({"std::make_unique", "std::make_shared", "std::make_unique_for_overwrite", "std::make_optional", "std::in_place"})
+_BINDERS = frozenset({"std::bind", "std::bind_front"})
+_INSIDE = frozenset({"begin", "end", "cbegin", "cend", "rbegin", "rend", "data", "find", "get"})
+"""Methods of containers that lead to the elements."""
+_TAKEN = frozenset({"at", "front", "back", "top", "operator[]", "value", "value_or", "first", "second"})
+PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
+       "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
+"""Methods of containers that store an argument: its position, -1 for the last."""
+
+Effect = Callable[["CppLibrary", Row, "Object | None", Arguments, Node], None]
+
+
+class CppLibrary(CppCalls):
+    """Value flow through libraries of C++."""
+
+    def spelled(self, name: str) -> str:
+        return library_name(name)
+
+    # --- calls of names
+
+    def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
+        if not isinstance(callee, CppName):
+            super().library_call(callee, arguments, target)
+            return
+        name = callee.name
+        if name in _SAME:
+            for node in arguments.positional[:1]:
+                self.solver.edge(node, target)
+        elif name in _GROUPS:
+            self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
+        elif name in _BINDERS and arguments.positional:
+            rest = self.rest_of(arguments)
+            self.solver.when(arguments.positional[0], lambda value: self.solver.add(target, self.objects(PartialObject, value, rest)))
+        elif name in _MAKERS:
+            self._make(arguments, target)
+        elif name.startswith("elements::"):
+            self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
+        else:
+            self._by_cpp_row(callee, arguments, target)
+
+    def _make(self, arguments: Arguments, target: Node) -> None:
+        """`std::make_unique<T>(…)`."""
+        frame, site = arguments.frame, arguments.site
+        template = frame.function.code.templates.get(site.instruction[1]) if frame is not None and site is not None else None
+        if frame is None or not template:
+            self.unknown(target, "external")
+            return
+        text = template[0].replace(" ", "")
+        name = text.partition("<")[0].rstrip("*&[]")
+        kind: TypeTuple = (name, (), text.count("*"), False, 0 if text.endswith("[]") else None)
+        definition = self.cpp.find_class(frame.function.unit, scope_of(frame.function), name)
+        if definition is not None and kind[4] is None:
+            self.construct(definition, arguments, target)
+        elif kind[4] is not None and self.is_plain(frame.function, (name, (), kind[2], False, None)):
+            self.solver.add(target, self.objects(Memory, "host", "pageable", "pointer"), None, site)
+        else:
+            self.unknown(target, "external")
+
+    def row_of(self, callee: External) -> Row | None:
+        if not isinstance(callee, CppName):
+            return super().row_of(callee)
+        row = self.cpp_models.call(callee.name)
+        owner, _, method = callee.name.rpartition("::")
+        return self.cpp_models.method(owner, method, "::") if row is None and owner else row
+
+    def _by_cpp_row(self, callee: CppName, arguments: Arguments, target: Node) -> None:
+        name = callee.name
+        row = self.row_of(callee)
+        if row is None:
+            kind = self.cpp_models.type_named(name)
+            if kind is not None and kind.kind != "buffer":
+                self.solver.add(target, self.objects(LibraryObject, kind.name, kind.kind))
+            elif kind is not None:
+                self.solver.add(target, self.objects(Memory, kind.space, kind.memory, kind.name), None, arguments.site)
+            else:
+                self._unknown_cpp_call(arguments, target)
+            return
+        own = CPP_EFFECTS.get(row.effect)
+        shared = EFFECTS.get(row.effect)
+        if own is not None:
+            own(self, row, callee.receiver, arguments, target)
+        elif shared is not None:
+            shared(self, row, callee.receiver, arguments, target)
+        else:
+            self.solver.add(target, self.scalar)
+
+    def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:
+        """Code that is not part of the program may call the functions that it is given, with anything."""
+        self.unknown(target, "external")
+        for node in arguments.positional:
+            self.solver.when(node, lambda value: self._called_from_outside(value, arguments))
+
+    def _called_from_outside(self, value: Object, arguments: Arguments) -> None:
+        if isinstance(value, (FunctionObject, BoundMethod, PartialObject)):
+            self.call(value, self.anything(arguments), Node(None))
+
+    def anything(self, arguments: Arguments) -> Arguments:
+        """Arguments of which nothing is known."""
+        found = self._handed.get(arguments)
+        if found is None:
+            found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+            outside = Node(None)
+            self.unknown(outside, "external")
+            found.starred = [outside]
+        return found
+
+    # --- effects
+
+    def into(self, row: Row, arguments: Arguments, target: Node, value: Object, default: str = "") -> None:
+        """The result of a row arrives where it says: in an argument, or in what the call returns."""
+        selector = row.get("into")
+        place = selector if isinstance(selector, Selector) else None
+        if place is None or place.kind == "result":
+            self.solver.add(target, value, None, arguments.site)
+        elif place.position is not None and place.position < len(arguments.positional):
+            self.store_through(arguments.positional[place.position], value, arguments.site)
+            self.solver.add(target, self.scalar)
+
+    def cpp_alloc(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """Memory from the driver or the heap."""
+        memory = str(row.get("memory", "device"))
+        space = memory if memory in ("device", "managed") else "host"
+        self.into(row, arguments, target, self.objects(Memory, space, memory if space == "host" else "unknown", "pointer"))
+
+    def cpp_stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A stream is created: it is ordered with the null stream, or not, or that is not known."""
+        flags = row.get("flags")
+        node = self.selected(flags if isinstance(flags, Selector) else None, receiver, arguments)
+
+        def made(detail: str) -> None:
+            self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", detail, arguments.site))
+
+        if node is None:
+            made("blocking" if row.get("blocking") is True else "created")
+            return
+
+        def arrived(value: Object) -> None:
+            word = self.word_of(value)
+            made(word if word in ("blocking", "non-blocking") else "blocking" if self.is_zero(value) else "created")
+
+        self.solver.when(node, arrived)
+
+    def is_zero(self, value: Object) -> bool:
+        """Whether a constant is 0."""
+        return getattr(value, "value", None) == 0
+
+    def cpp_event(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """An event is created."""
+        self.into(row, arguments, target, self.objects(LibraryObject, "cudaEvent_t", "event", "", arguments.site))
+
+    def cpp_callback(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A function of the program is run later, or on another thread."""
+        selector = row.get("function")
+        position = selector.position if isinstance(selector, Selector) else None
+        if position is not None and position < len(arguments.positional):
+            given = self._given_later(row, position, arguments)
+            self.solver.when(arguments.positional[position], lambda value: self._run_later(value, given))
+        kind = row.get("type")
+        self.solver.add(target, self.objects(LibraryObject, str(kind), "object") if kind else self.scalar)
+
+    def _run_later(self, value: Object, given: Arguments) -> None:
+        if isinstance(value, (FunctionObject, BoundMethod, PartialObject, Instance)):
+            self.call(value, given, Node(None))
+
+    def _given_later(self, row: Row, position: int, arguments: Arguments) -> Arguments:
+        found = self._handed.get(arguments)
+        if found is not None:
+            return found
+        found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
+        places = row.get("arguments")
+        for place in places if isinstance(places, tuple) else (places,):
+            if not isinstance(place, Selector):
+                continue
+            if place.kind == "all":
+                found.positional += arguments.positional[position + 1 :]
+            elif place.position is not None and place.position < len(arguments.positional):
+                found.positional.append(arguments.positional[place.position])
+        if places is None:
+            outside = Node(None)
+            self.unknown(outside, "external")
+            found.starred = [outside]
+        return found
+
+    # --- members of libraries' objects
+
+    def library_member(self, value: Object, name: str, target: Node) -> None:
+        kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
+        row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
+        if row is not None:
+            self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
+        elif "::" in kind or kind.startswith(("cuda", "CU")) or kind in ("pointer", "array"):
+            self.unknown(target, "external")
+        else:
+            super().library_member(value, name, target)
+
+    def elements_member(self, value: Elements, name: str, target: Node) -> None:
+        if name in ("first", "second"):
+            self.solver.edge(self.held_in(value), target)
+        else:
+            self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
+
+    def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
+        value = callee.receiver
+        if not isinstance(value, Elements):
+            return
+        if name in _INSIDE:
+            self.solver.add(target, value)
+        elif name in _TAKEN or name in PUT:
+            self.solver.edge(self.held_in(value), target)
+        else:
+            self.solver.add(target, self.scalar)
+
+    def made_of_library(self, name: str, kind: TypeTuple, frame: Frame, arguments: Arguments, node: Node) -> None:
+        if name in SMART or name in CALLABLES:
+            for given in arguments.positional[:1]:
+                self.solver.edge(given, node)
+            return
+        external = self._external(frame.function, name)
+        if isinstance(external, CppName):
+            self.library_call(external, arguments, node)
+
+
+CPP_EFFECTS: dict[str, Effect] = {
+    "alloc": CppLibrary.cpp_alloc,
+    "stream": CppLibrary.cpp_stream,
+    "event": CppLibrary.cpp_event,
+    "callback": CppLibrary.cpp_callback,
+    "thread": CppLibrary.cpp_callback,
+}
+"""By effect of a row: what C++ does otherwise than Python."""

@@ -1,0 +1,249 @@
+"""C++: variables, members and elements as places, and what is stored in them through pointers and references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.cpp_scopes import Variable, scope_of
+from streamlint.facts.cpp_types import CppTypes
+from streamlint.facts.frames import Frame
+from streamlint.facts.functions import ClassInfo, Function, Store
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    Address,
+    Container,
+    Elements,
+    Group,
+    Instance,
+    Key,
+    LibraryObject,
+    Memory,
+    Object,
+    Site,
+)
+from streamlint.facts.program import Program
+from streamlint.ir import FieldIR, Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Models
+
+Place = tuple[Function, Instruction]
+
+
+class CppPlaces(CppTypes):
+    """Value flow through memory."""
+
+    def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
+        super().__init__(program, models, cpp_models)
+        self._variables: dict[Variable, Node] = {}
+        self._fields: dict[tuple[ClassInfo, str], Node] = {}
+        self._held: dict[Elements, Node] = {}
+
+    # --- cells: locals that are shared, or whose address is taken
+
+    def _stored(self, home: Frame, name: str, node: Node) -> None:
+        super()._stored(home, name, node)
+        if home.function.is_cpp:
+            constant = (name, home.function.code.number)
+            below = home.function.below
+            taken = ((one, each) for one in below for each in one.by_opcode[op.ADDRESS] if one.unit.ir.constants[each[3]] == constant)
+            self.stored_through(taken, node)
+
+    def stored_through(self, addresses: Iterator[Place], node: Node) -> None:
+        """What is stored in a place through its addresses, wherever they go."""
+        for function, stored in self.stores_through(addresses):
+            frame = self.base(function)
+            source = self.register(frame, stored[3])
+            place = Site(function, stored)
+
+            def arrived(value: Object, source: Node = source, site: Site = place) -> None:
+                if isinstance(value, Address) and value.place is node:
+                    self.solver.edge(source, node, site)
+
+            self.solver.when(self.register(frame, stored[2]), arrived)
+
+    def stores_through(self, addresses: Iterator[Place]) -> list[Place]:
+        """The instructions that may store something through addresses; calls that are given one are evaluated."""
+        raise NotImplementedError
+
+    # --- variables of files and namespaces
+
+    def variable(self, variable: Variable) -> Node:
+        """A variable of a file or namespace."""
+        found = self._variables.get(variable)
+        if found is None:
+            found = self._variables[variable] = Node(lambda node: self._variable(variable, node))
+        return found
+
+    def _variable(self, variable: Variable, node: Node) -> None:
+        body = variable.unit.body
+        for one in body.by_opcode[op.SET_NAME]:
+            if body.text(one[2]) == variable.name:
+                self.solver.edge(self.register(self.base(body), one[3]), node)
+        last = variable.name.rpartition("::")[2]
+        for unit in self.cpp.mentioning(last):
+            for store in unit.cpp_stores.get(last, ()):
+                if store.receiver == op.NONE and self.means(store.function, self._spelled(store), variable):
+                    self.solver.edge(self.register(self.base(store.function), store.value), node)
+        kind = variable.unit.ir.globals.get(variable.name)
+        if kind is not None:
+            value = self.object_of(body, kind, ("variable", variable), True)
+            if value is not None and not isinstance(value, LibraryObject) and value is not self.scalar:
+                self.solver.add(node, value)
+        self.stored_through(self._addresses(last, variable), node)
+
+    def _spelled(self, store: Store) -> str:
+        return store.function.text(store.instruction[2]) if store.instruction[0] == op.SET_NAME else store.name
+
+    def means(self, function: Function, name: str, variable: Variable) -> bool:
+        """Whether a name in a function is a variable, and no member or local."""
+        return self.member_of(function, name) is None and variable in self.cpp.find(function.unit, scope_of(function), name)
+
+    def _addresses(self, last: str, variable: Variable) -> Iterator[Place]:
+        for unit in self.cpp.mentioning(last):
+            for function, one in unit.cpp_uses.get(last, ()):
+                if one[0] == op.ADDRESS_NAME and self.means(function, function.text(one[3]), variable):
+                    yield function, one
+
+    # --- members
+
+    def field_of(self, definition: ClassInfo, name: str) -> tuple[ClassInfo, FieldIR] | None:
+        """The data member of a name that objects of a class have, with the class that declares it."""
+        for one in self.hierarchy.order(definition):
+            for member in one.ir.fields:
+                if member.name == name:
+                    return one, member
+        return None
+
+    def member_of(self, function: Function, name: str) -> ClassInfo | None:
+        """The class whose data member a plain name in a method means."""
+        owner = function.method.owner if function.method is not None else None
+        if owner is None or "::" in name:
+            return None
+        found = self.field_of(owner, name)
+        return found[0] if found is not None else None
+
+    def field(self, owner: ClassInfo, name: str) -> Node:
+        """A data member of all objects of the class that declares it."""
+        key = (owner, name)
+        found = self._fields.get(key)
+        if found is None:
+            found = self._fields[key] = Node(lambda node: self._field(owner, name, node))
+        return found
+
+    def _field(self, owner: ClassInfo, name: str, node: Node) -> None:
+        kind = next((one.type for one in owner.ir.fields if one.name == name), None)
+        raw = Node(None)
+        for register in owner.assigned.get(name, ()):
+            self.solver.edge(self.register(self.base(owner.body), register), raw)
+        for unit in self.cpp.mentioning(name):
+            for store in unit.cpp_stores.get(name, ()):
+                self._stored_in_field(owner, name, store, raw)
+        if kind is not None:
+            value = self.object_of(owner.body, kind, ("field", owner, name), True)
+            if value is not None and value is not self.scalar:
+                self.solver.add(node, value)
+        self.given_as_field(self.objects(Instance, owner, True), name, raw)
+        self.stored_through(self._member_addresses(owner, name), node)
+        self.converted(owner.body, kind, raw, node)
+
+    def _stored_in_field(self, owner: ClassInfo, name: str, store: Store, node: Node) -> None:
+        source = self.register(self.base(store.function), store.value)
+        site = Site(store.function, store.instruction)
+        if store.receiver == op.NONE or store.instruction[0] == op.INIT:
+            if self.member_of(store.function, name) is owner:
+                self.solver.edge(source, node, site)
+            return
+        receiver = self.register(self.base(store.function), store.receiver)
+        self.each_instance(receiver, lambda held: self._of_class(held, owner, lambda: self.solver.edge(source, node, site)))
+
+    def _of_class(self, value: Instance, owner: ClassInfo, action: object) -> None:
+        if self.hierarchy.derives(value.definition, owner) or self.hierarchy.derives(owner, value.definition):
+            action()  # type: ignore[operator]
+
+    def each_instance(self, node: Node, action: object) -> None:
+        """Run an action for each object that a node holds or points to."""
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, Instance):
+                action(value)  # type: ignore[operator]
+            elif isinstance(value, Address):
+                self.each_instance(value.place, action)
+
+        self.solver.when(node, arrived)
+
+    def _member_addresses(self, owner: ClassInfo, name: str) -> Iterator[Place]:
+        for unit in self.cpp.mentioning(name):
+            for function, one in unit.cpp_uses.get(name, ()):
+                if one[0] == op.ADDRESS_NAME and self.member_of(function, function.text(one[3])) is owner:
+                    yield function, one
+            for function, one in unit.attribute_uses.get(name, ()):
+                if one[0] == op.ADDRESS_ATTR:
+                    yield function, one
+
+    # --- what pointers lead to
+
+    def address(self, place: Node, target: Node) -> None:
+        """The address of a place arrives at a node."""
+        self.solver.add(target, self.objects(Address, place))
+
+    def pointed_to(self, value: Object, target: Node) -> None:
+        """What a pointer leads to arrives at a node."""
+        if not target.first("pointed", value):
+            return
+        if isinstance(value, Address):
+            self.solver.edge(value.place, target)
+        elif isinstance(value, Elements):
+            self.solver.edge(self.held_in(value), target)
+        elif isinstance(value, Memory):
+            self.solver.add(target, value if value.type not in ("pointer", "array") else self.scalar)
+        else:
+            self.solver.add(target, value)
+
+    def store_through(self, pointer: Node, value: Object, site: Site | None) -> None:
+        """An object is stored in each place that a pointer may lead to."""
+
+        def arrived(held: Object) -> None:
+            if isinstance(held, Address):
+                self.solver.add(held.place, value, None, site)
+            elif isinstance(held, Elements):
+                self.solver.add(self.held_in(held), value, None, site)
+
+        self.solver.when(pointer, arrived)
+
+    # --- elements
+
+    def held_in(self, value: Elements) -> Node:
+        """The elements of a container."""
+        found = self._held.get(value)
+        if found is None:
+            found = self._held[value] = Node(lambda node: self._contents_of(value, node))
+        return found
+
+    def _contents_of(self, value: Elements, node: Node) -> None:
+        """What is put into a container: its first elements, and what is stored in it wherever it goes."""
+        raise NotImplementedError
+
+    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
+        if isinstance(value, Elements):
+            self.solver.edge(self.held_in(value), target)
+        elif isinstance(value, Address):
+            if target.first("element", value, key):
+                self.solver.when(value.place, lambda held: self._element_at(held, key, target, site))
+        else:
+            super().element(value, key, target, site)
+
+    def _element_at(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
+        if isinstance(value, (Elements, Container, Group)):
+            self.element(value, key, target, site)
+        else:
+            self.solver.add(target, value)
+
+    def iterated(self, value: Object, target: Node, site: Site | None) -> None:
+        if isinstance(value, (Elements, Address)):
+            self.element(value, None, target, site)
+        else:
+            super().iterated(value, target, site)
+
+    def home_of(self, frame: Frame, one: Instruction) -> tuple[object, ...]:
+        """What names a container that an instruction makes."""
+        return ("made", frame, one)

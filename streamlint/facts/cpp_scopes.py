@@ -1,0 +1,225 @@
+"""What names mean in C++ files: namespaces, includes, and from a declaration in one file to the definition in another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os.path import commonpath
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.ir import DeclarationIR
+from streamlint.ir.code import TypeTuple
+
+if TYPE_CHECKING:
+    from streamlint.facts.program import Program, Unit
+
+DEEPEST = 8  # aliases behind one another
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a file or namespace, by the file that defines it and its qualified name."""
+
+    unit: Unit
+    name: str
+
+
+Meaning = ClassInfo | Function | Variable
+
+
+def last_part(name: str) -> str:
+    """A qualified name without its scope."""
+    return name.rpartition("::")[2]
+
+
+def joined(scope: str, name: str) -> str:
+    """``scope::name``."""
+    return f"{scope}::{name}" if scope else name
+
+
+def scope_of(function: Function) -> str:
+    """The class or namespace whose names a function's body sees first."""
+    while function.code.kind in ("lambda", "default") and function.parent is not None:
+        function = function.parent
+    if function.code.kind == "class":
+        return function.code.qualname
+    return function.code.class_name or function.code.qualname.rpartition("::")[0]
+
+
+class CppScopes:
+    """Looks C++ names up in the files of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._included: dict[Unit, dict[Unit, None]] = {}
+        self._found: dict[tuple[Unit, str, str], tuple[Meaning, ...]] = {}
+        self._owners: dict[Function, ClassInfo | None] = {}
+        self._files: dict[str, list[Unit]] = {}
+        for unit in program.units.values():
+            if unit.is_cpp:
+                self._files.setdefault(PurePosixPath(unit.path).name, []).append(unit)
+
+    # --- files
+
+    def visible(self, unit: Unit) -> dict[Unit, None]:
+        """The file and those that it includes, also through others."""
+        found = self._included.get(unit)
+        if found is None:
+            found = self._included[unit] = {unit: None}
+            waiting = [unit]
+            while waiting:
+                for include in waiting.pop().ir.includes:
+                    target = self._include(include, unit)
+                    if target is not None and target not in found:
+                        found[target] = None
+                        waiting.append(target)
+        return found
+
+    def _include(self, include: str, unit: Unit) -> Unit | None:
+        """The file that an include names: the longest tail of its path that fits, the nearest one of several."""
+        tail = include.replace("\\", "/").lstrip("./")
+        fitting = [one for one in self._files.get(tail.rpartition("/")[2], ()) if f"/{one.path}".endswith(f"/{tail}")]
+        return max(fitting, key=lambda one: len(_common(one.path, unit.path)), default=None)
+
+    def mentioning(self, name: str) -> list[Unit]:
+        """The C++ files that mention an identifier."""
+        return [unit for unit in self.program.mentioning(name) if unit.is_cpp]
+
+    # --- names
+
+    def find(self, unit: Unit, scope: str, name: str) -> tuple[Meaning, ...]:
+        """What a name means in a scope of a file: the nearest scope that knows it counts. Empty for names of libraries."""
+        key = (unit, scope, name)
+        if key not in self._found:
+            self._found[key] = ()  # an alias of itself
+            self._found[key] = tuple(self._find(unit, scope, name, 0))
+        return self._found[key]
+
+    def _find(self, unit: Unit, scope: str, name: str, depth: int) -> list[Meaning]:
+        name, prefixes = self.spellings(unit, scope, name)
+        near = self.visible(unit)
+        homes = [one for one in self.mentioning(last_part(name)) if one in near]
+        for prefix in prefixes:
+            wanted = joined(prefix, name)
+            found = [meant for home in homes for meant in home.named.get(wanted, ())]
+            declared = [(home, one) for home in homes for one in home.declared.get(wanted, ())]
+            extern = [home for home in homes if wanted in home.ir.globals and not found]
+            if found or declared or extern:
+                linked: list[Meaning] = [body for home, one in declared for body in self._definitions(home, one)]
+                linked += [one for _ in extern[:1] for one in self._variable(wanted)]
+                return list(dict.fromkeys([*found, *linked]))
+        aliased = self._aliased(unit, name)
+        if aliased is not None and aliased[0] != name and depth < DEEPEST:
+            return self._find(unit, scope, str(aliased[0]), depth + 1)
+        return []
+
+    def spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
+        """A name with its namespace's alias replaced, and the scopes in which it is looked up, innermost first."""
+        if name.startswith("::"):
+            return name[2:], [""]
+        head, separator, rest = name.partition("::")
+        near = self.visible(unit)
+        full = next((one.ir.namespaces[head] for one in near if head in one.ir.namespaces), "") if separator else ""
+        prefixes = [scope]
+        while scope:
+            scope = scope.rpartition("::")[0]
+            prefixes.append(scope)
+        prefixes += [used for one in near for used in one.ir.using]
+        return (f"{full}::{rest}" if full else name), list(dict.fromkeys(prefixes))
+
+    def _aliased(self, unit: Unit, name: str) -> TypeTuple | None:
+        for one in self.visible(unit):
+            found = one.ir.aliases.get(name) or one.ir.aliases.get(last_part(name))
+            if found is not None:
+                return found
+        return None
+
+    def _variable(self, wanted: str) -> list[Variable]:
+        """A variable that is declared here and defined in another file."""
+        homes = self.mentioning(last_part(wanted))
+        return [one for home in homes for one in home.named.get(wanted, ()) if isinstance(one, Variable)][:1]
+
+    def _definitions(self, home: Unit, declared: DeclarationIR) -> list[Function]:
+        """The functions that a declaration means; of several files those that see the declaration."""
+        units = [home] if declared.static and not declared.class_name else self.mentioning(last_part(declared.qualname).lstrip("~"))
+        fitting = [
+            one
+            for unit in units
+            for one in unit.named.get(declared.qualname, ())
+            if isinstance(one, Function) and takes_the_same(one, declared) and (unit is home or one.is_linked)
+        ]
+        return [one for one in fitting if home in self.visible(one.unit)] or fitting
+
+    def declarations(self, function: Function) -> list[tuple[Unit, DeclarationIR]]:
+        """The declarations of a function that other files, or its class, hold."""
+        units = self.mentioning(last_part(function.name).lstrip("~"))
+        return [
+            (unit, one)
+            for unit in units
+            for one in unit.declared.get(function.name, ())
+            if takes_the_same(function, one) and (unit is function.unit or function.is_linked)
+        ]
+
+    # --- classes
+
+    def class_named(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
+        """The class that a name means."""
+        return next((one for one in self.find(unit, scope, name) if isinstance(one, ClassInfo)), None)
+
+    def owner(self, function: Function) -> ClassInfo | None:
+        """The class of a method that is defined outside of it."""
+        if function not in self._owners:
+            self._owners[function] = self.class_named(function.unit, "", function.code.class_name)
+        return self._owners[function]
+
+    def methods_elsewhere(self, definition: ClassInfo) -> list[Function]:
+        """The methods of a class that other files define."""
+        return [
+            unit.function(number)
+            for unit in self.mentioning(definition.ir.name)
+            if unit is not definition.unit
+            for number, (_, _, kind, parent, owner, _) in enumerate(unit.ir.outline)
+            if kind == "function" and parent == 0 and last_part(owner) == definition.ir.name
+            if self.owner(unit.function(number)) is definition
+        ]
+
+    # --- types
+
+    def resolved(self, unit: Unit, scope: str, kind: TypeTuple) -> TypeTuple:
+        """A type with its aliases replaced."""
+        for _ in range(DEEPEST):
+            name, args, pointers, reference, array = kind
+            found = None if self.find_class(unit, scope, name) is not None else self._aliased(unit, name)
+            if found is None or found[0] == name:
+                break
+            kind = (found[0], found[1] or args, found[2] + pointers, found[3] or reference, array if array is not None else found[4])
+        return kind
+
+    def find_class(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
+        """The class that a name means without any alias."""
+        name, prefixes = self.spellings(unit, scope, name)
+        near = self.visible(unit)
+        homes = [one for one in self.mentioning(last_part(name)) if one in near]
+        for prefix in prefixes:
+            for home in homes:
+                for one in home.named.get(joined(prefix, name), ()):
+                    if isinstance(one, ClassInfo):
+                        return one
+        return None
+
+
+def takes_the_same(function: Function, declared: DeclarationIR) -> bool:
+    """Whether a definition has the parameters of a declaration, as far as their types are spelled."""
+    own = function.code.parameters[1 if function.code.parameters and function.code.parameters[0].name == "this" else 0 :]
+    other = declared.parameters
+    return len(own) == len(other) and all(
+        a.type is None or b.type is None or last_part(a.type[0]) == last_part(b.type[0]) for a, b in zip(own, other, strict=True)
+    )
+
+
+def _common(one: str, other: str) -> str:
+    try:
+        return commonpath([one, other])
+    except ValueError:
+        return ""

@@ -1,0 +1,161 @@
+"""C++: which objects a declared type stands for, and what a value becomes where it is given one."""
+
+from __future__ import annotations
+
+from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.language import Language
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import Constant, CppName, DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.program import Program, Unit
+from streamlint.ir.code import TypeTuple
+from streamlint.ir.cpp import PLAIN
+from streamlint.models import Models, TypeRow, builtin
+
+SMART = frozenset({"std::unique_ptr", "std::shared_ptr", "std::weak_ptr", "c10::intrusive_ptr", "std::reference_wrapper", "std::optional"})
+"""Types that stand for what they hold."""
+SEQUENCES = frozenset(
+    {
+        "std::vector", "std::array", "std::deque", "std::list", "std::queue", "std::stack", "std::map", "std::unordered_map", "std::set",
+        "std::unordered_set", "std::multimap", "std::pair", "std::tuple", "std::variant", "std::priority_queue", "std::forward_list",
+        "std::initializer_list", "std::span",
+    }
+)  # fmt: skip
+"""Containers of the standard library; those of plain data are memory."""
+CALLABLES = frozenset({"std::function", "std::move_only_function", "std::packaged_task"})
+
+
+class CppTypes(Language):
+    """Objects by their C++ types."""
+
+    def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
+        super().__init__(program, models)
+        self.cpp = program.cpp
+        self._cpp_models = cpp_models
+        self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
+
+    @property
+    def cpp_models(self) -> Models:
+        """The rows about C++; they are read when somebody asks."""
+        if self._cpp_models is None:
+            self._cpp_models = builtin("cuda")
+        return self._cpp_models
+
+    def type_row(self, unit: Unit, name: str) -> TypeRow | None:
+        """The row of a library's type, by the name that a file gives it."""
+        key = (unit, name)
+        if key not in self._rows:
+            spelled, prefixes = self.cpp.spellings(unit, "", name)
+            names = (library_name(f"{prefix}::{spelled}" if prefix else spelled) for prefix in prefixes)
+            self._rows[key] = next((row for one in names if (row := self.cpp_models.type_named(one)) is not None), None)
+        return self._rows[key]
+
+    def named_type(self, function: Function, kind: TypeTuple) -> tuple[TypeTuple, ClassInfo | TypeRow | None]:
+        """A type without its aliases, and the class or the row that it means."""
+        scope = scope_of(function)
+        kind = self.cpp.resolved(function.unit, scope, kind)
+        definition = self.cpp.find_class(function.unit, scope, str(kind[0]))
+        return kind, definition if definition is not None else self.type_row(function.unit, str(kind[0]))
+
+    def is_plain(self, function: Function, kind: TypeTuple) -> bool:
+        """Whether a type is plain data: a number, or a structure of which nothing more is known."""
+        kind, meant = self.named_type(function, kind)
+        return (
+            not (kind[2] or kind[1] or kind[4] is not None)
+            and not isinstance(meant, ClassInfo)
+            and (meant is None or meant.kind == "object")
+        )
+
+    def held_type(self, function: Function, kind: TypeTuple) -> TypeTuple | None:
+        """The type that a smart pointer or optional holds."""
+        if kind[0] in SMART and kind[1]:
+            inner: TypeTuple = kind[1][0]
+            return (inner[0], inner[1], inner[2] + 1, False, inner[4])
+        return None
+
+    def object_of(self, function: Function, kind: TypeTuple, home: tuple[object, ...], exact: bool) -> Object | None:
+        """The object that a variable of a type is, or what it points to; None for types that say too little.
+
+        ``home`` names the variable if it is a container; ``exact`` says that the variable is the object itself, made here.
+        """
+        kind, meant = self.named_type(function, kind)
+        inner = self.held_type(function, kind)
+        if inner is not None:
+            return None if exact else self.object_of(function, inner, home, False)
+        name, _, pointers, reference, array = kind
+        if array is not None or name in SEQUENCES:
+            return self._sequence(function, kind, home)
+        if isinstance(meant, ClassInfo):
+            if exact and pointers:
+                return None
+            return self.objects(Instance, meant, exact and not reference)
+        if meant is None:
+            return self.scalar if name in PLAIN and not pointers and name != "void" else None
+        if meant.kind == "buffer":
+            return None if pointers else self.objects(Memory, meant.space, meant.memory, meant.base or meant.name, "none")
+        if meant.kind == "device":
+            return self.objects(DeviceValue, "unknown")
+        if meant.kind in ("stream", "event", "pointer", "graph") and exact:
+            return None
+        return None if pointers or meant.kind == "pointer" else self.objects(LibraryObject, meant.name, meant.kind)
+
+    def _sequence(self, function: Function, kind: TypeTuple, home: tuple[object, ...]) -> Object:
+        name, args, pointers, _, array = kind
+        element: TypeTuple | None = (name, args, pointers, False, None) if array is not None else args[0] if args else None
+        plain = element is not None and self.is_plain(function, element)
+        if array is not None:
+            return self.objects(Memory, "host", "pageable", "array") if plain else self.objects(Elements, "array", home)
+        if name in ("std::vector", "std::array") and plain:
+            return self.objects(Memory, "host", "pageable" if len(args) == 1 or name == "std::array" else "unknown", str(name))
+        return self.objects(Elements, str(name).removeprefix("std::"), home)
+
+    def is_stream(self, function: Function, kind: TypeTuple | None) -> bool:
+        """Whether a type is that of a stream of the driver."""
+        if kind is None or kind[4] is not None:
+            return False
+        kind, meant = self.named_type(function, kind)
+        return isinstance(meant, TypeRow) and meant.kind == "stream" and not kind[2]
+
+    def converted(self, function: Function, kind: TypeTuple | None, source: Node, node: Node) -> None:
+        """What a node holds arrives at another one that has a type: 0 as a stream is the null stream, and of what is not known
+        the type still tells the class."""
+        if kind is None:
+            self.solver.edge(source, node)
+            return
+        declared = kind
+        stream = self.is_stream(function, kind)
+
+        def arrived(value: Object) -> None:
+            if stream and (isinstance(value, Constant) or self.word_of(value) == "blocking"):
+                self.solver.add(node, self.null_stream(), source, source.values[value].site or source.site)
+            elif not stream or value is not self.scalar:
+                self.solver.add(node, value, source)
+            if isinstance(value, Unknown):
+                known = self.object_of(function, declared, ("unknown", function), False)
+                if isinstance(known, (Instance, LibraryObject)):
+                    self.solver.add(node, known, None, source.site)
+
+        self.solver.when(source, arrived)
+
+    def null_stream(self) -> Object:
+        """The stream 0."""
+        return self.objects(LibraryObject, "cudaStream_t", "stream", "null")
+
+    def constant_of(self, name: str) -> Object | None:
+        """What a constant of a library is: a stream, a flag."""
+        value = self.cpp_models.constants.get(library_name(name))
+        if value is None:
+            return None
+        if value in ("null-stream", "ptds-stream"):
+            return self.objects(LibraryObject, "cudaStream_t", "stream", {"null-stream": "null"}.get(value, "per-thread"))
+        return self.objects(CppName, library_name(name), None)
+
+    def word_of(self, value: Object) -> str:
+        """The word that the rows have for a constant."""
+        return self.cpp_models.constants.get(value.name, "") if isinstance(value, CppName) else ""
+
+
+def library_name(name: str) -> str:
+    """The public name of a library's function or type: HIP's aliases are CUDA's."""
+    name = name.removeprefix("::")
+    return f"cuda{name[3:]}" if name.startswith("hip") and len(name) > 3 and not name[3].islower() else name
