@@ -14,6 +14,7 @@ from streamlint.facts.hot import HotRegions, Region, site_of
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.ir.graph import NOBODY
+from streamlint.models import RoundRow
 
 
 def main(words: list[str]) -> int:
@@ -58,6 +59,8 @@ def _chain(hot: HotRegions, region: Region) -> Iterator[str]:
     for one in region.chain():
         if one.loop is not None:
             yield f"{site_of(one)}: each round of this loop {MEANINGS[OF_ROUNDS[one.does]]}{_by(hot, one)}"
+        elif isinstance(one.row, RoundRow):
+            yield f"{one.function.name}: called in each round by a loop of {one.row.names[0]}"
         elif one.row is not None:
             yield f"{one.function.name}: called in each step of {one.row.loop} ({one.row.names[0]}.{one.function.code.name})"
         else:

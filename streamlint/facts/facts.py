@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.cpp import Cpp
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.frameworks import Frameworks
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
@@ -35,11 +37,18 @@ from streamlint.ir import opcodes as op
 class Facts(Cpp):
     """The facts of a program. Each question solves what it needs; answers are kept."""
 
+    @cached_property
+    def frameworks(self) -> Frameworks:
+        """The methods that frameworks call."""
+        return Frameworks(self.program, self.hierarchy, self.models)
+
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         function = frame.function
         if function.is_cpp:
             self.from_outside_cpp(frame, parameter.type, node)
             return
+        if self.frameworks.is_on_device(function, parameter.name):
+            self.solver.add(node, self.objects(Memory, "device", "unknown", "torch.Tensor", "asked"))
         said = bool(parameter.annotation) and parameter.kind in ("plain", "keyword")
         if said:
             said = self.declared(function.unit, parameter.annotation, node)

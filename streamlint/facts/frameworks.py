@@ -38,6 +38,17 @@ class Frameworks:
         used = {function.text(one[4]) for one in function.by_opcode[op.ATTR] if function.is_parameter(one[3])}
         return next((row for row in fitting if row.members and used.issuperset(row.members)), None)
 
+    def is_on_device(self, function: Function, parameter: str) -> bool:
+        """Whether a framework calls a method with a tensor of the device, or several in a container, for a parameter."""
+        row = self.row(function)
+        if row is None or not row.on_device:
+            return False
+        names = [one.name for one in function.code.parameters[1:]]
+        return any(
+            parameter == one.keyword or (one.position is not None and names[one.position : one.position + 1] == [parameter])
+            for one in row.on_device
+        )
+
     def _has_foreign_base(self, definition: ClassInfo) -> bool:
         """Whether a class derives from one that no file of the program defines, of a library without rows."""
         heads = (name.partition(".")[0] for name in self.hierarchy.libraries(definition) if "." in name)

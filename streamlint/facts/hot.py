@@ -15,14 +15,14 @@ from streamlint.facts.conditions import Flags, Rare
 from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
 from streamlint.facts.flags import decided
-from streamlint.facts.frameworks import Frameworks
 from streamlint.facts.functions import Function
+from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.models import StepRow
+from streamlint.models import RoundRow, StepRow
 
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
@@ -43,7 +43,7 @@ class Region(NamedTuple):
     blocks: frozenset[int]
     does: str
     loop: Loop | None
-    row: StepRow | None
+    row: StepRow | RoundRow | None
     caller: Region | None
     call: Instruction | None
     rare: tuple[Rare, ...]
@@ -67,7 +67,8 @@ class HotRegions:
         self.graph = effects.graph
         self.facts = effects.facts
         self.rounds = effects.rounds
-        self.frameworks = Frameworks(effects.facts.program, effects.facts.hierarchy, effects.facts.models)
+        self.handlers = Handlers(self.graph, lambda function: bool(effects.of(function) & (Effect.BACKWARD | Effect.OPTIMIZER)))
+        self.frameworks = effects.facts.frameworks
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, tuple[tuple[int, bool], ...]], dict[int, Progress]] = {}
@@ -84,6 +85,8 @@ class HotRegions:
             row = self.frameworks.row(function)
             if row is not None:
                 self._region(function, None, row, None, None, {})
+            for handler in self.handlers.of(function):
+                self._region(handler.function, None, handler.row, None, None, {})
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
                     self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
@@ -145,7 +148,7 @@ class HotRegions:
         self,
         function: Function,
         loop: Loop | None,
-        row: StepRow | None,
+        row: StepRow | RoundRow | None,
         caller: Region | None,
         call: Instruction | None,
         flags: Flags,
@@ -156,7 +159,7 @@ class HotRegions:
         rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
         starts, within = self._extent(body, loop, resumed)
         blocks = body.runs(starts, rare, within)
-        region = Region(function, blocks, row.loop if row is not None else does, loop, row, caller, call, tuple(rare), flags)
+        region = Region(function, blocks, row.loop if isinstance(row, StepRow) else does, loop, row, caller, call, tuple(rare), flags)
         self.regions.setdefault(function, []).append(region)
         self._enter(region)
 

@@ -62,6 +62,9 @@ class RoundRow:
     names: tuple[str, ...]
     does: str
     beside: tuple[str, ...] = ()
+    function: Selector | None = None
+    event: Selector | None = None
+    events: tuple[str, ...] = ()
     source: str = ""
 
     def covers(self, name: str) -> bool:

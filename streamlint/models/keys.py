@@ -146,12 +146,15 @@ STEP = (
 )
 ROUND = (
     key(_NAMES, "names", "The functions and methods, by the names that users write.", needed=True),
-    key("does", "word", "What the call does of a round.", "backward optimizer accumulate decode denoise serve", needed=True),
+    key("does", "word", "What the call does of a round.", "backward optimizer accumulate decode denoise serve handler", needed=True),
     key(
         "beside",
         "texts",
         "Members that show a value of unknown class to be of the type: one is used of the same value; without the key the name is enough.",
     ),
+    key("function", "place", "Of a `handler`: the function that is called in each round; `result`: what the result is called with."),
+    key("event", "place", "Of a `handler`: the argument that says when the function is called."),
+    key("events", "texts", "Names of the events that happen in each round."),
     key("source", "text", "Where the library's source or documentation says so."),
 )
 

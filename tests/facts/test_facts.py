@@ -78,6 +78,13 @@ def test_a_module_is_called_through_forward() -> None:
     assert PAGEABLE in parameter(facts, "b", "Net.forward", 1)
 
 
+def test_a_framework_hands_over_tensors_of_the_device() -> None:
+    base = "import lightning\nclass Net(lightning.LightningModule):\n"
+    facts = facts_of(a=f"{base}    def training_step(self, data, index): pass\n    def other(self, data): pass\n")
+    assert "torch.Tensor in device memory (asked)" in parameter(facts, "a", "Net.training_step", 1)
+    assert parameter(facts, "a", "Net.training_step", 2) == parameter(facts, "a", "Net.other", 1) == {OUTSIDE}
+
+
 def test_a_call_enters_what_a_table_holds() -> None:
     facts = facts_of(a="def f(): pass\ndef g(): pass\nT = {'f': f, 'g': g}\ndef h(name):\n    T[name]()\n")
     caller = function(facts, "a", "h")

@@ -14,6 +14,7 @@ from facts.programs import facts_of
 from streamlint import cli
 from streamlint.commands.debug_hot import explain
 from streamlint.facts.facts import Facts
+from streamlint.models import builtin
 
 _SECTION = re.compile(r"^## (.+?)\n\n```python\n(.*?)```", re.MULTILINE | re.DOTALL)
 _MARK = re.compile(r"  # (hot|rare|cold)(?:: (.*))?$")
@@ -102,6 +103,12 @@ def test_a_step_stands_behind_helpers(ways: tuple[str, ...], is_split: bool) -> 
     answer = said(facts, last, row)
     assert "last: hot\n  main.py:3: each round of this loop runs a backward pass (main.py:4)\n  main.py:4: calls" in answer
     assert answer.count("calls") >= len(ways) + 1
+
+
+def test_rows_of_frameworks_say_where_they_are_from() -> None:
+    models = builtin("python")
+    assert [row.names for row in models.steps if not row.source and not row.forward] == []
+    assert [row.names for row in models.rounds if not row.source] == []
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,96 @@
+"""Functions that are handed to a library, which calls them in each round of a loop of its own: by the rows of handlers.
+
+A function that such a loop runs for each batch is hot if it trains itself; the same loop evaluates otherwise. One that is registered for an
+event is hot if the object that it is registered with was made, in the same function, of a function that trains.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.aliases import arguments_of
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import RoundRow
+from streamlint.models.vocabulary import Selector
+
+
+class Handler(NamedTuple):
+    """A function that a library calls in each round, where it is handed over, and the row that says so."""
+
+    function: Function
+    home: Function
+    instruction: Instruction
+    row: RoundRow
+
+
+class Handlers:
+    """Finds the functions that are handed to libraries."""
+
+    def __init__(self, graph: CallGraph, trains: Callable[[Function], bool]) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+        self.trains = trains
+        rows = [row for row in graph.facts.models.rounds if row.does == "handler" and row.function is not None]
+        self.plain = [row for row in rows if row.event is None]
+        self.of_events = [row for row in rows if row.event is not None]
+
+    def of(self, function: Function) -> Iterator[Handler]:
+        """The functions that a function hands over."""
+        for call in self.graph.calls(function).libraries:
+            for handler in self._plain(function, call.instruction, call.name):
+                if self.trains(handler.function):
+                    yield handler
+        for row in self.of_events:
+            method = row.names[0].rpartition(".")[2]
+            for one in function.by_opcode[op.INVOKE]:
+                if function.text(one[4]) == method and self._is_each_round(function, one, row) and self._is_of_training(function, one[3]):
+                    yield from self._handed(function, one, row)
+
+    def _plain(self, function: Function, one: Instruction, name: str) -> Iterator[Handler]:
+        for row in self.plain:
+            if row.covers(name):
+                yield from self._handed(function, one, row)
+
+    def _handed(self, function: Function, one: Instruction, row: RoundRow) -> Iterator[Handler]:
+        assert row.function is not None
+        if row.function.kind == "result":
+            uses = [use for use in function.uses[one[2]] if use[0] == op.CALL and use[3] == one[2]]
+            registers = [use[5] for use in uses if len(use) > 5]
+        else:
+            registers = _selected(function, one, row.function)
+        for register in registers:
+            for value in self.facts.values(function, register).values:
+                while isinstance(value, PartialObject):
+                    value = value.callee
+                if isinstance(value, BoundMethod):
+                    value = value.method
+                if isinstance(value, FunctionObject):
+                    yield Handler(value.function, function, one, row)
+
+    def _is_each_round(self, function: Function, one: Instruction, row: RoundRow) -> bool:
+        """Whether a handler is registered for an event of each round, as it is: ``ITERATION_COMPLETED(every=10)`` is none."""
+        assert row.event is not None
+        values = [value for register in _selected(function, one, row.event) for value in self.facts.values(function, register).values]
+        names = [value.name for value in values if isinstance(value, External)]
+        return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in row.events)
+
+    def _is_of_training(self, function: Function, register: int) -> bool:
+        """Whether a library's object was made of a function that trains."""
+        one = function.definitions[register]
+        if one is None or one[0] not in (op.CALL, op.INVOKE):
+            return False
+        names = [call.name for call in self.graph.calls(function).libraries if call.instruction == one]
+        return any(self.trains(handler.function) for name in names for handler in self._plain(function, one, name))
+
+
+def _selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
+    """The registers of the argument that a selector means."""
+    given = list(arguments_of(function, one))
+    by_place = [register for place, (register, kind) in enumerate(given) if kind is None and place == selector.position]
+    return by_place or [register for register, kind in given if kind == selector.keyword and kind is not None]
