@@ -27,7 +27,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 
-_ENTERING = (op.CALL, op.INVOKE, op.ENTER, op.NEXT, op.ATTR, op.AWAIT, op.YIELD_FROM)
+_CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
+_ENTERING = (*_CALLING, op.LAUNCH, op.ENTER, op.NEXT, op.ATTR, op.AWAIT, op.YIELD_FROM)
 """What may enter a function of the program."""
 
 
@@ -82,7 +83,7 @@ class CallGraph:
             for opcode in _ENTERING:
                 for one in function.by_opcode[opcode]:
                     facts.solver.demand(facts.register(frame, one[2]))
-            for register in (one[3] for one in function.by_opcode[op.EXIT]):
+            for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
                 facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()
 
@@ -104,20 +105,22 @@ class CallGraph:
         for opcode in _ENTERING:
             for one in function.by_opcode[opcode]:
                 elsewhere = False
-                if opcode in (op.CALL, op.INVOKE):
+                if opcode in _CALLING:
                     values = self.facts.solver.demand(self.facts.callee(self.facts.base(function), one)).values
                     for call in self._library_calls(function, one, values):
                         libraries[call] = None
                         elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
                         edges.update(dict.fromkeys(self._handed_over(function, one, call)))
-                    if not values or any(isinstance(value, Unknown) for value in values):
+                    if opcode in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
                         unknown[one] = None
                 entered = self.facts.entered_at.get((function, one), ())
                 edges.update(dict.fromkeys(Edge(one, callee, elsewhere) for callee in entered))
                 if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
                     edges.update(dict.fromkeys(Edge(one, callee) for callee in self._resumed(function, one)))
         for one in function.by_opcode[op.EXIT]:
-            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._left(function, one)))
+            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__"))))
+        for one in function.by_opcode[op.DESTROY]:
+            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",))))
         return Calls(tuple(edges), tuple(libraries), tuple(unknown))
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
@@ -151,10 +154,10 @@ class CallGraph:
             if isinstance(value, Activation):
                 yield value.frame.function
 
-    def _left(self, function: Function, one: Instruction) -> Iterable[Function]:
-        """The ``__exit__`` of context managers."""
-        for value in self.facts.register(self.facts.base(function), one[3]).values:
+    def _ended(self, function: Function, register: int, names: tuple[str, ...]) -> Iterable[Function]:
+        """What the end of a scope calls of an object: ``__exit__``, or a destructor."""
+        for value in self.facts.register(self.facts.base(function), register).values:
             for definition in self.facts.possible_classes(value) if isinstance(value, Instance) else ():
-                for name in ("__exit__", "__aexit__"):
+                for name in names:
                     found = self.facts.hierarchy.lookup(definition, name)
                     yield from found[1] if found is not None else ()

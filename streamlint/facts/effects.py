@@ -206,6 +206,8 @@ class Effects:
         for one in calls.unknown:
             if one[0] == op.INVOKE:
                 yield from self._by_method(function, one)
+        for one in function.by_opcode[op.LAUNCH]:
+            yield Cause(Effect.LAUNCHES, one, "<<<>>>")
         for one in function.by_opcode[op.BRANCH]:
             if any(isinstance(value, Memory) and value.space in ("device", "managed") for value in self._values(function, one[2])):
                 yield Cause(Effect.READS, one, "the truth of a tensor")

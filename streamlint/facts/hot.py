@@ -79,7 +79,7 @@ class HotRegions:
         """Find the regions that begin in these functions, or in all."""
         if functions is None:
             functions = [function for unit in self.facts.program.units.values() for function in unit.functions]
-        functions = list(functions)
+        functions = [function for function in functions if not function.is_cpp]
         self.graph.prepare(functions)
         for function in functions:
             row = self.frameworks.row(function)

@@ -10,6 +10,10 @@ from facts.programs import facts_of, function
 from streamlint import cli
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import Effect, Effects, words
+from streamlint.facts.facts import Facts
+from streamlint.facts.program import Program, SourceFile
+from streamlint.frontends import cuda
+from streamlint.ir.modules import lower
 
 DO = "import torch\ndef do(x, opt=None):\n    {}\n"
 
@@ -107,6 +111,30 @@ def test_effects_come_over_calls(way: str) -> None:
     do = function(facts, "a", "do")
     assert Effect.SYNCHRONIZES in effects.of(do)
     assert effects.chain(do, Effect.SYNCHRONIZES)[-1][2] == "torch.cuda.synchronize"
+
+
+CPP = """
+#include <cuda_runtime.h>
+__global__ void scale(float* x) { x[0] = 1; }
+struct Buffer {
+  float* p;
+  Buffer(int n) { cudaMalloc(&p, n); }
+  ~Buffer() { cudaFree(p); }
+  void fill(cudaStream_t s) { scale<<<1, 1, 0, s>>>(p); }
+};
+void run(int n, cudaStream_t s) {
+  Buffer b(n);
+  b.fill(s);
+}
+"""
+
+
+def test_constructors_destructors_and_launches_of_cpp() -> None:
+    source = SourceFile("a.cu", "cuda", CPP, lambda: lower(cuda.lower("a.cu", CPP)))
+    facts = Facts(Program([source]))
+    run = next(one for one in facts.program.units["a.cu"].functions if one.name == "run")
+    found = Effects(CallGraph(facts)).of(run)
+    assert words(found) == ["launches work", "allocates on a device", "frees device memory"]
 
 
 def test_what_a_thread_does_is_not_done_by_who_starts_it() -> None:
