@@ -21,7 +21,7 @@ from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.stakes import Stake, Stakes
 from streamlint.interpreter.trace import Trace
-from streamlint.operations import Conflict, Operation
+from streamlint.operations import Operation
 from streamlint.options import Options
 from streamlint.precedence import best
 from streamlint.program import Call, Statement, walk
@@ -47,16 +47,17 @@ class Analysis:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
-        self.checks: list[Check] = [check() for code, check in registry().items() if not options.codes or code in options.codes]
-        lifetimes = any(check.on_lifetimes for check in self.checks)
-        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync, lifetimes)
+        # What is run, and on which paths, hangs on every check: so one that is asked alone finds what it finds among the others.
+        self._every: list[Check] = [check() for check in registry().values()]
+        self.checks = [check for check in self._every if not options.codes or check.code in options.codes]
+        self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
         self._trains: dict[Root, bool] = {}
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
-        # Without one of these, not all functions are run, and nothing is known of the user's rows.
-        self._runs_bodies = any(not check.in_training and not check.from_python for check in self.checks)
+        # Without one of these nothing is run, and nothing is known of the user's rows.
+        self._runs_bodies = bool(self._on_operations or self._on_conflicts)
         self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
 
     def check(self, name: str) -> Part:
@@ -105,16 +106,10 @@ class Analysis:
         return part
 
     def roots(self, file: File) -> Iterator[Root]:
-        """The roots of a file that some check asks for."""
-        yield from self._bound(file)
-        for root in roots_of(file):
-            if any(self._asks(check, root) for check in self.checks):
-                yield root
-
-    def _bound(self, file: File) -> Iterator[Root]:
-        """What the file binds to Python, for the checks that ask for it."""
-        if any(check.from_python for check in self.checks):
+        """The roots of a file: what it binds to Python, its functions and its statements. None, if no check asks what they do."""
+        if self._runs_bodies:
             yield from (Root(file, one.thunk, None, one) for one in bindings_of(file) if keeps_gil(file, one))
+            yield from roots_of(file)
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._stakes(root)))
@@ -125,18 +120,19 @@ class Analysis:
             row, column = root.function.at[:2] if root.function is not None else (1, 1)
             text = f"{root.qualname} is too long: it is looked at for {MAX_STEPS} steps, and no further"
             self._cut_short.append(Problem(root.file.path, text, row, column))
-        told: set[tuple[object, ...]] = set()
+        told, budgets = set[tuple[object, ...]](), {check.code: explorer.budget() for check in self._on_conflicts}
         for run in runs:
             trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, recorded, idle)
             for check, operations in self._looked_at(trace.operations, root):
                 yield from self._told(itertools.chain.from_iterable(check.on_operation(operation, trace) for operation in operations))
             for conflict in list(trace.conflicts) if root.binding is None else ():
-                # More paths are run to test a conflict: only where a check would tell something that was not told yet.
-                new = {_place(found) for found in self._said(conflict, trace)} - told
-                settled = explorer.settled(run, conflict) if new else None
-                for finding in self._said(settled, trace) if settled is not None else ():
-                    told.add(_place(finding))
-                    yield finding
+                for check in self._on_conflicts:
+                    # More paths are run to test a conflict: only where a check would tell something that was not told yet.
+                    if not told.issuperset(map(_place, self._told(check.on_conflict(conflict, trace)))):
+                        settled = explorer.settled(run, conflict, budgets[check.code])
+                        for finding in self._told(check.on_conflict(settled, trace)) if settled is not None else ():
+                            told.add(_place(finding))
+                            yield finding
 
     def _looked_at(self, operations: list[Operation], root: Root) -> Iterator[tuple[Check, list[Operation]]]:
         """The checks that ask for operations, each with those of a path that it looks at."""
@@ -153,8 +149,8 @@ class Analysis:
                 yield check, sorted(itertools.chain(*among), key=operator.attrgetter("index"))
 
     def _stakes(self, root: Root) -> Iterator[Stake]:
-        """What the checks begin with that ask for a root."""
-        for check in self.checks:
+        """What the checks begin with that ask for a root, whether they were asked for or not."""
+        for check in self._every:
             if type(check).on_operation is Check.on_operation and type(check).on_conflict is Check.on_conflict:
                 continue
             if self._asks(check, root):
@@ -170,10 +166,6 @@ class Analysis:
         if root not in self._trains:
             self._trains[root] = is_training(root, self.settings.all_loops)
         return self._trains[root]
-
-    def _said(self, conflict: Conflict, trace: Trace) -> Iterator[Finding]:
-        for check in self._on_conflicts:
-            yield from self._told(check.on_conflict(conflict, trace))
 
     def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not shown to cost anything is told where it was asked for."""

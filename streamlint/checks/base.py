@@ -48,9 +48,6 @@ class Check:
     # The kinds of operations that `on_operation` is called for. Empty: all.
     looks_at: ClassVar[tuple[type[Operation], ...]] = ()
 
-    # Asks which references are left on a path, and what shows only once a method is called again.
-    on_lifetimes: ClassVar[bool] = False
-
     # The literals of which one stands where code asks for an operation that it begins with (``begins_with``). Empty: any code may.
     signs: ClassVar[tuple[str, ...]] = ()
 

@@ -73,7 +73,6 @@ class MissingRecordStream(Check):
         "cupy",
         "cp.",
     )
-    on_lifetimes = True
 
     def begins_with(self, operation: Operation) -> bool:
         return on_other_stream(operation)

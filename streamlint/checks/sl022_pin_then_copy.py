@@ -56,7 +56,8 @@ class PinThenCopy(Check):
     looks_at = (Copy,)
 
     def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy)
+        made = operation.src.storage.allocated if isinstance(operation, Copy) and operation.src is not None else operation
+        return isinstance(made, Alloc) and _is_pinned_by_call(made)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or operation.direction is not Direction.H2D or operation.src is None:
@@ -78,7 +79,7 @@ class PinThenCopy(Check):
     def _fresh(self, pinned: Alloc, copy: Copy, path: Trace) -> bool:
         """Pinned by a call in the same round of a loop, for no other copy, and not on a thread of its own."""
         here, there = copy.context, pinned.context
-        if not pinned.name.endswith("pin_memory") or pinned.memory is not Memory.PINNED or not pinned.trail:
+        if not _is_pinned_by_call(pinned) or not pinned.trail:
             return False
         if here.loops != there.loops or here.setup or here.callback is not None:
             return False
@@ -98,6 +99,10 @@ class PinThenCopy(Check):
         function = copy.context.functions[-1] if copy.context.functions else ""
         called = function.endswith(".__call__") or path.facts.is_stepwise(function)
         return called and path.facts.is_in(function, made)
+
+
+def _is_pinned_by_call(made: Alloc) -> bool:
+    return made.name.endswith("pin_memory") and made.memory is Memory.PINNED
 
 
 def _touches(operation: Copy | HostWrite, storage: object) -> bool:

@@ -35,16 +35,6 @@ def is_worth_more(run: Run, function: p.Function | None) -> bool:
     return function.is_generator or is_method(function) or any(block.uses for block in run.machine.blocks.all)
 
 
-def leaves_work(run: Run, function: p.Function | None) -> bool:
-    """Whether a method ends with memory still being written on a stream that was made, which the next call may meet."""
-    if function is None or function.is_generator or not is_method(function):
-        return False
-    clocks, here = run.machine.clocks, run.stream_of("torch").key
-    made = {key for key, stream in run.machine.streams.items() if stream.kind == "created"}
-    writes = (access.stamp for storage in run.machine.pending.values() for access in storage.writes if access.stamp.stream in made)
-    return any(not clocks.ordered(stamp, here) for stamp in writes)
-
-
 def is_method(function: p.Function) -> bool:
     """A method that a caller may call as often as it likes."""
     private = function.name.startswith("_") and function.name not in ("__next__", "__call__")

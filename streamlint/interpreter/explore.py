@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence, Set
 
 from streamlint.findings import Span
-from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, leaves_work, only_between
+from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_between
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import Shown, shown
 from streamlint.interpreter.peeks import settle
@@ -20,7 +20,7 @@ from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.interpreter.snapshots import Made, Sight, Unnoticed
 from streamlint.interpreter.stakes import Stakes, everything
-from streamlint.operations import Conflict, Copy, Create, Drop, Entry, HostWait, Memory, Operation, Record, Synchronize
+from streamlint.operations import Conflict, Copy, Create, Entry, HostWait, Memory, Operation, Record, Synchronize
 from streamlint.program import Position, Statement
 from streamlint.record import field, record, replace
 
@@ -31,6 +31,7 @@ MOST_TO_SETTLE = 200_000  # with those that conflicts are tested by
 MOST_FLIPS = 2
 
 Place = tuple[Span, tuple[Span, ...]]
+Key = tuple[tuple[tuple[str, bool], ...], int, bool]  # of a run: its decisions, its rounds, whether the root is called again
 
 
 @record(slots=True)
@@ -49,6 +50,22 @@ class _Way:
 
 
 @record(slots=True)
+class Budget:
+    """What it may take to test the conflicts of one check, counted as if no other check had any tested."""
+
+    steps: int
+    known: set[Key]
+
+    def run(self, explorer: Explorer, forced: dict[str, bool], rounds: int, again: bool = False) -> Run:
+        """A run of the root, counted."""
+        run, key = explorer.run(forced, rounds, again), _key(forced, rounds, again)
+        if key not in self.known:
+            self.known.add(key)
+            self.steps += run.steps - run.made_in
+        return run
+
+
+@record(slots=True)
 class Explorer:
     """Runs one root on its paths."""
 
@@ -59,9 +76,10 @@ class Explorer:
     stakes: Stakes = field(default_factory=everything)
     steps: int = 0
     links: dict[str, str] = field(default_factory=dict)
-    runs: dict[tuple[tuple[tuple[str, bool], ...], int, bool], Run] = field(default_factory=dict)
+    runs: dict[Key, Run] = field(default_factory=dict)
     cut_short: bool = False  # the likely path did not come to its end
     arms: set[tuple[str, Position]] = field(default_factory=set)  # that some path has run
+    _recorded_at: frozenset[Span] | None = None  # allocations that the paths recorded on another stream, before a conflict was tested
 
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
@@ -91,10 +109,8 @@ class Explorer:
             if speaks and run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)
             told.add(shows)
-            if speaks and not forced and self.settings.lifetimes and is_worth_more(run, self.root.function):
+            if speaks and not forced and is_worth_more(run, self.root.function):
                 yield self.run(forced, MOST_ROUNDS, again=True)
-            elif speaks and not forced and not self.root.file.is_cuda and leaves_work(run, self.root.function):
-                yield self.run(forced, 2, again=True)
             if not forced:
                 likely = shows[0]
             self.links.update((atom, decision.link) for atom, decision in run.decisions.items() if decision.link)
@@ -137,7 +153,7 @@ class Explorer:
         before, forced = self._before(way), way.forced
         assert before is not None
         assert before.made_from is not None
-        self.steps += before.steps - before.made_from.steps
+        self.steps += before.steps - before.made_in
         self.links.update((decision.atom, decision.link) for decision in kept.linked)
         for decision in kept.linked:
             if decision.atom not in forced and decision.link in forced and self._is_worth(before, decision):
@@ -166,45 +182,50 @@ class Explorer:
 
         Raises ``Unnoticed`` where the body would see no more than ``sight``.
         """
-        key = (tuple(sorted(forced.items())), rounds, again)
+        key = _key(forced, rounds, again)
         if key not in self.runs:
             run = Run(self.program, forced, rounds, self.coverage, self.settings)
-            run.calls = 1 if not again else CALLS if self.settings.lifetimes else 2
+            run.calls = CALLS if again else 1
             run.sight = sight
             run.machine.per_thread = has_per_thread_streams(self.root.file, self.settings.default_stream)
             if run.machine.per_thread:
                 run.machine.per_thread_because = per_thread_because(self.root.file, self.settings.default_stream)
             try:
                 run_root(run, self.root)
-            except Unnoticed:
-                self.steps += run.steps
-                raise
             except OutOfBudget:
                 self.coverage.over_budget += 1
                 self.cut_short = self.cut_short or not forced
             if again:
                 only_between(run)
             settle(run)
-            self.steps += run.steps - run.copied_steps
+            self.steps += run.steps - run.made_in
             self.coverage.runs += 1
             self.runs[key] = run
         return self.runs[key]
 
+    def budget(self) -> Budget:
+        """For the conflicts of one check, once all paths were run."""
+        return Budget(self.steps, set(self.runs))
+
     # --- guesses -----------------------------------------------------------------------------------------------------------------------
 
-    def settled(self, run: Run, conflict: Conflict) -> Conflict | None:
+    def settled(self, run: Run, conflict: Conflict, budget: Budget) -> Conflict | None:
         """The conflict with its guesses counted; None if it falls: two guesses, or gone when loops run once more."""
         between = [decision for decision in run.decisions.values() if conflict.first.index < decision.index <= conflict.second.index]
         again = run.calls > 1
-        if conflict.drop is not None and self._recorded(conflict.drop):
+        if self._recorded_at is None:
+            self._recorded_at = frozenset(span for run in self.runs.values() for span in run.machine.blocks.recorded_at)
+        if _is_recorded(conflict, self._recorded_at):
             return None
         guesses = 0
         for decision in between:
-            if self.steps >= MOST_TO_SETTLE:
+            if budget.steps >= MOST_TO_SETTLE:
                 self.coverage.over_budget += 1
                 return None
             forced = {**run.forced, decision.atom: not decision.arm}
-            other = self.run(forced, run.rounds, again)
+            other = budget.run(self, forced, run.rounds, again)
+            if _is_recorded(conflict, other.machine.blocks.recorded_at):
+                return None
             if isinstance(conflict.first, Entry) and not _reaches(other, conflict.second):
                 continue  # a condition of the whole, and no order
             unordered = _misses(other, conflict) if conflict.drop is None else _holds(other, conflict)
@@ -212,14 +233,12 @@ class Explorer:
                 guesses += 1
             if guesses > 1:
                 return None
-        longer = None if again else self.run(run.forced, run.rounds + 1)
+        longer = None if again else budget.run(self, run.forced, run.rounds + 1)
+        if longer is not None and _is_recorded(conflict, longer.machine.blocks.recorded_at):
+            return None
         if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
             return None  # (a run that never met what it was to decide went another way, and tells nothing)
         return replace(conflict, guesses=guesses)
-
-    def _recorded(self, drop: Drop) -> bool:
-        """Whether some path has the allocator wait for another stream: the author thought of it."""
-        return any(drop.allocated in run.machine.blocks.recorded_at for run in self.runs.values())
 
     def pinned_places(self) -> frozenset[Place]:
         """Copies whose host memory is pinned on some path: there, pageable memory is the exception that a condition handles."""
@@ -273,6 +292,15 @@ class Explorer:
                 if isinstance(operation, Copy) and isinstance(following, Synchronize):
                     found.add((operation.span, operation.context.calls))
         return frozenset(found)
+
+
+def _key(forced: dict[str, bool], rounds: int, again: bool) -> Key:
+    return tuple(sorted(forced.items())), rounds, again
+
+
+def _is_recorded(conflict: Conflict, at: Set[Span]) -> bool:
+    """Whether some path has the allocator wait for another stream, where a block is dropped: the author thought of it."""
+    return conflict.drop is not None and conflict.drop.allocated in at
 
 
 def _misses(run: Run, conflict: Conflict) -> bool:

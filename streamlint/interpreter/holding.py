@@ -22,7 +22,7 @@ _MOST_LOOKS = 1500
 
 def allocated(run: Run, storage: Storage, span: Span, stream: Stream) -> None:
     """Memory that was just made comes from the pool of the stream that is current."""
-    if not run.settings.lifetimes or storage.raw or storage.on_host:
+    if storage.raw or storage.on_host:
         return
     if run.machine.captures.step is not None or run.context.beside is not None:
         return  # a graph has a pool of its own; a thread's path is not this one
@@ -31,7 +31,7 @@ def allocated(run: Run, storage: Storage, span: Span, stream: Stream) -> None:
 
 def may_work(run: Run, target: Storage, operands: Iterable[Buffer], span: Span, name: str, new: bool) -> None:
     """Work on tensors that may be on a device or on the host: if on a device, then on the current stream. ``new``: the target was made."""
-    if not run.settings.lifetimes or run.file.is_cuda or target.on_host or target.library not in ("torch", ""):
+    if run.file.is_cuda or target.on_host or target.library not in ("torch", ""):
         return
     machine, stream = run.machine, run.stream_of("torch")
     operands = [b for b in operands if not b.storage.on_host]
@@ -138,8 +138,6 @@ def left(run: Run) -> None:
 
 def computed(run: Run, result: Storage, operands: Iterable[Storage]) -> None:
     """A result of PyTorch's keeps its operands for the backward pass, if any of them may need a gradient."""
-    if not run.settings.lifetimes:
-        return
     operands = [each for each in operands if each is not result]
     result.grad = result.library != "cupy" and recording(run) and any(each.grad for each in operands)
     if result.grad:
@@ -148,7 +146,7 @@ def computed(run: Run, result: Storage, operands: Iterable[Storage]) -> None:
 
 def worked_on(run: Run, target: Storage, operands: Iterable[Storage]) -> None:
     """The same for work in place: the target keeps what it had, too."""
-    if run.settings.lifetimes and recording(run):
+    if recording(run):
         others = tuple(each for each in operands if each is not target)
         if any(each.grad for each in others):
             target.grad = True

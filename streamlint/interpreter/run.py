@@ -170,7 +170,6 @@ class Settings:
     default_stream: str = "auto"
     target_device: str = "maybe"
     hidden_sync: str = "hot-loops"
-    lifetimes: bool = False  # whether last references are followed
 
     @property
     def all_loops(self) -> bool:
@@ -262,7 +261,7 @@ class Run:
         self.lines: dict[str, list[tuple[Class, File]]] = {}  # classes with their bases
         self.visits: defaultdict[int, int] = defaultdict(int)
         self.steps = 0
-        self.copied_steps = 0  # of a constructor that another run ran
+        self.made_in = 0  # steps of a constructor that is run once for all methods
         self.raised_in: set[str] = set()  # decisions whose arm ended in an exception
         self.in_prelude = False  # what runs now only makes the root's receiver and parameters
         self.begun = 0  # so many operations were issued before the root's body, or that of a method that was called before

@@ -120,7 +120,10 @@ class Snapshots:
         if run.sight is not None and kept is not None and run.forced.keys() <= kept.met and self._shows_the_same(run, run.sight, kept):
             raise Unnoticed(kept)
         run.made_from = kept
-        return value if value is not None else _restored(run, kept)
+        if value is None:
+            value = _restored(run, kept)
+        run.made_in = run.steps if run.steps >= FEWEST_STEPS and key not in self._hopeless else 0  # for whoever makes it and who gets it
+        return value
 
     def _shows_the_same(self, run: Run, sight: Sight, kept: Made) -> bool:
         """Whether a body finds in one object what it has found in the other: how they differ is found once, for all methods."""
@@ -184,7 +187,6 @@ def _restored(run: Run, kept: Made | None) -> Value:
     vars(run).update(state)
     vars(run).update(_flat(kept.flat))
     run.origins = Origins(losses, earlier=functools.partial(reader.read_beside, kept.noted, common))
-    run.copied_steps = kept.steps
     resume_numbering(numbers)
     run.machine.context = run.context
     # What goes by identity.

@@ -179,11 +179,12 @@ def _tell_partners(answer: Answer, line: Line, visit: Visit, run: Run) -> None:
 
 def _tell_settled(answer: Answer, line: Line, visit: Visit, run: Run) -> None:
     """Conflicts of a path that fell when they were tested."""
+    budget = visit.explorer.budget()
     for conflict in run.machine.conflicts:
         if not (line.holds(conflict.first.span) or line.holds(conflict.second.span)):
             continue
         found = _of_conflict(line, visit, run, conflict)
-        if found and visit.explorer.settled(run, conflict) is None:
+        if found and visit.explorer.settled(run, conflict, budget) is None:
             between = [d.span.row for d in run.decisions.values() if conflict.first.index < d.index <= conflict.second.index]
             why = "is gone when loops run once more"
             if len(between) > 1:
