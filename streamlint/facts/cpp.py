@@ -30,6 +30,8 @@ class Cpp(CppCallers):
             rule(self, frame, instruction, node)
 
     def callee(self, frame: Frame, one: Instruction) -> Node:
+        if one[0] == op.LAUNCH:
+            return self.register(frame, one[3])
         if one[0] not in (op.CONSTRUCT, op.NEW, op.DECLARE):
             return super().callee(frame, one)
         key = (frame, one)

@@ -136,6 +136,7 @@ class CppCallers(CppLibrary):
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
         self._evaluated: set[tuple[Frame, Instruction]] = set()
+        self._is_made: dict[ClassInfo, bool] = {}
 
     # --- who calls
 
@@ -161,7 +162,7 @@ class CppCallers(CppLibrary):
             if name != "__init__" and op.DEFINES[one[0]]:
                 tracker.follow(caller, one[2])
         if name == "__del__":
-            for unit in self.cpp.mentioning(owner.ir.name):
+            for unit in self.cpp.seeing(owner.unit):
                 for function in unit.functions:
                     for opcode in (op.DESTROY, op.DELETE):
                         tracker.calls.update(((function, one), None) for one in function.by_opcode[opcode])
@@ -196,6 +197,28 @@ class CppCallers(CppLibrary):
             base = function.text(one[3])
             if last_part(base) == definition.ir.name:
                 yield one
+
+    def possible_classes(self, value: Instance) -> list[ClassInfo]:
+        """Of an object of a class or of one that derives from it: the classes of which the program makes objects; all if it makes none."""
+        if value.exact or not value.definition.unit.is_cpp:
+            return super().possible_classes(value)
+        cone = self.hierarchy.cone(value.definition)
+        if cone is None:
+            return []
+        return [one for one in cone if self.is_made(one)] or cone
+
+    def is_made(self, definition: ClassInfo) -> bool:
+        """Whether the program makes objects of exactly a class, as members too."""
+        found = self._is_made.get(definition)
+        if found is None:
+            made = any(one[0] != op.INIT for _, one in self.construction_places(definition))
+            found = self._is_made[definition] = made or any(
+                self._names(unit.body, member.type, definition)
+                for unit in self.cpp.mentioning(definition.ir.name)
+                for holder in unit.classes
+                for member in holder.ir.fields
+            )
+        return found
 
     def _in_text(self, function: Function, text: str, definition: ClassInfo) -> bool:
         name = text.replace(" ", "").partition("<")[0].rstrip("*&[]")
@@ -296,6 +319,8 @@ class CppCallers(CppLibrary):
                 self._given_to(given, node)
         elif kind == "field":
             tracker.attribute(value.home[2], owner.unit)
+        elif kind in ("outside", "unknown"):
+            self.unknown(node, "caller")
         elif isinstance(owner, Variable):
             tracker.attribute(last_part(owner.name), owner.unit)
         tracker.run()

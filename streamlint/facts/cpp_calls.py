@@ -16,6 +16,7 @@ from streamlint.facts.objects import (
     Elements,
     External,
     FunctionObject,
+    Group,
     Instance,
     Memory,
     Object,
@@ -137,6 +138,8 @@ class CppCalls(CppPlaces):
                 self._cpp_member(value, name, target, site)
         elif isinstance(value, Elements):
             self.elements_member(value, name, target)
+        elif isinstance(value, Group) and name in ("first", "second"):
+            self.element(value, 0 if name == "first" else 1, target, site)
         elif isinstance(value, CppName):
             self.unknown(target, "external")
         else:
@@ -154,6 +157,7 @@ class CppCalls(CppPlaces):
         classes = self.possible_classes(value)
         if not classes:
             self.unknown(target, "dynamic")
+            return
         looked_up = False
         for definition in classes:
             methods = self.overloads(definition, name)
@@ -271,7 +275,7 @@ class CppCalls(CppPlaces):
         if self.is_private(function):
             return
         value = self.object_of(function, kind, ("outside", frame), False) if kind is not None else None
-        if value is not None and not isinstance(value, (Memory, Elements)):
+        if value is not None and not (isinstance(value, Memory) and value.type == "array"):
             self.solver.add(node, value)
         else:
             self.unknown(node, "caller")

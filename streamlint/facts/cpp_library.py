@@ -29,7 +29,7 @@ from streamlint.models.vocabulary import Selector
 
 _SAME = frozenset(
     {
-        "std::move", "std::forward", "std::ref", "std::cref", "std::addressof", "std::as_const", "std::get", "std::any_cast",
+        "std::move", "std::forward", "std::ref", "std::cref", "std::addressof", "std::as_const", "std::any_cast",
         "std::exchange",
         "std::dynamic_pointer_cast", "std::static_pointer_cast", "std::begin", "std::end", "std::data", "std::min", "std::max",
     }
@@ -63,6 +63,11 @@ class CppLibrary(CppCalls):
         if name in _SAME:
             for node in arguments.positional[:1]:
                 self.solver.edge(node, target)
+        elif name == "std::get" and arguments.positional:
+            key = self._template_text(arguments)
+            source = arguments.positional[0]
+            number = int(key) if key.isdecimal() else None
+            self.solver.when(source, lambda value: self.element(value, number, target, source.site))
         elif name in _GROUPS:
             self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
         elif name in _BINDERS and arguments.positional:
@@ -75,14 +80,19 @@ class CppLibrary(CppCalls):
         else:
             self._by_cpp_row(callee, arguments, target)
 
+    def _template_text(self, arguments: Arguments) -> str:
+        """The first template argument of a call."""
+        site = arguments.site
+        template = site.function.code.templates.get(site.instruction[1]) if site is not None else None
+        return template[0].replace(" ", "") if template else ""
+
     def _make(self, arguments: Arguments, target: Node) -> None:
         """`std::make_unique<T>(…)`."""
         frame, site = arguments.frame, arguments.site
-        template = frame.function.code.templates.get(site.instruction[1]) if frame is not None and site is not None else None
-        if frame is None or not template:
+        text = self._template_text(arguments)
+        if frame is None or not text:
             self.unknown(target, "external")
             return
-        text = template[0].replace(" ", "")
         name = text.partition("<")[0].rstrip("*&[]")
         kind: TypeTuple = (name, (), text.count("*"), False, 0 if text.endswith("[]") else None)
         definition = self.cpp.find_class(frame.function.unit, scope_of(frame.function), name)
@@ -117,9 +127,17 @@ class CppLibrary(CppCalls):
         if own is not None:
             own(self, row, callee.receiver, arguments, target)
         elif shared is not None:
-            shared(self, row, callee.receiver, arguments, target)
+            made = Node(None, target.site)
+            shared(self, row, callee.receiver, arguments, made)
+            self.solver.when(made, lambda value: self.solver.add(target, self._in_cpp(value), made, made.values[value].site))
         else:
             self.solver.add(target, self.scalar)
+
+    def _in_cpp(self, value: Object) -> Object:
+        """A tensor by its type in C++."""
+        if isinstance(value, Memory) and value.type == "torch.Tensor":
+            return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
+        return value
 
     def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:
         """Code that is not part of the program may call the functions that it is given, with anything."""

@@ -25,6 +25,15 @@ class Variable:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a file and those that it includes say: types by another name, namespaces by another name, namespaces that are used."""
+
+    aliases: dict[str, TypeTuple]
+    namespaces: dict[str, str]
+    using: dict[str, None]
+
+
 Meaning = ClassInfo | Function | Variable
 
 
@@ -53,6 +62,11 @@ class CppScopes:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._included: dict[Unit, dict[Unit, None]] = {}
+        self._contexts: dict[Unit, Context] = {}
+        self._mentions: dict[str, list[Unit]] = {}
+        self._spelled: dict[tuple[Unit, str, str], tuple[str, list[str]]] = {}
+        self._classes: dict[tuple[Unit, str, str], ClassInfo | None] = {}
+        self._types: dict[tuple[Unit, str, TypeTuple], TypeTuple] = {}
         self._found: dict[tuple[Unit, str, str], tuple[Meaning, ...]] = {}
         self._owners: dict[Function, ClassInfo | None] = {}
         self._files: dict[str, list[Unit]] = {}
@@ -76,6 +90,10 @@ class CppScopes:
                         waiting.append(target)
         return found
 
+    def seeing(self, unit: Unit) -> list[Unit]:
+        """The files that include a file, and itself."""
+        return [one for files in self._files.values() for one in files if unit in self.visible(one)]
+
     def _include(self, include: str, unit: Unit) -> Unit | None:
         """The file that an include names: the longest tail of its path that fits, the nearest one of several."""
         tail = include.replace("\\", "/").lstrip("./")
@@ -84,7 +102,23 @@ class CppScopes:
 
     def mentioning(self, name: str) -> list[Unit]:
         """The C++ files that mention an identifier."""
-        return [unit for unit in self.program.mentioning(name) if unit.is_cpp]
+        found = self._mentions.get(name)
+        if found is None:
+            found = self._mentions[name] = [unit for unit in self.program.mentioning(name) if unit.is_cpp]
+        return found
+
+    def context(self, unit: Unit) -> Context:
+        """What a file and its includes say of names in general."""
+        found = self._contexts.get(unit)
+        if found is None:
+            found = self._contexts[unit] = Context({}, {}, {})
+            for one in self.visible(unit):
+                for name, kind in one.ir.aliases.items():
+                    found.aliases.setdefault(name, kind)
+                for name, full in one.ir.namespaces.items():
+                    found.namespaces.setdefault(name, full)
+                found.using.update(dict.fromkeys(one.ir.using))
+        return found
 
     # --- names
 
@@ -116,24 +150,26 @@ class CppScopes:
 
     def spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
         """A name with its namespace's alias replaced, and the scopes in which it is looked up, innermost first."""
+        key = (unit, scope, name)
+        if key not in self._spelled:
+            self._spelled[key] = self._spellings(unit, scope, name)
+        return self._spelled[key]
+
+    def _spellings(self, unit: Unit, scope: str, name: str) -> tuple[str, list[str]]:
         if name.startswith("::"):
             return name[2:], [""]
         head, separator, rest = name.partition("::")
-        near = self.visible(unit)
-        full = next((one.ir.namespaces[head] for one in near if head in one.ir.namespaces), "") if separator else ""
+        context = self.context(unit)
+        full = context.namespaces.get(head, "") if separator else ""
         prefixes = [scope]
         while scope:
             scope = scope.rpartition("::")[0]
             prefixes.append(scope)
-        prefixes += [used for one in near for used in one.ir.using]
-        return (f"{full}::{rest}" if full else name), list(dict.fromkeys(prefixes))
+        return (f"{full}::{rest}" if full else name), list(dict.fromkeys([*prefixes, *context.using]))
 
     def _aliased(self, unit: Unit, name: str) -> TypeTuple | None:
-        for one in self.visible(unit):
-            found = one.ir.aliases.get(name) or one.ir.aliases.get(last_part(name))
-            if found is not None:
-                return found
-        return None
+        aliases = self.context(unit).aliases
+        return aliases.get(name) or aliases.get(last_part(name))
 
     def _variable(self, wanted: str) -> list[Variable]:
         """A variable that is declared here and defined in another file."""
@@ -153,6 +189,8 @@ class CppScopes:
 
     def declarations(self, function: Function) -> list[tuple[Unit, DeclarationIR]]:
         """The declarations of a function that other files, or its class, hold."""
+        if not function.code.parameters:
+            return []
         units = self.mentioning(last_part(function.name).lstrip("~"))
         return [
             (unit, one)
@@ -188,6 +226,12 @@ class CppScopes:
 
     def resolved(self, unit: Unit, scope: str, kind: TypeTuple) -> TypeTuple:
         """A type with its aliases replaced."""
+        key = (unit, scope, kind)
+        if key not in self._types:
+            self._types[key] = self._resolved(unit, scope, kind)
+        return self._types[key]
+
+    def _resolved(self, unit: Unit, scope: str, kind: TypeTuple) -> TypeTuple:
         for _ in range(DEEPEST):
             name, args, pointers, reference, array = kind
             found = None if self.find_class(unit, scope, name) is not None else self._aliased(unit, name)
@@ -198,6 +242,12 @@ class CppScopes:
 
     def find_class(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
         """The class that a name means without any alias."""
+        key = (unit, scope, name)
+        if key not in self._classes:
+            self._classes[key] = self._find_class(unit, scope, name)
+        return self._classes[key]
+
+    def _find_class(self, unit: Unit, scope: str, name: str) -> ClassInfo | None:
         name, prefixes = self.spellings(unit, scope, name)
         near = self.visible(unit)
         homes = [one for one in self.mentioning(last_part(name)) if one in near]

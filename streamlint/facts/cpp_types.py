@@ -132,7 +132,7 @@ class CppTypes(Language):
                 self.solver.add(node, value, source)
             if isinstance(value, Unknown):
                 known = self.object_of(function, declared, ("unknown", function), False)
-                if isinstance(known, (Instance, LibraryObject)):
+                if isinstance(known, (Instance, LibraryObject, Memory)):
                     self.solver.add(node, known, None, source.site)
 
         self.solver.when(source, arrived)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint.ir import ClassIR, Code, Instruction
+from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 
 if TYPE_CHECKING:
@@ -145,11 +145,23 @@ class Function:
 
     def accepts(self, given: int, spread: bool = False) -> bool:
         """C++: whether it can be called with as many arguments, the receiver aside."""
+        least, most = self.arity
+        return spread or most is None or least <= given <= most
+
+    @cached_property
+    def arity(self) -> tuple[int, int | None]:
+        """C++: the least and the most arguments that it takes, the receiver aside; None for any number."""
         own = self.code.parameters[1 if self.has_receiver else 0 :]
         plain = [one for one in own if one.kind == "plain"]
-        if spread or any(one.kind == "star" for one in own):
-            return True
-        return given <= len(plain) and all(self.default_of(one.name) is not None for one in plain[given:])
+        least = len(plain)
+        while least and self.default_of(plain[least - 1].name) is not None:
+            least -= 1
+        return least, None if any(one.kind == "star" for one in own) else len(plain)
+
+    @cached_property
+    def declarations(self) -> list[tuple[Unit, DeclarationIR]]:
+        """C++: its declarations elsewhere."""
+        return self.unit.program.cpp.declarations(self)
 
     def default_of(self, name: str) -> Function | None:
         """C++: the code that computes a parameter's default, which a declaration may have given."""
@@ -158,7 +170,7 @@ class Function:
         if index is None:
             return None
         held = [(self.unit, own[index].default)]
-        held += [(unit, one.parameters[index].default) for unit, one in self.unit.program.cpp.declarations(self)]
+        held += [(unit, one.parameters[index].default) for unit, one in self.declarations]
         return next((unit.function(code) for unit, code in held if code is not False), None)
 
     def dotted(self, register: int) -> str:

@@ -145,7 +145,26 @@ PROGRAM = """
       delete c;
     }
 """
-FILES = {"lib/n.h": HEADER, "lib/n.cu": SOURCE, "run.cu": PROGRAM}
+SHAPES = """
+    struct Base {
+      virtual ~Base() {}
+      virtual void send(float* p) { p; }
+      void run(float* p) { send(p); }
+    };
+    struct One : Base { void send(float* p) override { p; } };
+    struct Two : Base { void send(float* p) override { p; } };
+    struct Never : Base { void send(float* p) override { p; } };
+    void each(Base* b, Base& c, float* p);
+"""
+EACH = """
+    #include "shapes.h"
+    void each(Base* b, Base& c, float* p) { b->send(p); c.run(p); }
+"""
+MADE = """
+    #include "shapes.h"
+    void make() { One one; auto two = std::make_unique<Two>(); each(nullptr, one, new float[1]); }
+"""
+FILES = {"lib/n.h": HEADER, "lib/n.cu": SOURCE, "run.cu": PROGRAM, "shapes.h": SHAPES, "each.cpp": EACH, "made.cpp": MADE}
 
 
 def test_calls_are_followed_over_headers() -> None:
@@ -182,6 +201,99 @@ def test_overloads_are_told_apart_by_their_arguments() -> None:
 def test_who_else_may_call(own: str) -> None:
     facts = facts_of({"a.cu": f"{own}void f(float* p) {{ p; }}{' }' if '{' in own else ''}\nvoid main() {{ f(new float[1]); }}"})
     assert parameter(facts, "f") == {PAGEABLE} | ({OUTSIDE} if own == "inline " else set())
+
+
+def test_virtual_methods_are_those_of_classes_that_are_made() -> None:
+    facts = facts_of(FILES)
+    assert callees(facts, "each") == {"method One::send", "method Two::send", "method Base::run"}
+    assert parameter(facts, "One::send", 1) == parameter(facts, "Two::send", 1) == {PAGEABLE, OUTSIDE}
+    assert callers(facts, "Two::send") == {"each.cpp:3", "shapes.h:5"}
+    assert callers(facts, "Never::send") == set()
+
+
+def test_a_wide_hierarchy_is_unknown() -> None:
+    shapes = "struct Base { virtual void f() {} };\n" + "".join(f"struct S{n} : Base {{ void f() {{}} }};\n" for n in range(70))
+    facts = facts_of({"a.cu": f"{shapes}void main(Base* b) {{ b->f(); }}"})
+    assert callees(facts, "main") == {"unknown (dynamic)"}
+
+
+PASSED = [
+    "void (*f)(float*) = &use; f(p);",
+    "auto f = use; (*f)(p);",
+    "std::function<void(float*)> f = use; f(p);",
+    "auto f = [](float* q) { use(q); }; f(p);",
+    "auto f = [&]() { use(p); }; f();",
+    "auto f = [=] { use(p); }; std::function<void()> g(f); g();",
+    "auto f = [q = p] { use(q); }; f();",
+    "apply([](float* q) { use(q); }, p);",
+    "auto f = std::bind(use, p); f();",
+    "std::thread t(use, p); t.join();",
+    "std::thread t([=] { use(p); });",
+    "cudaLaunchHostFunc(0, later, p);",
+    "through<float>(p);",
+    "Holder<float> h; h.put(p);",
+    "Holder<float>::all(p);",
+    "Table t; t.run(p);",
+    "Functor f; f(p);",
+    "Functor()(p);",
+    "std::thread t(&Table::run, &table, p);",
+    "kernel<<<1, 1>>>(p);",
+    "std::vector<Item> v; v.push_back(Item{p}); use(v[0].data);",
+    "Item i{p}; use(i.data);",
+    "Item i; i.data = p; Item* j = &i; use(j->data);",
+    "std::vector<float*> v; v.push_back(p); for (auto q : v) use(q);",
+    "std::vector<float*> v{p}; use(v.back());",
+    "std::map<int, float*> m; m[1] = p; use(m.at(1));",
+    "float* v[2] = {p, p}; use(v[1]);",
+    "auto pair = std::make_pair(1, p); use(pair.second);",
+    "auto [n, q] = std::make_pair(1, p); use(q);",
+    "auto t = std::make_tuple(p, 1); use(std::get<0>(t));",
+    "Base* b = new Derived(p); b->go(); delete b;",
+    "auto b = std::make_shared<Derived>(p); b->go();",
+    "std::unique_ptr<Base> b(new Derived(p)); b->go();",
+    "shared = p; use(shared);",
+    "ns::other = p; ns::sink();",
+    "Once::get().keep(p);",
+]
+
+
+@pytest.mark.parametrize("call", PASSED)
+def test_ways_to_hand_a_pointer_over(call: str) -> None:
+    helpers = """
+        static void use(float* p) { p; }
+        static __global__ void kernel(float* p) {}
+        template <typename F> void apply(F f, float* p) { f(p); }
+        static void later(void* data) { use((float*)data); }
+        template <typename T> void through(T* p) { use(p); }
+        template <typename T> struct Holder {
+          void put(T* p) { held = p; use(held); }
+          static void all(T* p) { use(p); }
+          T* held;
+        };
+        struct Table {
+          Table() : f(use) {}
+          void run(float* p) { f(p); }
+          std::function<void(float*)> f;
+        };
+        struct Functor { void operator()(float* p) const { use(p); } };
+        struct Item { float* data; };
+        struct Base { virtual void go() = 0; virtual ~Base() {} };
+        struct Derived : Base {
+          explicit Derived(float* p) : p_(p) {}
+          void go() override { use(p_); }
+          float* p_;
+        };
+        float* shared;
+        static Table table;
+        namespace ns { static float* other; static void sink() { use(other); } }
+        struct Once {
+          static Once& get() { static Once one; return one; }
+          void keep(float* p) { kept_ = p; use(this->kept_); }
+          float* kept_;
+        };
+    """
+    facts = facts_of({"a.cu": f"{dedent(helpers)}\nvoid main() {{ float* p; cudaMallocHost(&p, 4); {call} }}"})
+    assert PINNED in parameter(facts, "kernel" if "kernel<" in call else "use"), parameter(facts, "use")
 
 
 def answers(facts: Facts) -> dict[str, object]:
