@@ -59,14 +59,15 @@ def run(
     instead: Mapping[str, bytes] | None = None,
     cluster: Cluster | None = None,
     share: Share | None = None,
+    engine: Analyse | None = None,
 ) -> Report:
     """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds.
 
     What a ``store`` holds is not looked at again. Without ``trials`` the report cannot apply its fixes. ``instead`` holds what some
     files are taken to contain. The workers of a ``cluster`` share the work. With a ``share`` this
-    is a part of a run, or puts the parts of one together.
+    is a part of a run, or puts the parts of one together. Another ``engine`` than ours may look at the sources.
     """
-    more: dict[str, Any] = {"trials": trials, "instead": instead or {}, "cluster": cluster, "share": share}
+    more: dict[str, Any] = {"trials": trials, "instead": instead or {}, "cluster": cluster, "share": share, "engine": engine}
     try:
         return _run(paths, resolver, _Run(coverage, jobs, fixes, store=store, **more))
     except StreamlintError:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streamlint import engine, precedence, suppress
-from streamlint.analysis import Analysis
+from streamlint.analysis import Analysis, Part
 from streamlint.config import Resolver, Settings
 from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
-from streamlint.findings import Finding, Report
+from streamlint.findings import Finding, Problem, Report
 from streamlint.interpreter.index import Program
 from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
-from streamlint.linter import sources_of
+from streamlint.linter import run
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.rules import all_rules
@@ -50,12 +50,50 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
     if row > len(rows):
         raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
     answer.source = rows[row - 1].strip()
-    sources = next((held for held in sources_of(_read_all(found)).values() if any(source.path == mine.path for source in held)), None)
-    if sources is None:
-        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it, and no file that counts needs it")
+    looked = _Looked(mine.path, jobs)
+    report = run(paths, resolver, engine=looked)
+    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == row]
+    for finding in told:
+        answer.add("found", f"this line is not silent: {finding.message}", finding.code)
+    if told:
         return answer
-    _run(answer, mine, text, places, sources, jobs)
+    if looked.problem is not None:
+        answer.add("unread", f"the file could not be parsed: {looked.problem.message} (line {looked.problem.row})", "", looked.problem.row)
+    elif looked.program is None or looked.options is None:
+        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it, and no file that counts needs it")
+    else:
+        _tell(answer, mine, text, places, looked, report)
     return answer
+
+
+@dataclass(slots=True)
+class _Looked:
+    """An engine that looks with every rule at the sources among which a file is. It reports what those find that were asked for."""
+
+    path: str
+    jobs: int
+    options: Options | None = None
+    program: Program | None = None
+    parts: list[Part] = field(default_factory=list)
+    problem: Problem | None = None  # why the file was not read
+
+    def __call__(self, sources: Sequence[Source], options: Options) -> Report:
+        report = Report()
+        if all(source.path != self.path for source in sources):
+            return report
+        every, headers = replace(options, codes=frozenset(), coverage=False), engine.headers_of(sources)
+        program = Program()
+        for source in sources:
+            engine.lower(source, every, program, report, headers)
+        if self.path not in program.files:
+            self.problem = next((problem for problem in report.problems if problem.file == self.path), None)
+        analysis = Analysis(program, every)
+        parts = list(shared(analysis.check, list(program.files), self.jobs, instead=analysis.lose))
+        self.program, self.options, self.parts = program, every, parts
+        report.problems += [problem for part in parts for problem in part.problems]
+        asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
+        report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
+        return report
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -92,30 +130,20 @@ def _read(answer: Answer, found: Found) -> str | None:
         return None
 
 
-def _run(answer: Answer, mine: Found, text: str, places: Layout, sources: list[Source], jobs: int) -> None:
-    options = replace(mine.settings.options(False), codes=frozenset())
-    report, program = Report(), Program()
-    source = next(one for one in sources if one.path == mine.path)
-    others = [one for one in sources if one is not source]
-    headers = engine.headers_of(sources)
-    engine.lower(source, options, program, report, headers)
-    if report.problems and source.path not in program.files:
-        problem = report.problems[0]
-        answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
-        return
-    for other in others:
-        engine.lower(other, options, program, Report(), headers)
-    analysis = Analysis(program, options)
-    parts = list(shared(analysis.check, list(program.files), jobs, instead=analysis.lose))
-    raw = [finding for part in parts for finding in part.findings]
+def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looked, report: Report) -> None:
+    """What the run tells of a line at which nothing is reported."""
+    program, options = looked.program, looked.options
+    assert program is not None
+    assert options is not None
+    raw = [finding for part in looked.parts for finding in part.findings]
     rows = places.statement_at(answer.row)
-    if _found(answer, mine, text, raw, rows):
+    if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
         for finding in _at(_check(program, wide, mine.path), mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
-    for part in parts:
+    for part in looked.parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
@@ -130,17 +158,6 @@ def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
         yield 'evidence = "possible"', replace(options, evidence=POSSIBLE), "tells what is not shown to cost anything here"
 
 
-def _read_all(found: list[Found]) -> Iterator[tuple[Found, bytes]]:
-    """The files that a run reads, with what they hold."""
-    for file in found:
-        try:
-            data = read_bytes(file.path)
-        except Unreadable:
-            continue
-        if not is_generated(data, file):
-            yield file, data
-
-
 def _check(program: Program, options: Options, path: str) -> list[Finding]:
     analysis = Analysis(program, options)
     return [f for name, file in program.files.items() if file.path == path for f in analysis.check(name).findings]
@@ -150,19 +167,21 @@ def _at(findings: list[Finding], file: str, rows: tuple[int, int]) -> list[Findi
     return [f for f in findings if f.span.file == file and rows[0] <= f.span.row <= rows[1]]
 
 
-def _found(answer: Answer, mine: Found, text: str, raw: list[Finding], rows: tuple[int, int]) -> bool:
-    """Findings that do stand at the line, and why they are not shown."""
+def _found(answer: Answer, mine: Found, text: str, raw: list[Finding], rows: tuple[int, int], report: Report) -> bool:
+    """Findings that do stand at the line, and why they are not shown there."""
     kept = _at(list(precedence.winners(raw)), mine.path, rows)
     selected = codes_of(mine)
     visible = [f for f in kept if f.code in selected]
     outcome = suppress.suppress(mine.path, text, mine.language, visible, require_reasons=mine.settings.require_reasons)
+    for finding in _at(report.findings, mine.path, rows):
+        answer.add("place", f"the finding in line {finding.span.row} is about this statement", finding.code, finding.span.row)
+    for finding in _at(report.baselined, mine.path, rows):
+        answer.add("hidden", "the baseline lists this finding", finding.code, finding.span.row)
     for finding in kept:
+        comment = next((s.comment.row for s in outcome.suppressions if finding.code in s.used), None)
         if finding.code not in selected:
             answer.add("hidden", _unselected(finding, mine.settings), finding.code)
-        elif any(f.span == finding.span and f.code == finding.code for f in outcome.findings):
-            answer.add("found", f"this line is not silent: {finding.message}", finding.code)
-        else:
-            comment = next(s.comment.row for s in outcome.suppressions if finding.code in s.used)
+        elif comment is not None and all(f.span != finding.span or f.code != finding.code for f in outcome.findings):
             answer.add("hidden", f"suppressed by the comment in line {comment}", finding.code, comment)
     lost = _at(raw, mine.path, rows) if not kept else []
     for finding in lost:
