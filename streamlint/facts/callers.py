@@ -182,6 +182,8 @@ class Tracker:
                 constructor = self.flow.hierarchy.lookup(one, "__init__")
                 for method in constructor[1] if constructor is not None else ():
                     yield method, 1
+        named = [one.name for one in found if isinstance(one, ExternalName)]
+        yield from ((target, 0) for target in self.flow.bound_to(named, name))
         if use[0] == op.CALL and not found and (local := _local_function(function, use[3])) is not None:
             yield local, 0
         if use[0] == op.INVOKE and all(isinstance(one, ExternalName) for one in found) and not self._is_library(found):
@@ -252,6 +254,10 @@ class Callers(Calls):
     """Value flow that searches the program for callers."""
 
     cut_short = 0
+
+    def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
+        """The functions of another language that dotted names, or a method of an unknown object, may mean."""
+        return iter(())
 
     def nearest(self, name: str, path: str) -> list[Unit]:
         units = self.program.mentioning(name)

@@ -167,8 +167,12 @@ class CppCalls(CppPlaces):
                 self.bind(self.function_object(method, None), receiver, definition, target, site)
             if not methods and (own := self.field_of(definition, name)) is not None:
                 self.solver.edge(self.field(own[0], name), target)
-        if not looked_up:
+        if not looked_up and not self.not_a_member(value, name, target, site):
             self.unknown(target, "external")
+
+    def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+        """What else a name may mean that no class of an object has; false if nothing."""
+        return False
 
     def overloads(self, definition: ClassInfo, name: str) -> list[Function]:
         """The methods of a name that an object of a class has; those of a base that the class does not hide."""
@@ -228,13 +232,20 @@ class CppCalls(CppPlaces):
             if arguments.positional:  # a pointer to a method, called through `std::thread` or `std::bind`
                 rest = self.rest_of(arguments)
                 self.each_instance(arguments.positional[0], lambda held: self.enter(called, held, rest, target))
-        elif not function.is_cpp or function.accepts(len(arguments.positional), bool(arguments.starred)):
+        elif self.accepts(function, arguments):
             super().enter(called, receiver, arguments, target)
 
     def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
-        function = called.function
-        if not function.is_cpp or function.accepts(len(arguments.positional), bool(arguments.starred)):
+        if self.accepts(called.function, arguments):
             super().notify(called, receiver, arguments)
+
+    def accepts(self, function: Function, arguments: Arguments) -> bool:
+        """C++: whether a function takes as many arguments; a binding for Python may have defaults of its own."""
+        if not function.is_cpp:
+            return True
+        given = len(arguments.positional) + len(arguments.keywords)
+        from_python = arguments.frame is not None and not arguments.frame.function.is_cpp
+        return function.accepts(given, bool(arguments.starred or arguments.double or from_python))
 
     def parameter(self, frame: Frame, index: int, node: Node) -> None:
         function = frame.function

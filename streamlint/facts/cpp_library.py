@@ -145,6 +145,12 @@ class CppLibrary(CppCalls):
         for node in arguments.positional:
             self.solver.when(node, lambda value: self._called_from_outside(value, arguments))
 
+    def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
+        if arguments.frame is not None and arguments.frame.function.is_cpp:
+            self._unknown_cpp_call(arguments, target)
+        else:
+            super().unknown_call(reason, arguments, target)
+
     def _called_from_outside(self, value: Object, arguments: Arguments) -> None:
         if isinstance(value, (FunctionObject, BoundMethod, PartialObject)):
             self.call(value, self.anything(arguments), Node(None))

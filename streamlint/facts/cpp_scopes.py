@@ -74,6 +74,11 @@ class CppScopes:
             if unit.is_cpp:
                 self._files.setdefault(PurePosixPath(unit.path).name, []).append(unit)
 
+    @property
+    def any(self) -> bool:
+        """Whether there is C++ in the program."""
+        return bool(self._files)
+
     # --- files
 
     def visible(self, unit: Unit) -> dict[Unit, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.cpp import Cpp
+from streamlint.facts.bindings import Bindings
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.frameworks import Frameworks
 from streamlint.facts.functions import Function
@@ -34,7 +34,7 @@ from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
 
-class Facts(Cpp):
+class Facts(Bindings):
     """The facts of a program. Each question solves what it needs; answers are kept."""
 
     @cached_property

@@ -1,0 +1,220 @@
+"""Value flow between Python and C++: Python calls what an extension binds, C++ calls what Python gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.facts.callers import Tracker
+from streamlint.facts.cpp import Cpp
+from streamlint.facts.cpp_callers import Place
+from streamlint.facts.exports import Export, Exports
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    ClassObject,
+    Constant,
+    CppName,
+    External,
+    FunctionObject,
+    Instance,
+    Memory,
+    ModuleObject,
+    Object,
+    PartialObject,
+    Site,
+)
+from streamlint.facts.program import Unit
+from streamlint.facts.scopes import Definition, ExternalName
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_IMPORTS = ("module_::import", "module::import", "module_::import_")
+_TYPES = {"torch.Tensor": "at::Tensor", "at::Tensor": "torch.Tensor", "torch::Tensor": "torch.Tensor"}
+"""The same memory by its type in the other language."""
+
+
+class BoundTracker(Tracker):
+    """Follows a function of C++ through Python."""
+
+    def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
+        if function.text(use[4]) == "default":  # an operator's only overload
+            self.calls[function, use] = None
+        else:
+            super()._method_of_it(function, use, depth)
+
+
+class Bindings(Cpp):
+    """Value flow over the border of the languages."""
+
+    @cached_property
+    def exports(self) -> Exports:
+        return Exports(self.program)
+
+    # --- from Python
+
+    def meant(self, definition: Definition, target: Node) -> None:
+        if not (isinstance(definition, ExternalName) and self.exported(definition.name, target)):
+            super().meant(definition, target)
+
+    def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        if isinstance(value, FunctionObject) and value.function.is_cpp and name == "default":
+            self.solver.add(target, value)
+        elif type(value) is not External or not self.exported(f"{value.name}.{name}", target):
+            super().member(value, name, target, site)
+
+    def exported(self, name: str, target: Node) -> bool:
+        """What C++ binds to a name of Python arrives at a node; false if there is nothing."""
+        if "." not in name or not self.program.cpp.any:
+            return False
+        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]))
+        if isinstance(found, ClassInfo):
+            self.solver.add(target, self.objects(ClassObject, found))
+            return True
+        for one in found:
+            self.solver.edge(self.bound(one), target)
+        return bool(found)
+
+    def bound(self, export: Export) -> Node:
+        """What a binding binds."""
+        return self.register(self.base(export.within), export.register)
+
+    def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+        """What is bound to a name of a class, where C++ has no member of that name."""
+        bound = [one for each in self.hierarchy.order(value.definition) for one in self.exports.members.get((each, name), ())]
+        for one in bound:
+            self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._with_receiver(held, value)))
+        return bool(bound)
+
+    def _with_receiver(self, held: Object, receiver: Instance) -> Object:
+        given = self._handed_receiver(receiver)
+        return self.objects(PartialObject, held, given) if isinstance(held, FunctionObject) else held
+
+    def _handed_receiver(self, receiver: Instance) -> Arguments:
+        node = self.holding(receiver)
+        return self._receivers.setdefault(node, self._of_nodes(node))
+
+    @cached_property
+    def _receivers(self) -> dict[Node, Arguments]:
+        return {}
+
+    def _of_nodes(self, *nodes: Node) -> Arguments:
+        found = Arguments(None, None)
+        found.positional = list(nodes)
+        return found
+
+    def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        caller = arguments.frame.function if arguments.frame is not None else None
+        if caller is None or caller.is_cpp == called.function.is_cpp:
+            super().enter(called, receiver, arguments, target)
+            return
+        inner = Node(None, target.site)
+        super().enter(called, receiver, arguments, inner)
+        self.solver.when(inner, lambda value: self.solver.add(target, self.across(value), inner, inner.values[value].site))
+
+    def across(self, value: Object) -> Object:
+        """A value as the other language has it."""
+        if isinstance(value, Memory) and value.type in _TYPES:
+            return self.objects(Memory, value.space, value.pinning, _TYPES[value.type], value.evidence)
+        return value
+
+    def _bind(self, frame: Frame, index: int, arguments: Arguments, offset: int, node: Node) -> None:
+        caller = arguments.frame.function if arguments.frame is not None else None
+        if caller is None or caller.is_cpp == frame.function.is_cpp:
+            super()._bind(frame, index, arguments, offset, node)
+            return
+        inner = Node(None, node.site)
+        super()._bind(frame, index, arguments, offset, inner)
+        self.solver.when(inner, lambda value: self.solver.add(node, self.across(value), inner, inner.values[value].site))
+
+    # --- from C++
+
+    def library_call(self, callee: External, arguments: Arguments, target: Node) -> None:
+        if isinstance(callee, CppName) and callee.name.endswith(_IMPORTS) and arguments.positional and arguments.site is not None:
+            unit = arguments.site.function.unit
+            self.solver.when(arguments.positional[0], lambda value: self._imported(value, unit, target))
+        else:
+            super().library_call(callee, arguments, target)
+
+    def _imported(self, value: Object, unit: Unit, target: Node) -> None:
+        """`py::module_::import("name")`."""
+        module = str(value.value) if isinstance(value, Constant) else ""
+        found = self.program.imported(module, unit) if module else None
+        if found is not None:
+            self.solver.add(target, self.objects(ModuleObject, found))
+        else:
+            self.unknown(target, "external")
+
+    def callee(self, frame: Frame, one: Instruction) -> Node:
+        if one[0] != op.INVOKE or not frame.function.is_cpp or frame.function.text(one[4]) != "attr":
+            return super().callee(frame, one)
+        key = (frame, one)
+        found = self._callees.get(key)
+        if found is None:
+            receiver = self.register(frame, one[3])
+            found = self._callees[key] = Node(lambda node: self.solver.when(receiver, lambda value: self._attr_of(value, node)))
+        return found
+
+    def _attr_of(self, value: Object, node: Node) -> None:
+        """`object.attr("name")` of an object of Python."""
+        if isinstance(value, (ModuleObject, Instance, ClassObject)) and not _is_cpp(value):
+            given = self._of_nodes(self.holding(value))
+            given = self._receivers.setdefault(given.positional[0], given)
+            self.solver.add(node, self.objects(PartialObject, self.objects(External, "getattr", None), given))
+        else:
+            self.member(value, "attr", node, node.site)
+
+    # --- who calls
+
+    def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
+        if not self.cpp.any:
+            return
+        found = [self.exports.find(name, self.models.is_known(name.partition(".")[0])) for name in names if "." in name]
+        for one in found:
+            for export in one if isinstance(one, list) else ():
+                yield from self.exports.targets(export)
+        for (_, name), exports in self.exports.members.items() if method else ():
+            for export in exports if name == method else ():
+                yield from self.exports.targets(export)
+
+    def nearest(self, name: str, path: str) -> list[Unit]:
+        return [unit for unit in super().nearest(name, path) if not unit.is_cpp]
+
+    def _find_places(self, function: Function) -> list[Place]:
+        found = super()._find_places(function)
+        if function.is_cpp:
+            for name in self._names_in_python(function):
+                tracker = BoundTracker(self)
+                tracker.attribute(name, function.unit)
+                for unit in self.nearest(name, function.unit.path):
+                    for inner in unit.functions:
+                        for one in inner.by_opcode[op.IMPORT]:
+                            if one[4] != op.NONE and inner.text(one[4]) == name:
+                                tracker.follow(inner, one[2])
+                tracker.run()
+                found = [*found, *((caller, one) for caller, one in tracker.calls if op.DEFINES[one[0]])]
+        else:
+            found = [*found, *self._places_in_cpp(function)]
+        return found
+
+    def _names_in_python(self, function: Function) -> list[str]:
+        """The names under which Python knows a function, or the class that it makes."""
+        names = [one.name for one in self.exports.of(function)]
+        if function.code.name == "__init__":
+            names += [name for name, held in self.exports.classes.items() if any(one is function.owner for _, one in held)]
+        return list(dict.fromkeys(names))
+
+    def _places_in_cpp(self, function: Function) -> list[Place]:
+        """The calls in C++ of what Python knows by a name that stands in it as a text, or of a function that it was given."""
+        found: list[Place] = []
+        for unit in self.cpp.mentioning(function.code.name):
+            for caller in unit.functions:
+                named = [one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == "attr"]
+                if any(caller.constant(one[6]) == function.code.name for one in named if len(one) > 6):
+                    found += ((caller, one) for one in (*caller.by_opcode[op.CALL], *caller.by_opcode[op.INVOKE]))
+        return found
+
+
+def _is_cpp(value: Object) -> bool:
+    return isinstance(value, (Instance, ClassObject)) and value.definition.unit.is_cpp
