@@ -5,7 +5,8 @@
 
 Packages and their suites stand in call_edges.toml; `record` runs their code, and needs Python 3.12. A call graph is a function that is
 given the folder of a package and returns `targets(file, line)`: the functions, as file and qualified name, that calls on a line may reach.
-Without `--graph` it is `call_names:graph`, which takes every function of the right name for one.
+Without `--graph` it is `call_names:graph`, which takes every function of the right name for one; `call_facts:graph` is that of the program
+facts, and counts the targets of virtual calls as well: calls of methods whose receiver may be of several classes.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Score:
     lines: int = 0
     silent: int = 0  # of these lines, those for which it gives none
     missed: list[Edge] = field(default_factory=list)
+    virtual: list[int] = field(default_factory=list)  # by call with several classes of receivers: its targets
 
 
 def suites() -> dict[str, Suite]:
@@ -105,7 +107,7 @@ def read_edges(path: Path) -> list[Edge]:
 
 def score(edges: Iterable[Edge], targets: Targets) -> Score:
     """Hold a call graph against the edges."""
-    result = Score()
+    result = Score(virtual=list(getattr(targets, "virtual", ())))
     lines: defaultdict[tuple[str, int], list[Edge]] = defaultdict(list)
     for edge in edges:
         lines[edge.file, edge.row].append(edge)
@@ -124,12 +126,14 @@ def score(edges: Iterable[Edge], targets: Targets) -> Score:
 
 def table(scores: Mapping[str, Score]) -> Iterator[str]:
     """The scores in Markdown."""
-    yield f"| package | {' | '.join(KINDS)} | targets a line | lines without |"
-    yield f"|---|{'---:|' * (len(KINDS) + 2)}"
+    yield f"| package | {' | '.join(KINDS)} | all | targets a line | lines without | targets of a virtual call |"
+    yield f"|---|{'---:|' * (len(KINDS) + 4)}"
     for name, result in scores.items():
         shares = [f"{result.known[kind]} of {result.made[kind]} ({_percent(result.known[kind], result.made[kind])})" for kind in KINDS]
+        shares.append(_percent(sum(result.known.values()), sum(result.made.values())))
         mean = result.named / max(result.lines, 1)
-        yield f"| {name} | {' | '.join(shares)} | {mean:.1f} | {_percent(result.silent, result.lines)} |"
+        virtual = f"{sum(result.virtual) / len(result.virtual):.1f}" if result.virtual else "-"
+        yield f"| {name} | {' | '.join(shares)} | {mean:.1f} | {_percent(result.silent, result.lines)} | {virtual} |"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -50,7 +50,7 @@ def run(name: str, about: str, metavar: str, words: list[str], answer: Answer) -
     if not Path(path).is_file():
         raise PathError(f"{path}: no such file")
     root = Path(options.root) if options.root else _root_of(Path(path))
-    facts = Facts(Program(list(_sources(root))))
+    facts = Facts(Program(list(sources(root))))
     unit = next((unit for name, unit in facts.program.units.items() if Path(name).samefile(path)), None)
     if unit is None:
         raise StreamlintError(f"{path}: not a source file below {root}")
@@ -64,7 +64,8 @@ def _root_of(path: Path) -> Path:
     return next((folder for folder in above if (folder / "pyproject.toml").exists() or (folder / ".git").exists()), above[0])
 
 
-def _sources(root: Path) -> Iterator[SourceFile]:
+def sources(root: Path) -> Iterator[SourceFile]:
+    """The Python and C++ files below a folder."""
     for path in sorted(root.rglob("*")):
         language = language_of(path.name)
         if language in _READ and _SKIPPED.isdisjoint(path.relative_to(root).parts) and path.is_file():

@@ -7,7 +7,7 @@ proposed call is then evaluated backwards (`calls.Calls.enter` tells whom it ent
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os.path import commonpath
+from os.path import commonpath, dirname
 
 from streamlint.facts.calls import Calls
 from streamlint.facts.containers import MUTATORS
@@ -105,11 +105,9 @@ class Tracker:
         for inner, one in function.unit.name_uses.get(name, ()):
             self.follow(inner, one[2], depth)
         for unit in self.flow.nearest(name, function.unit.path):
-            for inner in unit.functions if unit is not function.unit else ():
-                for one in inner.by_opcode[op.IMPORT]:
-                    if one[4] != op.NONE and inner.text(one[4]) == name:
-                        self.follow(inner, one[2], depth)
-            if unit is not function.unit and any(taken == "*" for _, taken in unit.imports):
+            for inner, one in unit.taken.get(name, ()) if unit is not function.unit else ():
+                self.follow(inner, one[2], depth)
+            if unit is not function.unit and unit.stars:
                 for inner, one in unit.name_uses.get(name, ()):
                     self.follow(inner, one[2], depth)
             for inner, one in unit.attribute_uses.get(name, ()):
@@ -261,10 +259,15 @@ class Callers(Calls):
 
     def nearest(self, name: str, path: str) -> list[Unit]:
         units = self.program.mentioning(name)
-        if len(units) > MOST_FILES:
+        if len(units) <= MOST_FILES:
+            return units
+        key = (name, dirname(path))
+        found = self._nearest.get(key)
+        if found is None:
             self.cut_short += 1
-            units = sorted(units, key=lambda unit: (-len(commonpath([unit.path, path])), unit.number))[:MOST_FILES]
-        return units
+            found = sorted(units, key=lambda unit: (-len(commonpath([unit.path, key[1]])), unit.number))[:MOST_FILES]
+            self._nearest[key] = found
+        return found
 
     def methods_named(self, name: str, near: Unit) -> list[Function]:
         """The methods of a name in the files that mention it."""

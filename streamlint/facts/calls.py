@@ -12,14 +12,18 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
     ClassObject,
+    Constant,
     External,
     FunctionObject,
     Group,
     Instance,
+    Key,
     LibraryObject,
     Memory,
     Object,
     PartialObject,
+    Rest,
+    Scalar,
     Site,
     Unknown,
     Varargs,
@@ -29,6 +33,12 @@ from streamlint.ir import opcodes as op
 
 FORWARDED = {"torch.nn.Module": "forward", "nn.Module": "forward"}
 """Library classes whose ``__call__`` runs a method of this name."""
+
+PLAIN = (Constant, Scalar, Unknown)
+"""Objects that are not told apart by the call that returns them."""
+
+MOST_APART = 60
+"""A function that is called from more places stands for all of its calls."""
 
 Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
 
@@ -187,14 +197,30 @@ class Calls(Members):
 
     def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.notify(called, receiver, arguments)
-        function = called.function
-        frame = self._frame_of_call(called, receiver, arguments)
-        if "generator" in function.code.flags:
+        flags = called.function.code.flags
+        if "generator" in flags:
+            frame = self._frame_of_call(called, receiver, arguments)
             self.solver.add(target, self.activation(frame, "generator"), None, arguments.site)
-        elif "async" in function.code.flags:
+        elif "async" in flags:
+            frame = self._frame_of_call(called, receiver, arguments)
             self.solver.add(target, self.activation(frame, "coroutine"), None, arguments.site)
         else:
-            self.solver.edge(self.result(frame), target, arguments.site)
+            self._returned(called, receiver, arguments, target)
+
+    def _returned(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """What a call returns. Only where all calls together return what is worth telling apart, this one is looked at by itself."""
+        shared = self.result(self.frame(called.function, called.frame))
+        if not self.dependence(called.function) or len(self.call_places(called.function)) > MOST_APART:
+            self.solver.edge(shared, target, arguments.site)
+            return
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, PLAIN):
+                self.solver.add(target, value, shared, arguments.site)
+            else:
+                self.solver.edge(self.result(self._frame_of_call(called, receiver, arguments)), target, arguments.site)
+
+        self.solver.when(shared, arrived)
 
     def _frame_of_call(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> Frame:
         function, outer = called.function, called.frame
@@ -206,6 +232,10 @@ class Calls(Members):
         if not needs_arguments or (caller is not None and (caller.depth >= DEEPEST or caller.is_entered(function))):
             return self.frame(function, outer, kept)
         return self.frame(function, outer, kept, arguments)
+
+    def call_places(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that may enter a function, by names."""
+        raise NotImplementedError
 
     def dependence(self, function: Function) -> frozenset[int]:
         """The parameters that a function's result may depend on, by their numbers."""
@@ -251,6 +281,15 @@ class Calls(Members):
             offset = 1 if function.has_receiver and frame.receiver is not None else 0
             self._bind(frame, index, frame.arguments, offset, node)
             return
+        if parameter.kind in ("star", "double"):
+            self.solver.add(node, self.objects(Rest, frame, index))
+        else:
+            self._from_all_calls(frame, index, node)
+        self.from_outside(frame, parameter, node)
+
+    def _from_all_calls(self, frame: Frame, index: int, node: Node) -> None:
+        """What a parameter, or ``*args``, is given by each call of a function."""
+        function = frame.function
         self.searched(function)
 
         def called(found: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
@@ -259,7 +298,22 @@ class Calls(Members):
                 self._bind(frame, index, arguments, 1 if function.has_receiver and receiver is not None else 0, node)
 
         self.when_called(function, called)
-        self.from_outside(frame, parameter, node)
+
+    def rest_element(self, value: Rest, key: Key | None) -> Node:
+        found = self._rest_nodes.get((value, key))
+        if found is None:
+            found = self._rest_nodes[value, key] = Node(lambda node: self._rest_of_calls(value, key, node))
+        return found
+
+    def _rest_of_calls(self, value: Rest, key: Key | None, node: Node) -> None:
+        held = Node(None)
+        self._from_all_calls(value.frame, value.index, held)
+
+        def arrived(one: Object) -> None:
+            if isinstance(one, Varargs):
+                self.varargs_element(one, key, node)
+
+        self.solver.when(held, arrived)
 
     def searched(self, function: Function) -> None:
         """Look for the calls of a function in the program."""

@@ -26,6 +26,7 @@ from streamlint.facts.objects import (
     Memory,
     ModuleObject,
     Object,
+    Rest,
     Scalar,
     Unknown,
     Varargs,
@@ -82,7 +83,7 @@ def describe(value: Object) -> Iterator[str]:
         yield f"object of {value.definition.name}" + ("" if value.exact else " or a subclass")
     elif isinstance(value, FunctionObject):
         yield f"function {value.function.name}"
-    elif isinstance(value, (Container, Elements, Group, Varargs)):
+    elif isinstance(value, (Container, Elements, Group, Varargs, Rest)):
         yield f"container ({getattr(value, 'kind', 'arguments')})"
     elif isinstance(value, DeviceValue):
         yield f"device ({value.space})"

@@ -10,12 +10,14 @@ from streamlint.facts.hierarchy import Hierarchy
 from streamlint.facts.nodes import Node, Solver
 from streamlint.facts.objects import (
     Activation,
+    BoundMethod,
     ClassObject,
     Constant,
     Container,
     DeviceValue,
     External,
     FunctionObject,
+    Group,
     Instance,
     Key,
     LibraryObject,
@@ -23,6 +25,8 @@ from streamlint.facts.objects import (
     ModuleObject,
     Object,
     Objects,
+    PartialObject,
+    Rest,
     Scalar,
     Site,
     Unknown,
@@ -45,9 +49,10 @@ class Flow:
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
-        self.solver = Solver()
+        self.solver = Solver(self.joined, self.emptied)
         self.objects = Objects()
         self.scalar: Object = self.objects(Scalar)
+        self._joins: dict[Object, Object] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._globals: dict[tuple[Unit, str], Node] = {}
         self._attributes: dict[tuple[Object, str], Node] = {}
@@ -68,6 +73,8 @@ class Flow:
         self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
         self._callees: dict[tuple[Frame, Instruction], Node] = {}
         self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
+        self._rest_nodes: dict[tuple[Rest, Key | None], Node] = {}
+        self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._element_nodes: dict[Node, Node] = {}
         self._all_nodes: dict[Object, Node] = {}
         self._handed: dict[Arguments, Arguments] = {}
@@ -76,6 +83,36 @@ class Flow:
         self._searched: set[Function] = set()
         self._searched_classes: set[ClassInfo] = set()
         self._contained: dict[tuple[Container, Key | None], Node] = {}
+
+    # --- many objects
+
+    def joined(self, value: Object) -> Object:
+        """The object that stands for this one where a node holds many."""
+        found = self._joins.get(value)
+        if found is None:
+            found = self._joins[value] = self._join_of(value)
+        return found
+
+    def _join_of(self, value: Object) -> Object:
+        if isinstance(value, Constant):
+            return value if value.value is None or isinstance(value.value, bool) else self.objects(Scalar, True)
+        if isinstance(value, Instance):
+            return self.objects(Instance, self.hierarchy.root(value.definition), False)
+        if isinstance(value, BoundMethod):
+            return self.objects(BoundMethod, value.method, self.joined(value.receiver))
+        if isinstance(value, Container):
+            return self.objects(Container, value.kind, self.base(value.frame.function), value.instruction)
+        if isinstance(value, Activation):
+            return self.objects(Activation, self.base(value.frame.function), value.kind)
+        if isinstance(value, External):
+            return value if value.receiver is None and self.knows(value.name) else self.objects(Unknown, "external")
+        return value
+
+    def emptied(self, value: Object) -> Object:
+        """What stands for an object where a node holds too many even of the joined ones: what holds others is given up."""
+        if isinstance(value, (Container, Group, Rest, Activation, PartialObject)):
+            return self.objects(Unknown, "budget")
+        return value
 
     # --- frames and nodes
 
@@ -99,8 +136,8 @@ class Flow:
         found = frame.registers.get(register)
         if found is None:
             definition = frame.function.definitions[register]
-            site = Site(frame.function, definition) if definition is not None and definition[1] >= 0 else None
-            found = frame.registers[register] = Node(lambda node: self.define(frame, definition, node), site)
+            place = (frame.function, definition) if definition is not None and definition[1] >= 0 else None
+            found = frame.registers[register] = Node(lambda node: self.define(frame, definition, node), place)
         return found
 
     def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:

@@ -18,6 +18,8 @@ class Hierarchy:
         self.scopes = scopes
         self._bases: dict[ClassInfo, list[ClassInfo | ExternalName]] = {}
         self._orders: dict[ClassInfo, list[ClassInfo]] = {}
+        self._roots: dict[ClassInfo, ClassInfo] = {}
+        self._definers: dict[tuple[ClassInfo, str], list[ClassInfo]] = {}
         self._children: dict[ClassInfo, list[ClassInfo]] = {}
         self._cones: dict[ClassInfo, list[ClassInfo] | None] = {}
 
@@ -59,6 +61,28 @@ class Hierarchy:
             found.append(chosen)
             lines = [[one for one in line if one is not chosen] for line in lines]
         return found
+
+    def root(self, definition: ClassInfo) -> ClassInfo:
+        """The class of the program furthest up: that from which it derives over the longest chain."""
+        found = self._roots.get(definition)
+        if found is None:
+            bases = [one for one in self.bases(definition) if isinstance(one, ClassInfo)]
+            self._roots[definition] = definition  # a class that derives from itself
+            found = self.root(max(bases, key=lambda one: len(self.order(one)))) if bases else definition
+            self._roots[definition] = found
+        return found
+
+    def definers(self, definition: ClassInfo, name: str) -> list[ClassInfo]:
+        """The classes that derive from a class and define a member of a name."""
+        key = (definition, name)
+        if key not in self._definers:
+            self._definers[key] = [
+                one
+                for unit in self.program.mentioning(name)
+                for one in unit.classes
+                if (name in one.methods or name in one.assigned) and one is not definition and self.derives(one, definition)
+            ]
+        return self._definers[key]
 
     def libraries(self, definition: ClassInfo) -> list[str]:
         """The library's classes that a class derives from, nearest first, by their dotted names."""

@@ -19,6 +19,8 @@ from streamlint.facts.objects import (
 )
 from streamlint.ir import opcodes as op
 
+DEEPEST_VIEW = 3
+"""Views of dicts that are taken of one another."""
 Rule = Callable[["Language", External, Arguments, Node], None]
 
 
@@ -40,21 +42,30 @@ class Language(Library):
 
     def _container_method(self, callee: External, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
-        if value is None:
+        if value is None:  # one of many containers
+            self.unknown(target, "budget")
             return
         if name in ("pop", "popleft", "get", "get_nowait", "setdefault", "popitem", "peek"):
             self.element(value, None, target, arguments.site)
             if name in ("get", "pop", "setdefault") and len(arguments.positional) > 1:
                 self.solver.edge(arguments.positional[1], target)
-        elif name == "values":
-            self.solver.add(target, self.objects_of_node(self._all_of(value)))
-        elif name == "items":
-            pair = self.holding(self.pair(self.scalar, self._all_of(value)))
-            self.solver.add(target, self.objects_of_node(pair))
+        elif name in ("values", "items"):
+            self._view_of(value, name, target)
         elif name == "copy":
             self.solver.add(target, value)
         else:
             self.solver.add(target, self.scalar)
+
+    def _view_of(self, value: Object, name: str, target: Node) -> None:
+        """The values of a dict, or its pairs."""
+        depth = value.depth + 1 if isinstance(value, Group) else 1
+        if depth > DEEPEST_VIEW:
+            self.unknown(target, "budget")
+            return
+        held = self._all_of(value)
+        if name == "items":
+            held = self.holding(self.objects(Group, "tuple", (self.holding(self.scalar), held), depth))
+        self.solver.add(target, self.objects(Group, "iterable", (held,), depth))
 
     def _all_of(self, value: Object) -> Node:
         found = self._all_nodes.get(value)

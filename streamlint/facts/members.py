@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import io
 import queue
@@ -27,6 +28,7 @@ from streamlint.facts.objects import (
     Memory,
     ModuleObject,
     Object,
+    Rest,
     Scalar,
     Site,
     SuperObject,
@@ -38,6 +40,8 @@ from streamlint.facts.scopes import ExternalName
 
 LONGEST_NAME = 6
 """Parts of a dotted name of a library."""
+MOST_DEFINERS = 200
+"""Overriding methods of a name that a call may enter."""
 LAST_POSITION = 16
 """Arguments behind this position are not told apart."""
 _OF_CONTAINERS = frozenset(
@@ -71,18 +75,21 @@ class Members(Containers):
         elif isinstance(value, SuperObject):
             self._super_member(value, name, target, site)
         elif isinstance(value, External):
-            if value.name.count(".") < LONGEST_NAME:
+            root = getattr(builtins, value.name.partition(".")[0], None)
+            if value.receiver is not None or (root is not None and not hasattr(root, name)):
+                self.unknown(target, "external")
+            elif value.name.count(".") < LONGEST_NAME:
                 self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
             else:  # a loop that walks along an attribute
                 self.unknown(target, "external")
         elif isinstance(value, (Memory, LibraryObject, DeviceValue)):
             self.library_member(value, name, target)
-        elif isinstance(value, (Container, Varargs, Group)):
+        elif isinstance(value, (Container, Varargs, Rest, Group)):
             if name in _OF_CONTAINERS:
                 self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
         elif isinstance(value, (Scalar, Constant)):
             if name in _OF_SCALARS:
-                self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", value))
+                self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
         elif isinstance(value, Activation):
             self.solver.add(target, self.objects(External, f"builtins.activation.{name}", value))
         elif isinstance(value, Unknown):
@@ -96,10 +103,10 @@ class Members(Containers):
 
     def _instance_member(self, value: Instance, name: str, target: Node, site: Site | None) -> None:
         self.solver.edge(self.attribute(value, name), target)
-        found = False
-        for definition in self.possible_classes(value):
-            exact = value if definition is value.definition else self.objects(Instance, definition, value.exact)
-            found |= self._looked_up(definition, name, exact, target, site, self.hierarchy.order(definition))
+        found = self._looked_up(value.definition, name, value, target, site, self.hierarchy.order(value.definition))
+        definers = self.hierarchy.definers(value.definition, name) if not value.exact else []
+        for definition in definers if len(definers) <= MOST_DEFINERS else ():
+            found |= self._looked_up(definition, name, self.objects(Instance, definition, False), target, site, [definition])
         if not found:
             self._inherited(value, name, target)
 
@@ -232,7 +239,9 @@ class Members(Containers):
         elif isinstance(value, Group):
             self._group_element(value, key, target)
         elif isinstance(value, Varargs):
-            self._varargs_element(value, key, target)
+            self.varargs_element(value, key, target)
+        elif isinstance(value, Rest):
+            self.solver.edge(self.rest_element(value, key), target)
         elif isinstance(value, Memory):
             self.solver.add(target, value)
         elif isinstance(value, Instance):
@@ -252,6 +261,10 @@ class Members(Containers):
         """An element of a library's object: a batch of a loader."""
         raise NotImplementedError
 
+    def rest_element(self, value: Rest, key: Key | None) -> Node:
+        """The elements of ``*args`` or ``**kwargs`` over all calls of a function."""
+        raise NotImplementedError
+
     def _group_element(self, value: Group, key: Key | None, target: Node) -> None:
         if isinstance(key, int) and value.kind == "tuple":
             if -len(value.nodes) <= key < len(value.nodes):
@@ -260,7 +273,7 @@ class Members(Containers):
         for node in value.nodes:
             self.solver.edge(node, target)
 
-    def _varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
+    def varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
         arguments = value.arguments
         if value.named is not None:
             for name, node in arguments.keywords.items():

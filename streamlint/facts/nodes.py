@@ -7,16 +7,19 @@ the least fixpoint and does not depend on the order of the questions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.objects import Object, Site
 
+if TYPE_CHECKING:
+    from streamlint.facts.functions import Function
+    from streamlint.ir import Instruction
+
+MANY = 40
+"""A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
 Action = Callable[[Object], None]
-
-
-MOST_VALUES = 400
-"""A node of more objects is of no use to anybody."""
+Make = Callable[["Node"], None]
 
 
 class Source(NamedTuple):
@@ -27,28 +30,41 @@ class Source(NamedTuple):
 
 
 class Node:
-    """A set of objects. ``values`` keeps, for each of them, the first source that brought it; ``site`` says where the node stands."""
+    """A set of objects. ``values`` keeps, for each of them, the first source that brought it; ``place`` says where the node stands."""
 
-    __slots__ = ("_done", "_make", "actions", "edges", "site", "values")
+    __slots__ = ("_applied", "_make", "actions", "edges", "fresh", "joins", "place", "values")
 
-    def __init__(self, make: Callable[[Node], None] | None, site: Site | None = None) -> None:
+    def __init__(self, make: Make | None, place: Site | tuple[Function, Instruction] | None = None) -> None:
         self._make = make
-        self.site = site
+        self.place = place
         self.values: dict[Object, Source] = {}
-        self.edges: dict[Node, Site | None] = {}
-        self.actions: list[Action] = []
-        self._done: set[tuple[object, ...]] = set()
+        self.joins = 0
+        self.fresh: list[Object] | None = None  # what arrived and was not carried on yet
+        self.edges: dict[Node, Site | None] | None = None
+        self.actions: list[Action] | None = None
+        self._applied: set[tuple[object, ...]] | None = None
 
-    def begin(self) -> Callable[[Node], None] | None:
+    @property
+    def site(self) -> Site | None:
+        """The place of the node, if it stands somewhere."""
+        place = self.place
+        if type(place) is tuple:
+            place = self.place = Site(*place)
+        return place  # type: ignore[return-value]
+
+    def begin(self) -> Make | None:
         """What finds the sources of the node; given out once."""
         make, self._make = self._make, None
         return make
 
     def first(self, *rule: object) -> bool:
         """Whether a rule is applied to the node for the first time: what is looked up again gives nothing new."""
-        if rule in self._done:
+        if self._applied is None:
+            self._applied = {rule}
+            return True
+        if rule in self._applied:
             return False
-        self._done.add(rule)
+        self._applied.add(rule)
         return True
 
     def trace(self, value: Object) -> Iterator[Site]:
@@ -68,54 +84,98 @@ class Node:
 class Solver:
     """Propagates objects until nothing changes."""
 
-    def __init__(self) -> None:
-        self._open: deque[tuple[Callable[[Node], None], Node]] = deque()
-        self._arrived: deque[tuple[Node, Object]] = deque()
-        self._actions: deque[tuple[Action, Object]] = deque()
+    def __init__(self, *joins: Callable[[Object], Object]) -> None:
+        self._joins = joins  # each gives the object that stands for one and its like; the next where there are too many of those
+        self._open: deque[Node] = deque()
+        self._changed: deque[Node] = deque()
+        self._actions: deque[tuple[Action, Iterable[Object]]] = deque()
         self.steps = 0
 
     def demand(self, node: Node) -> Node:
         """Have a node find its sources."""
-        if (make := node.begin()) is not None:
-            self._open.append((make, node))
+        if node._make is not None:
+            self._open.append(node)
         return node
 
     def add(self, node: Node, value: Object, source: Node | None = None, site: Site | None = None) -> None:
         """An object arrives at a node."""
-        if value not in node.values and len(node.values) < MOST_VALUES:
-            node.values[value] = Source(source, site)
-            if node.edges or node.actions:
-                self._arrived.append((node, value))
+        values = node.values
+        if value not in values:
+            if len(values) >= MANY or node.joins:
+                value = self._joined(node, value, len(values) >= MANY)
+                if value in values:
+                    return
+            values[value] = Source(source, site)
+            if node.fresh is not None:
+                node.fresh.append(value)
+            elif node.edges is not None or node.actions is not None:
+                node.fresh = [value]
+                self._changed.append(node)
+
+    def _joined(self, node: Node, value: Object, more: bool) -> Object:
+        if more and node.joins < len(self._joins):
+            join = self._joins[node.joins]
+            node.joins += 1
+            for held, before in list(node.values.items()):
+                if (joined := join(held)) is not held:
+                    del node.values[held]
+                    self.add(node, joined, *before)
+        for join in self._joins[: node.joins]:
+            value = join(value)
+        return value
 
     def edge(self, source: Node, target: Node, site: Site | None = None) -> None:
         """All objects of a node are objects of another one."""
-        if source is target or target in source.edges:
+        if source is target:
             return
-        source.edges[target] = site
-        self.demand(source)
-        for value in list(source.values):
+        if source.edges is None:
+            source.edges = {target: site}
+        elif target in source.edges:
+            return
+        else:
+            source.edges[target] = site
+        if source._make is not None:
+            self._open.append(source)
+        for value in tuple(source.values):
             self.add(target, value, source, site)
 
     def when(self, node: Node, action: Action) -> None:
         """Run an action for each object of a node, now and later."""
-        node.actions.append(action)
-        self.demand(node)
-        self._actions.extend((action, value) for value in node.values)
+        if node.actions is None:
+            node.actions = [action]
+        else:
+            node.actions.append(action)
+        if node._make is not None:
+            self._open.append(node)
+        if node.values:
+            self._actions.append((action, tuple(node.values)))
 
     def solve(self) -> None:
         """Run until nothing changes."""
         while True:
-            if self._arrived:
-                node, value = self._arrived.popleft()
-                for target, site in node.edges.items():
-                    self.add(target, value, node, site)
-                self._actions.extend((action, value) for action in node.actions)
+            if self._changed:
+                self._carry(self._changed.popleft())
             elif self._actions:
-                action, value = self._actions.popleft()
-                action(value)
+                action, values = self._actions.popleft()
+                for value in values:
+                    action(value)
             elif self._open:
-                make, node = self._open.popleft()
-                make(node)
+                node = self._open.popleft()
+                if (make := node.begin()) is not None:
+                    make(node)
             else:
                 return
             self.steps += 1
+
+    def _carry(self, node: Node) -> None:
+        """Carry on what arrived at a node. Edges and actions that are new meanwhile see all that it holds by themselves."""
+        fresh, node.fresh = node.fresh, None
+        assert fresh is not None
+        for target, site in node.edges.items() if node.edges is not None else ():
+            values = target.values
+            for value in fresh:
+                if value not in values:
+                    self.add(target, value, node, site)
+        for action in tuple(node.actions) if node.actions is not None else ():
+            for value in fresh:
+                action(value)

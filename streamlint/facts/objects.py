@@ -34,7 +34,9 @@ class Constant(Object):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar(Object):
-    """A number, text or truth value of the host that is not known."""
+    """A number, text or truth value of the host that is not known; ``many`` where it is one of many constants."""
+
+    many: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +168,7 @@ class Group(Object):
 
     kind: str
     nodes: tuple[Node, ...]
+    depth: int = 0  # views of views: `x.items()` of `x.items()`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +178,14 @@ class Varargs(Object):
     arguments: Arguments
     first: int
     named: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest(Object):
+    """The rest of the arguments that all calls of a function give: what ``*args`` or ``**kwargs`` holds in the frame of all calls."""
+
+    frame: Frame
+    index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -109,6 +109,21 @@ class Unit:
         ]
 
     @cached_property
+    def taken(self) -> dict[str, list[tuple[Function, Instruction]]]:
+        """By name: the instructions that import it from a module."""
+        found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        for function in self.functions:
+            for one in function.by_opcode[op.IMPORT]:
+                if one[4] != op.NONE:
+                    found[function.text(one[4])].append((function, one))
+        return dict(found)
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules of which the file imports everything."""
+        return [module for module, taken in self.imports if taken == "*"]
+
+    @cached_property
     def attribute_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
         """By name: the instructions that read an attribute or call a method of that name."""
         found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)

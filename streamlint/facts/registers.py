@@ -17,6 +17,7 @@ from streamlint.facts.objects import (
     Instance,
     Memory,
     Object,
+    Scalar,
     SuperObject,
     Unknown,
 )
@@ -98,7 +99,7 @@ class Registers(Callers):
             self.solver.add(node, value)
         elif isinstance(value, Instance):
             self.unknown(node, "dynamic")
-        elif isinstance(value, (Constant, DeviceValue)) or value is self.scalar:
+        elif isinstance(value, (Constant, DeviceValue, Scalar)):
             self.solver.add(node, self.scalar)
 
     def computed(self, value: Memory) -> Memory:
@@ -159,7 +160,7 @@ class Registers(Callers):
             name = frame.function.text(one[4])
             receiver = self.register(frame, one[3])
             found = self._callees[key] = Node(
-                lambda node: self.solver.when(receiver, lambda value: self.member(value, name, node, node.site))
+                lambda node: self.solver.when(receiver, lambda value: self.member(value, name, node, node.site)), (frame.function, one)
             )
         return found
 

@@ -108,6 +108,15 @@ def test_a_graph_is_held_against_them(bench: Any, package: Path) -> None:
     assert "call" in "\n".join(call_edges.table({"package": score}))
 
 
+def test_the_facts_are_held_against_them(bench: Any, package: Path) -> None:
+    call_edges, targets = bench("call_edges"), bench("call_facts").graph(package)
+    edges = [call_edges.Edge("work.py", row, kind, ("work.py", name)) for row, kind, name in sorted(EXPECTED)]
+    score = call_edges.score(edges, targets)
+    assert score.missed == []
+    assert targets("work.py", 38) == {("work.py", "Base.__init__"), ("work.py", "Base.run")}
+    assert targets.virtual == [1]  # `self.step` of Base: only Sub has it
+
+
 def test_suites_are_pinned(bench: Any) -> None:
     call_edges = bench("call_edges")
     pins = call_edges.read_pins(call_edges.PINS)

@@ -125,3 +125,21 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().out == "function _f\n"
     assert cli.main(["debug", "callers", "b.py:_g", "--root", "."]) == 2
     assert cli.main(["debug", "facts", "missing.py:2"]) == 2
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_is_too_much_to_tell_apart_is_joined(backwards: bool) -> None:
+    """The answer does not depend on what is asked first."""
+    names = [f"C{number}" for number in range(60)]
+    classes = "".join(f"class {name}(Base):\n    def run(self): pass\n" for name in names)
+    calls = "".join(f"_f({name}(), {name!r}, [{name}])\n" for name in names)
+    facts = facts_of(a=f"class Base:\n    def run(self): pass\n{classes}def _f(x, y, z): x.run()\n{calls}")
+    for index in (2, 1, 0) if backwards else (0, 1, 2):
+        facts.argument(function(facts, "a", "_f"), index)
+    assert parameter(facts, "a", "_f", 0) == {"object of Base or a subclass"}
+    assert parameter(facts, "a", "_f", 1) == {"number or text"}
+    assert parameter(facts, "a", "_f", 2) == {"unknown (budget)"}
+    (call,) = function(facts, "a", "_f").by_opcode[op.INVOKE]
+    assert {value.method.function.owner for value in facts.callees(function(facts, "a", "_f"), call)} == set(
+        facts.program.units["a.py"].classes
+    )
