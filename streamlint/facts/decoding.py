@@ -14,6 +14,11 @@ from streamlint.ir import opcodes as op
 _WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
+def may_feed_back(function: Function) -> bool:
+    """Whether a function has a loop with a variable that is computed in it, and a call, so that it is worth to look further."""
+    return bool(function.by_opcode[op.PHI]) and bool(function.by_opcode[op.CALL] or function.by_opcode[op.INVOKE])
+
+
 def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
     """The loops in which the result of a module, or of a value that is called and of which nothing is known, reaches its own arguments
     through a variable of the loop; what comes round holds tensors, or the function keeps no gradients."""
@@ -24,9 +29,13 @@ def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
         loop = body.graph.loops[index]
         into = _slice(function, op.reads(call)[1:], loop.body, body)
         for one in function.code.blocks[loop.header]:
-            if one[0] == op.PHI and one[2] in into and _is_module(graph, function, call):
+            if one[0] == op.PHI and one[2] in into:
                 back = _slice(function, list(one[3:]), loop.body, body)
-                if call[2] in back and (_keeps_no_gradients(function) or any(_is_tensor(graph, function, held) for held in back)):
+                if (
+                    call[2] in back
+                    and _is_module(graph, function, call)
+                    and (_keeps_no_gradients(function) or any(_is_tensor(graph, function, held) for held in back))
+                ):
                     yield index
                     break
 

@@ -73,6 +73,12 @@ class Function:
         return found
 
     @cached_property
+    def called_names(self) -> frozenset[str]:
+        """The last parts of the names by which it may call something: methods, attributes and global names that it reads."""
+        members = (self.text(one[4]) for opcode in (op.INVOKE, op.ATTR) for one in self.by_opcode[opcode])
+        return frozenset((*members, *(self.text(one[3]) for one in self.by_opcode[op.NAME])))
+
+    @cached_property
     def owner(self) -> ClassInfo | None:
         """The class whose method this is."""
         if self.unit.is_cpp and self.code.kind != "function":

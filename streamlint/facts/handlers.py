@@ -39,6 +39,7 @@ class Handlers:
         rows = [row for row in graph.facts.models.rounds if row.does == "handler" and row.function is not None]
         self.plain = [row for row in rows if row.event is None]
         self.of_events = [row for row in rows if row.event is not None]
+        self.names = frozenset(name.rpartition(".")[2] for row in rows for name in row.names)
 
     def of(self, function: Function) -> Iterator[Handler]:
         """The functions that a function hands over."""

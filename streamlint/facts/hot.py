@@ -8,17 +8,18 @@ behind an exception, or in another thread. A method that a row of a framework na
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.conditions import Flags, Rare
-from streamlint.facts.decoding import feeds_back
+from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
 from streamlint.facts.flags import decided
 from streamlint.facts.functions import Function
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
+from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -26,7 +27,6 @@ from streamlint.models import RoundRow, StepRow
 
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
-_PROGRESS = Effect.BACKWARD | Effect.OPTIMIZER | Effect.DENOISES | Effect.DECODES | Effect.SERVES
 
 
 class Progress(NamedTuple):
@@ -63,7 +63,7 @@ class HotRegions:
     """The hot regions of a program: all of them are found at once, callers first."""
 
     def __init__(self, effects: Effects) -> None:
-        self.effects = effects
+        self.reaching: frozenset[Function] = frozenset()
         self.graph = effects.graph
         self.facts = effects.facts
         self.rounds = effects.rounds
@@ -75,18 +75,17 @@ class HotRegions:
         self._versions: dict[Function, set[tuple[tuple[int, bool], ...] | None]] = {}
         self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
 
-    def find(self, functions: Iterable[Function] | None = None) -> None:
-        """Find the regions that begin in these functions, or in all."""
-        if functions is None:
-            functions = [function for unit in self.facts.program.units.values() for function in unit.functions]
-        functions = [function for function in functions if not function.is_cpp]
-        self.graph.prepare(functions)
+    def find(self) -> None:
+        """Find all regions. Only what may make progress, and what a round runs, is solved."""
+        functions = [function for unit in self.facts.program.units.values() for function in unit.functions if not function.is_cpp]
+        self.reaching = reaching(self.graph, self.rounds, functions)
         for function in functions:
             row = self.frameworks.row(function)
             if row is not None:
                 self._region(function, None, row, None, None, {})
-            for handler in self.handlers.of(function):
-                self._region(handler.function, None, handler.row, None, None, {})
+            if not self.handlers.names.isdisjoint(function.called_names):
+                for handler in self.handlers.of(function):
+                    self._region(handler.function, None, handler.row, None, None, {})
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
                     self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
@@ -115,9 +114,11 @@ class HotRegions:
 
     def _find_progress(self, function: Function, flags: Flags) -> dict[int, Progress]:
         found: dict[int, Progress] = {}
+        if function not in self.reaching and not may_feed_back(function):
+            return found
         body = self.body(function)
         blocks = body.runs([0], body.conditions.decided(flags))
-        for progress in self._steps(function, flags):
+        for progress in self._steps(function, flags) if function in self.reaching else ():
             if body.home[progress.instruction] in blocks:
                 found.setdefault(body.loop_of(progress.instruction), progress)
         for index in [index for index in found if index != NOBODY]:
@@ -132,7 +133,7 @@ class HotRegions:
             if one.row.does in OF_ROUNDS:
                 yield Progress(one.row.does, one.instruction)
         for edge in self.graph.calls(function).edges:
-            if edge.is_elsewhere or "generator" in edge.callee.code.flags or not self.effects.of(edge.callee) & _PROGRESS:
+            if edge.is_elsewhere or "generator" in edge.callee.code.flags or edge.callee not in self.reaching:
                 continue
             told = self._told(function, flags, edge.instruction, edge.callee)
             if (inner := self.progress(edge.callee, told).get(NOBODY)) is not None:

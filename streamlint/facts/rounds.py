@@ -51,6 +51,11 @@ class Rounds:
             found = self._found[function] = tuple(dict.fromkeys(self._calls(function)))
         return found
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The last parts of the names of all rows: what does not say one of them makes no call of a round."""
+        return frozenset(self._methods)
+
     def implements(self, function: Function) -> RoundRow | None:
         """The row of the library's method that a method of the program overrides."""
         rows = self._methods.get(function.code.name, ())
