@@ -245,10 +245,9 @@ class _Run:
         self._files[file.path] = file
         flags = screening.flags_of(data or b"", file) if flags is None else flags
         mentions, joins, commented = (bool(flags & flag) for flag in (screening.MENTIONS, screening.JOINS, screening.COMMENTED))
-        passes_on = bool(flags & screening.PASSES_ON) and not joins
         if not (mentions or joins):
             self._passed.append(file) if self._seams is None else self._seams.skip(file)
-        if data is None or not (mentions or joins or passes_on or commented or flags & screening.ODD):
+        if data is None or not (mentions or joins or commented or flags & screening.ODD):
             return
         try:
             text, warning = decode(data, file.language)
@@ -260,8 +259,6 @@ class _Run:
             self.report.texts[file.path] = text
         if joins:
             self.seams.join(self._options_of(file.settings), Source(file.path, text, file.language))
-        if passes_on:
-            self.seams.pass_on(self._options_of(file.settings), Source(file.path, text, file.language))
         if mentions:
             self.report.relevant += 1
             self.report.texts[file.path] = text

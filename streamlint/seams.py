@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 from streamlint.files import Found
 from streamlint.options import Options, Source
@@ -23,14 +22,8 @@ _KEPT = re.compile(r"(?:self\.\w+(?:\[[^\]\n]*\])?(?:[ \t]*:[^=\n]+)?[ \t]*=|app
 NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_extension)\b|\btorch\.ops\.")
 OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
-# C++: classes of which a file defines members; classes that a header defines; a functor that is called for a type chosen at run time.
-_OWNER = re.compile(r"^(?:(?:class|struct)[ \t]+|[^\s#/][^;\n(]*?\b|)(\w+)::~?\w+\s*(?:\{|\()", re.MULTILINE)
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
 _FUNCTION = re.compile(r"\b(\w+)\s*\([^;{}()]{0,200}\)[\s\w]{0,40}\{")
-_WHOLE = r"(?:std::)?(?:u?int(?:16|32|64)_t|size_t|ptrdiff_t|(?:unsigned |long )*(?:int|long)|unsigned)"
-_NUMBERS = re.compile(rf"\b(?:using\s+(\w+)\s*=\s*{_WHOLE}|typedef\s+{_WHOLE}\s+(\w+))\s*;")
-_DISPATCH = re.compile(r"\btemplate\s+operator\s*\(\s*\)")
-_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".h++")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
 # Without one of these in a text, the patterns above are not looked for: plain words are found fifty times as fast.
 _MAY_BE_NATIVE = ("DLL", "LoadLibrary", "load_library", "dlopen", "FFI", "cpp_extension", "torch.ops.")
@@ -39,15 +32,6 @@ _NUMBER_OF = re.compile(r"\bfloat\(\s*[A-Za-z_]\w*(?:\.\w+\(\))*\s*\)")
 _COLLATED = re.compile(r"\bcollate_fn\s*=\s*(\w+)")
 _MOST_HEADERS = 400  # for one run
 _MOST_IMPORTED = 60  # Python that captures reach, for one run
-
-
-@record(frozen=True, slots=True)
-class _Binding:
-    """What in a header can hold sources together."""
-
-    classes: frozenset[str]
-    dispatches: bool  # it calls a functor for a type that is chosen at run time
-    numbers: frozenset[str]  # names for types of whole numbers
 
 
 @record(slots=True)
@@ -59,9 +43,7 @@ class Seams:
     python: list[Found] = field(default_factory=list)  # what was passed over of Python
     taken: set[str] = field(default_factory=set)
     read: dict[str, Source | None] = field(default_factory=dict)  # what was passed over and has been looked at all the same
-    passing: dict[Options, dict[str, list[Source]]] = field(default_factory=dict)  # headers of includes alone, by their last names
     _includes: dict[str, list[str]] = field(default_factory=dict)  # by path
-    _binding: dict[str, _Binding] = field(default_factory=dict)  # by path of a header
     _batched: dict[str, list[str]] = field(default_factory=dict)  # by path
     _modules: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)  # by path
     _by_module: dict[str, list[Found]] | None = None  # what was passed over of Python, by the last names of its modules
@@ -76,18 +58,11 @@ class Seams:
     def join(self, options: Options, source: Source) -> None:
         self.joining.setdefault(options, []).append(source)
 
-    def pass_on(self, options: Options, source: Source) -> None:
-        """A header that holds includes and nothing else."""
-        self.passing.setdefault(options, {}).setdefault(_last(source.path), []).append(source)
-
     def completed(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
-        """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python where one of them imports it;
-        headers of includes alone where one of them includes such a header; what stands between C++ sources where they include it."""
+        """What joins these sources: bindings and Cython only where one of them is C++ or Cython, Python that one of them imports or that
+        leads to their work, and C++ over includes."""
         joined = []
         for source in self._joining(options, sources, is_seam):
-            joined.append(source)
-            yield source
-        for source in self._between(sources):
             joined.append(source)
             yield source
         for source in (*self._captured(sources), *self._trained(sources), *self._loaded(sources)):
@@ -96,9 +71,7 @@ class Seams:
         known = {source.path for source in (*sources, *joined)}
         for source in (*self._reaching(options, sources), *self._amid(sources)):
             if source.path not in known:
-                joined.append(source)
                 yield source
-        yield from self._passed_on(self.passing.get(options, {}), [*sources, *joined])
 
     def _reaching(self, options: Options, sources: list[Source]) -> Iterator[Source]:
         """The Python files whose code leads to work with CUDA in these sources, over any number of files."""
@@ -159,20 +132,6 @@ class Seams:
             for found in self._included(waiting.pop()):
                 yield found
                 waiting.append(found)
-
-    def _between(self, sources: list[Source]) -> Iterator[Source]:
-        """What C++ sources include, also through one another, and are held together by: parts of them that are no headers, headers of
-        classes whose members they define, templates that call a functor for them, and names for the numbers that their templates hold."""
-        native = [source for source in sources if source.language == "cuda"] if self.skipped else []
-        for source in native:  # grows by what it includes
-            parts = list(self._included(source, lambda found: not found.path.endswith(_HEADERS)))
-            yield from parts
-            native += parts
-        owners = {name for source in native for name in _OWNER.findall(source.text)}
-        for source in native:
-            headers = list(self._included(source, partial(self._stands_between, owners, source)))
-            yield from headers
-            native += headers
 
     def _captured(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that a file which captures graphs imports, also through one another: what runs in a capture is in them."""
@@ -249,17 +208,6 @@ class Seams:
             self._modules[source.path] = list(dict.fromkeys(_modules_in(source.text)))
         return self._modules[source.path]
 
-    def _passed_on(self, passing: dict[str, list[Source]], sources: list[Source]) -> Iterator[Source]:
-        """The headers that hold only includes and that C++ sources include, also through one another."""
-        waiting = [source for source in sources if source.language == "cuda"] if passing else []
-        while waiting:
-            for name in self._includes_of(waiting.pop()):
-                for header in passing.get(_last(name), ()):
-                    if header.path not in self.taken and _names(name, header.path):
-                        self.taken.add(header.path)
-                        yield header
-                        waiting.append(header)
-
     def _calling(self, sources: list[Source]) -> Iterator[Source]:
         """The Python files that import a module which C++ opens by name."""
         opened = (match for source in sources if source.language == "cuda" for match in OPENED.findall(source.text))
@@ -290,16 +238,6 @@ class Seams:
             self._includes[source.path] = INCLUDE.findall(source.text)
         return self._includes[source.path]
 
-    def _stands_between(self, owners: set[str], source: Source, header: Source) -> bool:
-        """Whether a header holds sources together: it has a class of which they define members, calls a functor for them, or names a type
-        of whole numbers that the one which includes it gives to a template."""
-        if header.path not in self._binding:
-            self._binding[header.path] = _binding_of(header.text)
-        known = self._binding[header.path]
-        if known.dispatches or not owners.isdisjoint(known.classes):
-            return True
-        return any(f"<{name}" in source.text for name in known.numbers)
-
     def _read(self, file: Found) -> Source | None:
         """A file that was passed over; read once."""
         if file.path not in self.read:
@@ -317,11 +255,6 @@ def _defined(text: str) -> Iterator[str]:
     """The names of the functions and classes that a C++ text defines."""
     yield from _FUNCTION.findall(text)
     yield from _CLASS.findall(text)
-
-
-def _binding_of(text: str) -> _Binding:
-    numbers = (one or other for one, other in _NUMBERS.findall(text))
-    return _Binding(frozenset(_CLASS.findall(text)), _DISPATCH.search(text) is not None, frozenset(numbers))
 
 
 def _says(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:
