@@ -33,7 +33,7 @@ class Graph:
             for function in functions:
                 for edge in graph.calls(function).edges:
                     row = function.code.at(edge.instruction[1])[0]
-                    self._lines[self._file(function), row].add((self._file(edge.callee), edge.callee.name))
+                    self._lines[self._file(function), row].add((self._file(edge.callee), qualified(edge.callee)))
                 self._count(function)
 
     def __call__(self, file: str, line: int) -> set[Target]:
@@ -51,6 +51,14 @@ class Graph:
             targets = {value.method.function for value in self._facts.callees(function, one) if isinstance(value, BoundMethod)}
             if len(classes) > 1 and targets:
                 self.virtual.append(len(targets))
+
+
+def qualified(function: Function) -> str:
+    """The qualified name, as the interpreter spells it."""
+    above = function.parent
+    if above is None or above.code.kind == "module":
+        return function.code.name
+    return f"{qualified(above)}.{'' if above.code.kind == 'class' else '<locals>.'}{function.code.name}"
 
 
 def graph(root: Path) -> Callable[[str, int], set[Target]]:

@@ -23,12 +23,17 @@ from streamlint.facts.objects import (
     PartialObject,
     Unknown,
 )
+from streamlint.facts.operators import EFFECTS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 
 _CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
-_ENTERING = (*_CALLING, op.LAUNCH, op.ENTER, op.NEXT, op.ATTR, op.AWAIT, op.YIELD_FROM)
+_WITH_RESULT = (
+    *(*_CALLING, op.LAUNCH, op.ENTER, op.ITER, op.NEXT, op.UNPACK, op.ATTR, op.ITEM, op.AWAIT, op.YIELD_FROM, op.IMPORT),
+    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE),
+)
+_ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
 
 
@@ -80,9 +85,12 @@ class CallGraph:
         facts = self.facts
         for function in functions:
             frame = facts.base(function)
-            for opcode in _ENTERING:
+            for opcode in _WITH_RESULT:
                 for one in function.by_opcode[opcode]:
                     facts.solver.demand(facts.register(frame, one[2]))
+            for opcode in EFFECTS if not function.is_cpp else ():
+                for one in function.by_opcode[opcode]:
+                    facts.solver.demand(facts.effect(frame, one))
             for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
                 facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()

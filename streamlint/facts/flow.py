@@ -73,6 +73,7 @@ class Flow:
         self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
         self._callees: dict[tuple[Frame, Instruction], Node] = {}
         self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
+        self._operands: dict[tuple[Frame, Instruction, tuple[int, ...]], Arguments] = {}
         self._rest_nodes: dict[tuple[Rest, Key | None], Node] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._element_nodes: dict[Node, Node] = {}

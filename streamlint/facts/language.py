@@ -29,6 +29,7 @@ class Language(Library):
 
     def language_call(self, callee: External, arguments: Arguments, target: Node) -> bool:
         name = callee.name
+        self.called_by_language(name.removeprefix("builtins."), arguments, target)
         rule = LANGUAGE.get(name.removeprefix("builtins."))
         if rule is not None:
             rule(self, callee, arguments, target)

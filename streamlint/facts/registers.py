@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.callers import Callers
 from streamlint.facts.frames import Frame
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
@@ -16,11 +15,13 @@ from streamlint.facts.objects import (
     External,
     Instance,
     Memory,
+    ModuleObject,
     Object,
     Scalar,
     SuperObject,
     Unknown,
 )
+from streamlint.facts.operators import Operators
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -28,7 +29,7 @@ Rule = Callable[["Registers", Frame, Instruction, Node], None]
 _SIMPLE = (bool, int, float, str, bytes, type(None))
 
 
-class Registers(Callers):
+class Registers(Operators):
     """Value flow of instructions."""
 
     def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
@@ -74,6 +75,7 @@ class Registers(Callers):
 
     def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
         key = frame.function.constant(one[4])
+        self.subscripted(frame, one, node)
         self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
 
     def _scalar(self, frame: Frame, one: Instruction, node: Node) -> None:
@@ -85,11 +87,13 @@ class Registers(Callers):
             self.solver.add(node, self.scalar)
         else:
             self.solver.when(self.register(frame, one[4]), lambda value: self._operand(value, node))
+        self.by_operator(frame, one, node)
 
     def _binary(self, frame: Frame, one: Instruction, node: Node) -> None:
         operator = frame.function.unit.ir.constants[one[3]]
         for register in one[4:6]:
             self.solver.when(self.register(frame, register), lambda value: self._operand(value, node, operator in ("+", "|", "or")))
+        self.by_operator(frame, one, node)
 
     def _operand(self, value: Object, node: Node, keeps: bool = False) -> None:
         """What an operator makes of one operand: memory where that is; what holds elements stays."""
@@ -110,6 +114,7 @@ class Registers(Callers):
     def _compare(self, frame: Frame, one: Instruction, node: Node) -> None:
         operator = frame.function.unit.ir.constants[one[3]]
         self.solver.add(node, self.scalar)
+        self.by_operator(frame, one, node)
         if operator in ("==", "!=", "<", ">", "<=", ">="):
             for register in one[4:6]:
                 self.solver.when(self.register(frame, register), lambda value: self._compared(value, node))
@@ -183,6 +188,8 @@ class Registers(Callers):
         module = frame.function.text(one[3])
         name = frame.function.text(one[4]) if one[4] != op.NONE else None
         target = self.program.imported(module, unit)
+        if target is not None:
+            self.module_asked(self.objects(ModuleObject, target), frame, one)
         if target is not None and name is not None:
             self.solver.edge(self.global_name(target, name), node)
             return
@@ -200,7 +207,14 @@ class Registers(Callers):
             self.solver.edge(self.register(frame, register), node)
             return
         key = index if star == op.NONE or index < star else None
-        self.solver.when(self.register(frame, register), lambda value: self.element(value, key, node, node.site))
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, Instance) and self.has_method(value, "__iter__"):
+                self.iterated(value, node, node.site)
+            else:
+                self.element(value, key, node, node.site)
+
+        self.solver.when(self.register(frame, register), arrived)
 
     def _enter(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.solver.when(self.register(frame, one[3]), lambda value: self.entered(value, node, node.site))

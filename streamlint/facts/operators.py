@@ -1,0 +1,145 @@
+"""What Python itself calls: the methods behind operators, subscripts, truth tests, and functions of the language."""
+
+from __future__ import annotations
+
+from streamlint.facts.callers import Callers
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import ClassObject, Instance, ModuleObject, Object, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+BINARY = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and", "|": "or",
+    "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+COMPARE = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+MIRRORED = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
+UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+OF_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "len": ("__len__",), "bool": ("__bool__", "__len__"), "str": ("__str__", "__repr__"), "repr": ("__repr__",), "hash": ("__hash__",),
+    "int": ("__int__", "__index__"), "float": ("__float__", "__index__"), "range": ("__index__",), "abs": ("__abs__",),
+    "round": ("__round__",), "format": ("__format__", "__str__"), "print": ("__str__", "__repr__"), "bytes": ("__bytes__",),
+    "next": ("__next__",), "reversed": ("__reversed__",), "divmod": ("__divmod__",), "hasattr": ("__getattr__",),
+    "getattr": ("__getattr__",), "setattr": ("__setattr__",),
+    **dict.fromkeys("iter list tuple set dict sorted sum any all min max enumerate zip map filter frozenset".split(), ("__iter__",)),
+}  # fmt: skip
+"""By function of the language: the methods of its arguments that it calls, the first that there is."""
+EFFECTS = (op.SET_ITEM, op.DEL_ITEM, op.SET_ATTR, op.BRANCH)
+"""Instructions without a result that may call a method."""
+
+
+class Operators(Callers):
+    """Value flow through methods that the language calls."""
+
+    def special(self, value: Object, names: tuple[str, ...], arguments: Arguments, target: Node) -> None:
+        """Call the first of several methods that an object has."""
+        if not isinstance(value, Instance):
+            return
+        for name in names:
+            if self.has_method(value, name) or (not value.exact and self.hierarchy.definers(value.definition, name)):
+                self.solver.when(self.method_node(value, name, arguments.site), lambda held: self.call(held, arguments, target))
+                return
+
+    def operands(self, frame: Frame, one: Instruction, *registers: int) -> Arguments:
+        """Registers as the arguments of a call that an instruction makes."""
+        key = (frame, one, registers)
+        found = self._operands.get(key)
+        if found is None:
+            found = self._operands[key] = Arguments(frame, Site(frame.function, one))
+            found.positional = [self.register(frame, register) for register in registers]
+        return found
+
+    def _asked(self, frame: Frame, one: Instruction, receiver: int, names: tuple[str, ...], given: tuple[int, ...], target: Node) -> None:
+        arguments = self.operands(frame, one, *given)
+        self.solver.when(self.register(frame, receiver), lambda value: self.special(value, names, arguments, target))
+
+    def by_operator(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """The methods behind an operator."""
+        operator = frame.function.unit.ir.constants[one[3]]
+        if one[0] == op.UNARY:
+            self._asked(frame, one, one[4], (UNARY[operator],) if operator in UNARY else ("__bool__", "__len__"), (), node)
+            return
+        left, right = one[4:6]
+        if one[0] == op.COMPARE and operator in COMPARE:
+            name = COMPARE[operator]
+            self._asked(frame, one, left, (name,) if name != "__ne__" else ("__ne__", "__eq__"), (right,), node)
+            self._asked(frame, one, right, (MIRRORED.get(name, name),), (left,), node)
+        elif one[0] == op.COMPARE and operator in ("in", "not in"):
+            self._asked(frame, one, right, ("__contains__", "__iter__", "__getitem__"), (left,), node)
+        elif operator in BINARY:
+            names = (f"__{BINARY[operator]}__",)
+            self._asked(frame, one, left, (f"__i{BINARY[operator]}__", *names) if one[0] == op.INPLACE else names, (right,), node)
+            self._asked(frame, one, right, (f"__r{BINARY[operator]}__",), (left,), node)
+
+    def effect(self, frame: Frame, one: Instruction) -> Node:
+        """What an instruction without a result calls."""
+        key = (frame, one)
+        found = self._callees.get(key)
+        if found is None:
+            found = self._callees[key] = Node(lambda node: self._effect(frame, one, node), (frame.function, one))
+        return found
+
+    def _effect(self, frame: Frame, one: Instruction, node: Node) -> None:
+        if one[0] == op.SET_ITEM:
+            self._asked(frame, one, one[2], ("__setitem__",), one[3:5], node)
+        elif one[0] == op.DEL_ITEM:
+            self._asked(frame, one, one[2], ("__delitem__",), one[3:4], node)
+        elif one[0] == op.BRANCH:
+            self._asked(frame, one, one[2], ("__bool__", "__len__"), (), node)
+        else:
+            arguments = self.operands(frame, one, one[4])
+            name = frame.function.text(one[3])
+            self.solver.when(self.register(frame, one[2]), lambda value: self._set(value, name, arguments, node))
+
+    def _set(self, value: Object, name: str, arguments: Arguments, node: Node) -> None:
+        """An attribute is set: a property's setter runs, or ``__setattr__``."""
+        for definition in self.possible_classes(value) if isinstance(value, Instance) else ():
+            found = self.hierarchy.lookup(definition, name)
+            for method in found[1] if found is not None else ():
+                if f"{name}.setter" in method.decorators:
+                    self.enter(self.function_object(method, None), value, arguments, node)
+        self.special(value, ("__setattr__",), arguments, node)
+
+    def subscripted(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """``x[i]`` with a class for ``x``."""
+        arguments = self.operands(frame, one, one[4])
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, ClassObject) and (found := self.hierarchy.lookup(value.definition, "__class_getitem__")) is not None:
+                for method in found[1]:
+                    self.notify(self.function_object(method, None), value, arguments)
+
+        self.solver.when(self.register(frame, one[3]), arrived)
+
+    def module_asked(self, module: ModuleObject, frame: Frame, one: Instruction) -> None:
+        """A name is taken from a module: its ``__getattr__`` is asked for what the module does not have, ``__path__`` among that."""
+        for function, register in module.unit.globals.get("__getattr__", ()):
+            self.solver.when(
+                self.register(self.base(function), register), lambda held: self.call(held, self.operands(frame, one), Node(None))
+            )
+
+    def called_by_language(self, name: str, arguments: Arguments, target: Node) -> None:
+        """The methods that a function of the language calls on its arguments, and the functions that it is given."""
+        names = OF_FUNCTIONS.get(name)
+        if names is None:
+            return
+        given = self.no_arguments(arguments.site)
+        aside = Node(None)
+        for node in arguments.positional if name == "print" else arguments.positional[:1]:
+            self.solver.when(node, lambda value: self.special(value, names, given, aside))
+        if (key := arguments.keywords.get("key")) is not None and arguments.positional:
+            held = Arguments(arguments.frame, arguments.site)
+            held.positional = [self.given_elements(arguments.positional[0])]
+            self.solver.when(key, lambda value: self.call(value, held, aside))
+        if name == "filter" and len(arguments.positional) > 1:
+            each = Arguments(arguments.frame, arguments.site)
+            each.positional = [self.given_elements(arguments.positional[1])]
+            self.solver.when(arguments.positional[0], lambda value: self.call(value, each, aside))
+
+    def given_elements(self, node: Node) -> Node:
+        """The elements of an iterable."""
+        found = self._element_nodes.get(node)
+        if found is None:
+            found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
+        return found

@@ -1,0 +1,77 @@
+"""The call graph: what Python itself calls behind operators, subscripts, scopes and functions of the language."""
+
+from __future__ import annotations
+
+import pytest
+from facts.programs import facts_of
+
+from streamlint.facts.call_graph import CallGraph
+
+
+def entered(line: str, before: str = "", **files: str) -> set[str]:
+    """The functions that the last line of a program may enter, by their qualified names."""
+    text = f"{before}\n{line}\n"
+    facts = facts_of(main=text, **files)
+    graph, body = CallGraph(facts), facts.program.units["main.py"].body
+    last = text.count("\n")
+    return {edge.callee.name for edge in graph.calls(body).edges if body.code.at(edge.instruction[1])[0] == last}
+
+
+def method(name: str) -> str:
+    """A class with a method of a name, and an object of it."""
+    return f"class C:\n    def {name}(self, *rest): return self\nc = C()"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("c + 1", "__add__"),
+        ("1 + c", "__radd__"),
+        ("c += 1", "__iadd__"),
+        ("c += 1", "__add__"),
+        ("-c", "__neg__"),
+        ("not c", "__bool__"),
+        ("not c", "__len__"),
+        ("if c: pass", "__bool__"),
+        ("c == 1", "__eq__"),
+        ("c != 1", "__eq__"),
+        ("1 < c", "__gt__"),
+        ("1 in c", "__contains__"),
+        ("c[1]", "__getitem__"),
+        ("c[1] = 2", "__setitem__"),
+        ("del c[1]", "__delitem__"),
+        ("c.a = 2", "__setattr__"),
+        ("with c: pass", "__exit__"),
+        ("with c: pass", "__enter__"),
+        ("for x in c: pass", "__iter__"),
+        ("a, b = c", "__iter__"),
+        ("len(c)", "__len__"),
+        ("str(c)", "__repr__"),
+        ("print(1, c)", "__str__"),
+        ("sorted(c)", "__iter__"),
+        ("hasattr(c, 'x')", "__getattr__"),
+        ("C[int]", "__class_getitem__"),
+    ],
+)
+def test_what_the_language_calls(line: str, name: str) -> None:
+    assert entered(line, method(name)) == {f"C.{name}"}
+    assert entered(line, method("another") + ("\nC = None" if "C[" in line else "")) == set()
+
+
+@pytest.mark.parametrize("line", ["sorted(xs, key=f)", "max(xs, key=f)", "list(filter(f, xs))", "list(map(f, xs))"])
+def test_functions_that_builtins_are_given(line: str) -> None:
+    assert "f" in entered(line, "def f(x): return x\nxs = [1]")
+
+
+def test_a_setter_runs_where_a_property_is_set() -> None:
+    text = "class C:\n    @property\n    def a(self): pass\n    @a.setter\n    def a(self, to): pass\nc = C()"
+    assert entered("c.a = 1", text) == {"C.a"}
+
+
+def test_a_module_is_asked_for_its_names() -> None:
+    assert entered("from lib import x", lib="def __getattr__(name): pass\n") == {"__getattr__"}
+
+
+def test_methods_of_subclasses_answer_for_their_base() -> None:
+    text = "class B: pass\nclass S(B):\n    def __add__(self, o): pass\ndef make(b: B): return b\nb = make(S())"
+    assert entered("b + 1", text) == {"S.__add__"}
