@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.flow import DEEPEST
+from streamlint.facts.flow import DEEPEST, DEEPEST_CPP
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.members import Members
@@ -229,7 +229,8 @@ class Calls(Members):
         needs_arguments = any(index >= first for index in depends)
         kept = receiver if receiver is not None and (0 in depends or needs_arguments) else None
         caller = arguments.frame
-        if not needs_arguments or (caller is not None and (caller.depth >= DEEPEST or caller.is_entered(function))):
+        deepest = DEEPEST_CPP if function.is_cpp else DEEPEST
+        if not needs_arguments or (caller is not None and (caller.depth >= deepest or caller.is_entered(function))):
             return self.frame(function, outer, kept)
         return self.frame(function, outer, kept, arguments)
 

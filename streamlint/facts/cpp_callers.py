@@ -10,7 +10,7 @@ from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Address, Elements, Instance, Object, Site
+from streamlint.facts.objects import Address, Constant, Elements, Instance, Object, Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -26,7 +26,10 @@ _GIVEN = {op.CONSTRUCT: 5, op.NEW: 5, op.INIT: 5}
 class CppTracker(Tracker):
     """Follows one value forward through C++."""
 
-    flow: CppCallers
+    def __init__(self, flow: CppCallers) -> None:
+        super().__init__(flow)
+        self.flow: CppCallers = flow
+        self.rounds: dict[Place, None] = {}  # stores of an element in a variable whose address is taken: `for (auto& x : container)`
 
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
@@ -72,6 +75,9 @@ class CppTracker(Tracker):
 
     def _cell(self, function: Function, use: Instruction, depth: int) -> None:
         super()._cell(function, use, depth)
+        element = function.definitions[use[3]]
+        if element is not None and element[0] == op.NEXT:
+            self.rounds[function, use] = None
         name, owner = function.unit.ir.constants[use[2]]
         for inner in function.unit.function(owner).below:
             for one in inner.by_opcode[op.ADDRESS]:
@@ -332,11 +338,27 @@ class CppCallers(CppLibrary):
                 self._put_in(value, function, use, node)
         for caller, one in tracker.calls:
             self.evaluate(self.base(caller), one)
+        for function, use in tracker.rounds:
+            self._stored_in_round(value, function, use, node)
         self.stored_through(iter(addresses), node)
 
+    def _stored_in_round(self, value: Elements, function: Function, use: Instruction, node: Node) -> None:
+        """What a loop stores in its variable is stored in the container, for the variable may be a reference."""
+        frame = self.base(function)
+        element = function.definitions[use[3]]
+        iterator = function.definitions[element[3]] if element is not None else None
+        if iterator is not None and iterator[0] == op.ITER:
+            cell = self.cell(frame, *function.unit.ir.constants[use[2]])
+            self.solver.when(self.register(frame, iterator[3]), lambda held: self.solver.edge(cell, node) if held is value else None)
+
     def _given_to(self, source: Node, node: Node) -> None:
-        """The initial elements: a list's, another container's, or the value of each."""
-        self.solver.when(source, lambda held: self._element_at(held, None, node, source.site))
+        """The initial elements: a list's, another container's, or the value of each; a number is how many there are."""
+
+        def arrived(held: Object) -> None:
+            if held is not self.scalar and not isinstance(held, Constant):
+                self._element_at(held, None, node, source.site)
+
+        self.solver.when(source, arrived)
 
     def _put_in(self, value: Elements, function: Function, use: Instruction, node: Node) -> None:
         frame = self.base(function)

@@ -39,6 +39,8 @@ from streamlint.models import Models, builtin
 
 DEEPEST = 5
 """Calls behind one another whose arguments are told apart; behind that a function stands for all its calls."""
+DEEPEST_CPP = 2
+"""The same for C++, whose overloads and templates multiply."""
 
 
 class Flow:

@@ -95,6 +95,7 @@ def test_the_kind_of_memory(made: str, kind: str) -> None:
         ("auto s = nullptr;", NULL),
         ("auto s = cudaStreamPerThread;", "object of cudaStream_t (per-thread)"),
         ("cudaStream_t a[2]; cudaStreamCreate(&a[0]); auto s = a[1];", BLOCKING),
+        ("std::vector<cudaStream_t> v(2); for (auto& x : v) cudaStreamCreate(&x); auto s = v[0];", BLOCKING),
     ],
 )
 def test_the_kind_of_stream(made: str, kind: str) -> None:
