@@ -67,14 +67,14 @@ class Aliases:
             if one[0] in _PASSED_ON:
                 yield from ((function, source) for source in op.reads(one)[: None if one[0] == op.PHI else 1])
             elif one[0] == op.PARAM:
-                yield from self._given(function, one[3])
+                yield from self.given(function, one[3])
         for use in function.uses[register]:
             if use[0] in _PASSED_ON and (use[0] == op.PHI or use[3] == register):
                 yield function, use[2]
             elif use[0] in (op.CALL, op.INVOKE):
                 yield from self._handed(function, register, use)
 
-    def _given(self, function: Function, index: int) -> Iterator[Place]:
+    def given(self, function: Function, index: int) -> Iterator[Place]:
         """What callers hand over for a parameter."""
         parameter = function.code.parameters[index]
         for caller, call in self.facts.call_places(function):

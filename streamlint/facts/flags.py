@@ -39,8 +39,5 @@ def _truth(function: Function, known: Mapping[int, bool], register: int) -> bool
 
 
 def _of_default(function: Function, index: int) -> bool | None:
-    made, parameters = function.definition, function.code.parameters
-    if made is None or function.parent is None or not parameters[index].default:
-        return None
-    number = sum(1 for one in parameters[:index] if one.default)
-    return _truth(function.parent, {}, made[4 + number]) if 4 + number < len(made) else None
+    register = function.default_register(index)
+    return _truth(function.parent, {}, register) if register is not None and function.parent is not None else None

@@ -72,6 +72,14 @@ class Function:
             found[instruction[0]].append(instruction)
         return found
 
+    def default_register(self, index: int) -> int | None:
+        """The register of `parent` that holds the default of a parameter (Python)."""
+        made, parameters = self.definition, self.code.parameters
+        if self.is_cpp or made is None or self.parent is None or not parameters[index].default:
+            return None
+        number = 4 + sum(1 for one in parameters[:index] if one.default)
+        return made[number] if number < len(made) else None
+
     @cached_property
     def called_names(self) -> frozenset[str]:
         """The last parts of the names by which it may call something: methods, attributes and global names that it reads."""

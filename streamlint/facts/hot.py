@@ -121,6 +121,7 @@ class HotRegions:
         for progress in self._steps(function, flags) if function in self.reaching else ():
             if body.home[progress.instruction] in blocks:
                 found.setdefault(body.loop_of(progress.instruction), progress)
+        found = {index: progress for index, progress in found.items() if not body.tries_out(index)}
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:
                 found.setdefault(around, found[index])

@@ -12,8 +12,8 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant
 from streamlint.facts.rounds import Rounds
+from streamlint.facts.trials import is_one, is_search, is_trial
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, failing
@@ -71,16 +71,12 @@ class Body:
     def _has_few_rounds(self, index: int) -> bool:
         source = self._iterated(index)
         if source is None:
-            return False
+            return is_search(self.function, self.graph, self.home, self.graph.loops[index])
         one = self.function.definitions[source]
-        if one is None:
-            return False
-        if one[0] in (op.BUILD, op.DICT):
+        if one is not None and one[0] in (op.BUILD, op.DICT):
             return True
-        if one[0] != op.CALL or self.function.dotted(one[3]) != "range" or len(one) != 6:
-            return False
-        values = [value for value in self.facts.values(self.function, one[5]).values if isinstance(value, Constant)]
-        return bool(values) and all(value.value == 1 for value in values)
+        arguments = self._range(index)
+        return len(arguments) == 1 and is_one(self.rounds.aliases, self.function, arguments[0])
 
     def _iterated(self, index: int) -> int | None:
         """The register of what a loop goes over."""
@@ -108,6 +104,10 @@ class Body:
             if one[0] in (op.UNPACK, op.ITEM, op.ATTR):
                 waiting.append(one[3])
         return False
+
+    def tries_out(self, index: int) -> bool:
+        """Whether what makes progress in a loop, or in the function where it is NOBODY, is no training."""
+        return is_trial(self.function, self.home, self.graph.loops[index].body if index != NOBODY else None)
 
     def accumulated_by(self, index: int) -> int | None:
         """The loop over slices around one that cuts each slice into pieces and accumulates them: one step is made for a slice."""

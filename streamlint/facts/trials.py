@@ -1,0 +1,89 @@
+"""Loops and functions that look like training and are none: searches, loops of one round, gradients of leaves that are only looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamlint.facts.aliases import Aliases
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph, Loop
+
+_SCALING = frozenset({"*", "*=", "//", "//=", "<<", "<<=", ">>", ">>="})
+_DEEPEST = 4
+
+
+def is_search(function: Function, graph: Graph, home: Mapping[Instruction, int], loop: Loop) -> bool:
+    """Whether a loop doubles or halves what its condition compares: it comes round a few times, until it has found something."""
+    compared = {register for one in function.code.blocks[loop.header] if one[0] == op.COMPARE for register in one[4:6]}
+    variables = [one for one in function.code.blocks[loop.header] if one[0] == op.PHI and one[2] in compared]
+    for one in variables:
+        back = _slice(function, home, list(one[3:]), loop.body)
+        scaled = (function.definitions[register] for register in back)
+        for step in scaled:
+            if step is None or step[0] not in (op.BINARY, op.INPLACE) or function.text(step[3]) not in _SCALING:
+                continue
+            if _slice(function, home, list(step[4:6]), loop.body) & {variable[2] for variable in variables}:
+                return True
+    return False
+
+
+def _slice(function: Function, home: Mapping[Instruction, int], registers: list[int], blocks: frozenset[int]) -> set[int]:
+    """The registers of a loop from which others are computed, calls aside."""
+    found: set[int] = set()
+    while registers:
+        register = registers.pop()
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or register in found or home[one] not in blocks:
+            continue
+        found.add(register)
+        registers += op.reads(one) if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY) else []
+    return found
+
+
+def is_one(aliases: Aliases, function: Function, register: int, depth: int = _DEEPEST) -> bool:
+    """Whether a number is 1 unless somebody out of view says otherwise: a constant, a default, or what all callers hand over."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.CONST:
+        value = function.unit.ir.constants[one[3]]
+        return value == 1 and value is not True
+    if one[0] != op.PARAM:
+        return False
+    default = function.default_register(one[3])
+    if default is not None:
+        assert function.parent is not None
+        return is_one(aliases, function.parent, default, depth - 1)
+    given = list(aliases.given(function, one[3]))
+    return bool(given) and all(is_one(aliases, caller, held, depth - 1) for caller, held in given)
+
+
+def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozenset[int] | None) -> bool:
+    """Whether blocks make leaves, of no data, whose gradients they read, and step nothing: a function is tried out."""
+    calls = [one for one in function.by_opcode[op.INVOKE] if blocks is None or home[one] in blocks]
+    if any(function.text(one[4]) in ("step", "zero_grad") for one in calls):
+        return False
+    made = {one[2] for one in calls if _makes_leaf(function, one)}
+    made |= {one[3] for one in calls if function.text(one[4]) == "requires_grad_" and len(one) < 8}
+    made = {register for register in made if _is_new(function, register)}
+    return any(one[3] in made for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "grad")
+
+
+def _makes_leaf(function: Function, one: Instruction) -> bool:
+    if function.text(one[4]) == "requires_grad_":
+        return True
+    shape = function.unit.ir.constants[one[5]] if one[5] != op.NONE else ()
+    return "requires_grad" in shape
+
+
+_FACTORIES = frozenset({"rand", "randn", "zeros", "ones", "empty", "full", "randint"})
+
+
+def _is_new(function: Function, register: int) -> bool:
+    """Whether a tensor comes from a function that makes one of no data."""
+    one = function.definitions[register]
+    while one is not None and one[0] == op.INVOKE and function.text(one[4]) == "requires_grad_":
+        one = function.definitions[one[3]]
+    return one is not None and one[0] == op.INVOKE and function.dotted(one[3]) == "torch" and function.text(one[4]) in _FACTORIES
