@@ -314,6 +314,10 @@ def test_an_unrelated_file_changes_nothing(alone: str) -> None:
     assert answers(facts_of({**FILES, "alone.cu": alone})) == answers(facts_of(FILES))
 
 
+def test_the_order_of_files_changes_nothing() -> None:
+    assert answers(facts_of(dict(reversed(FILES.items())))) == answers(facts_of(FILES))
+
+
 def test_one_file_says_what_several_do() -> None:
     whole = "".join(dedent(text).replace("#include", "// ") for text in FILES.values())
     assert answers(facts_of({"whole.cu": whole})) == answers(facts_of(FILES))
