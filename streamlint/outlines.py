@@ -1,4 +1,5 @@
-"""Which files without a word of CUDA belong to a run: those whose code calls, over any number of files, a function that has one.
+"""Which files without a word of CUDA belong to a run: those whose code calls, over any number of files, a function that has one, and those
+that such code calls in turn.
 
 A file's outline is what its top-level statements define, import and name. It is read from the text, without a parser: it says which
 files are worth parsing, and nothing about what they mean.
@@ -40,6 +41,7 @@ class Outline(NamedTuple):
 
 def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
     """The outline of a Python file."""
+    imported, stars, libraries = _imported(text, works)
     starts = [match.start() for match in _BEGIN.finditer(text)]
     blocks: list[Block] = []
     decorators = ""
@@ -50,18 +52,30 @@ def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
             continue
         defined = _DEFINED.match(text, begin)
         name = (defined[1] or defined[2]) if defined is not None else ""
-        blocks.append(Block(name, frozenset(_IDENTIFIER.findall(body)), works(body.encode("utf-8", "replace"))))
+        identifiers = frozenset(_IDENTIFIER.findall(body))
+        at_work = not libraries.isdisjoint(identifiers) or works(body.encode("utf-8", "replace"))
+        blocks.append(Block(name, identifiers, at_work))
+    return Outline(tuple(blocks), imported, tuple(stars))
+
+
+def _imported(text: str, works: Callable[[bytes], bool]) -> tuple[dict[str, tuple[str, str | None]], list[str], set[str]]:
+    """What a text imports by local name, the modules of which it takes all, and the local names whose import says a word of CUDA."""
     imported: dict[str, tuple[str, str | None]] = {}
     stars: list[str] = []
+    libraries: set[str] = set()
     for module, members, plain in imports_in(text):
         for name, alias in _TAKEN.findall(members):
             if name == "*":
                 stars.append(module)
-            else:
-                imported[alias or name] = (module, name)
+                continue
+            imported[alias or name] = (module, name)
+            if works(f"{module}.{name} ".encode("utf-8", "replace")):
+                libraries.add(alias or name)
         for name, alias in _MODULE.findall(plain):
             imported[alias or name.partition(".")[0]] = (name if alias else name.partition(".")[0], None)
-    return Outline(tuple(blocks), imported, tuple(stars))
+            if works(f"import {name} ".encode("utf-8", "replace")):
+                libraries.add(alias or name.partition(".")[0])
+    return imported, stars, libraries
 
 
 def imports_in(text: str) -> list[tuple[str, str, str]]:
@@ -70,7 +84,10 @@ def imports_in(text: str) -> list[tuple[str, str, str]]:
 
 
 class Reach:
-    """The names by which work with CUDA is reached, file by file: the least set that holds what says a word of it and what names it."""
+    """The names by which work with CUDA is reached, file by file: the least set that holds what says a word of it and what names it.
+
+    ``called`` are the names that such code names in turn: what is handed to them may be in flight.
+    """
 
     def __init__(self, outlines: Mapping[str, Outline]) -> None:
         self._outlines = outlines
@@ -83,6 +100,38 @@ class Reach:
             for _, target, _ in self._meant[path]:
                 self._importers[target].add(path)
         self._solve()
+        self.called: dict[str, set[str]] = {path: set() for path in outlines}
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find `called`: what is named in blocks that work or lead to work, and what is named in what defines that."""
+        waiting = [
+            (path, block)
+            for path, found in self._outlines.items()
+            for block in found.blocks
+            if block.works or block.name in self.names[path]
+        ]
+        defined = {path: _by_name(found.blocks) for path, found in self._outlines.items()}
+        while waiting:
+            path, block = waiting.pop()
+            fresh = {(path, name) for name in block.identifiers if name not in self.called[path]}
+            for local, target, name in self._meant[path]:
+                if local == "*" or (name is None and local in block.identifiers):
+                    fresh |= {(target, one) for one in block.identifiers}
+            waiting += self._called(fresh, defined)
+
+    def _called(self, fresh: set[tuple[str, str]], defined: Mapping[str, Mapping[str, list[Block]]]) -> Iterator[tuple[str, Block]]:
+        """Note names of files, if they have them; give the blocks that these name, wherever their files have them from."""
+        while fresh:
+            path, name = fresh.pop()
+            if name in self.called[path]:
+                continue
+            blocks = defined[path].get(name)
+            handed = [(target, inner or name) for local, target, inner in self._meant[path] if local in (name, "*")]
+            if blocks or handed:
+                self.called[path].add(name)
+                yield from ((path, block) for block in blocks or ())
+                fresh.update(handed)
 
     def _resolved(self, path: str, found: Outline) -> Iterator[tuple[str, str, str | None]]:
         """By local name: the file that it comes from, and the name there; None for a module; ``*`` for all names of a file."""
@@ -131,3 +180,11 @@ class Reach:
         if block.works or not names.isdisjoint(block.identifiers):
             return True
         return any(local in block.identifiers and not reached.isdisjoint(block.identifiers) for local, reached in modules.items())
+
+
+def _by_name(blocks: tuple[Block, ...]) -> dict[str, list[Block]]:
+    found: dict[str, list[Block]] = defaultdict(list)
+    for block in blocks:
+        if block.name:
+            found[block.name].append(block)
+    return dict(found)

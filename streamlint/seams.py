@@ -83,7 +83,7 @@ class Seams:
         works = relevant("python", options.user_models)
         texts |= {path: source.text for path, source in candidates.items()}
         reach = Reach({path: outline(text, works) for path, text in texts.items()})
-        yield from (source for path, source in candidates.items() if reach.names[path])
+        yield from (source for path, source in candidates.items() if reach.names[path] or reach.called[path])
 
     def _amid(self, sources: list[Source]) -> list[Source]:
         """The C++ files that these sources include, and those that include them and name a function or class of theirs, each also through

@@ -15,7 +15,11 @@ def names(**files: str) -> dict[str, set[str]]:
 
 
 def in_files(texts: dict[str, str]) -> dict[str, set[str]]:
-    return Reach({path: outline(text, lambda data: b".cuda(" in data) for path, text in texts.items()}).names
+    return reach(texts).names
+
+
+def reach(texts: dict[str, str]) -> Reach:
+    return Reach({path: outline(text, lambda data: b".cuda(" in data or b"cupy" in data) for path, text in texts.items()})
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,34 @@ def test_a_package_hands_on_what_it_imports() -> None:
 def test_files_that_import_one_another() -> None:
     found = names(a="from b import g\ndef f(): g()\n", b="from a import f\ndef g(): f()\ndef h(): x.cuda()\n")
     assert found == {"a.py": set(), "b.py": {"h"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("from b import keep\ndef go(x):\n    return keep(x.cuda())\n", {"keep", "note"}),
+        ("import b\ndef go(x):\n    return b.keep(x.cuda())\n", {"keep", "note"}),
+        ("from b import *\ndef go(x):\n    return note(x.cuda())\n", {"note"}),
+        ("from b import keep\ndef go(x):\n    return x.cuda()\ndef plain(x):\n    return keep(x)\n", set()),
+    ],
+)
+def test_what_work_calls_is_read(text: str, called: set[str]) -> None:
+    other = "def keep(x):\n    return note(x)\n\ndef note(x):\n    return x.tolist()\n\ndef unused(x):\n    return x\n"
+    assert reach({"a.py": text, "b.py": other}).called["b.py"] == called
+
+
+def test_what_work_calls_is_read_where_a_package_hands_it_on() -> None:
+    texts = {
+        "a.py": "from p import part\ndef go(x):\n    return part.keep(x.cuda())\n",
+        "p/__init__.py": "",
+        "p/part/__init__.py": "from .inner import keep\n",
+        "p/part/inner.py": "def keep(x):\n    return x.tolist()\n",
+    }
+    found = reach(texts).called
+    assert found["p/part/__init__.py"] == {"keep"}
+    assert found["p/part/inner.py"] == {"keep"}
+
+
+def test_what_uses_a_library_of_cuda_works() -> None:
+    texts = {"a.py": "import cupy as cp\ndef send(x):\n    return cp.asarray(x)\n", "b.py": "from a import send\n"}
+    assert in_files(texts) == {"a.py": {"send"}, "b.py": {"send"}}
