@@ -84,6 +84,14 @@ class Hierarchy:
             ]
         return self._definers[key]
 
+    def members_begun(self, definition: ClassInfo, prefix: str, derived: bool) -> list[str]:
+        """The names of members that begin so, of a class and its bases, and of those that derive from it."""
+        classes = self.order(definition)
+        if derived:
+            everywhere = (one for unit in self.program.units.values() for one in unit.classes)
+            classes = [*classes, *(one for one in everywhere if self.derives(one, definition))]
+        return list(dict.fromkeys(name for one in classes for name in (*one.methods, *one.assigned) if name.startswith(prefix)))
+
     def libraries(self, definition: ClassInfo) -> list[str]:
         """The library's classes that a class derives from, nearest first, by their dotted names."""
         names = (base.name for one in self.order(definition) for base in self.bases(one) if isinstance(base, ExternalName))

@@ -16,6 +16,7 @@ from streamlint.facts.objects import (
     Instance,
     Object,
     PartialObject,
+    Text,
 )
 from streamlint.ir import opcodes as op
 
@@ -153,6 +154,8 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
         if isinstance(value, Constant) and isinstance(value.value, str):
             text = value.value
             flow.solver.when(receiver, lambda held: flow.member(held, text, target, arguments.site))
+        elif isinstance(value, Text) and value.prefix:
+            flow.solver.when(receiver, lambda held: flow.members_begun(held, value.prefix, target, arguments.site))
         else:
             flow.unknown(target, "dynamic")
 

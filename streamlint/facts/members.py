@@ -110,6 +110,17 @@ class Members(Containers):
         if not found:
             self._inherited(value, name, target)
 
+    def members_begun(self, value: Object, prefix: str, target: Node, site: Site | None) -> None:
+        """The members of an object whose names begin so arrive at a node."""
+        if isinstance(value, ModuleObject):
+            names = [name for name in value.unit.globals if name.startswith(prefix)]
+        elif isinstance(value, (Instance, ClassObject)):
+            names = self.hierarchy.members_begun(value.definition, prefix, derived=isinstance(value, Instance) and not value.exact)
+        else:
+            names = []
+        for name in names:
+            self.member(value, name, target, site)
+
     def possible_classes(self, value: Instance) -> list[ClassInfo]:
         """The classes that an object may have."""
         if value.exact:

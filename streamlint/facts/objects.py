@@ -40,6 +40,13 @@ class Scalar(Object):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Text(Scalar):
+    """Text of which only the beginning is known."""
+
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Unknown(Object):
     """Nothing is known, for this reason: ``caller`` (called from outside of the program), ``external`` (the result of code that is
     not part of it), ``budget``, ``dynamic``. It stands beside known objects and deletes none of them."""

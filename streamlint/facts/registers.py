@@ -19,6 +19,7 @@ from streamlint.facts.objects import (
     Object,
     Scalar,
     SuperObject,
+    Text,
     Unknown,
 )
 from streamlint.facts.operators import Operators
@@ -91,6 +92,8 @@ class Registers(Operators):
 
     def _binary(self, frame: Frame, one: Instruction, node: Node) -> None:
         operator = frame.function.unit.ir.constants[one[3]]
+        if operator in ("+", "%") and isinstance(begun := frame.function.constant(one[4]), str):
+            self.solver.add(node, self.objects(Text, False, begun.partition("%")[0] if operator == "%" else begun))
         for register in one[4:6]:
             self.solver.when(self.register(frame, register), lambda value: self._operand(value, node, operator in ("+", "|", "or")))
         self.by_operator(frame, one, node)

@@ -75,3 +75,13 @@ def test_a_module_is_asked_for_its_names() -> None:
 def test_methods_of_subclasses_answer_for_their_base() -> None:
     text = "class B: pass\nclass S(B):\n    def __add__(self, o): pass\ndef make(b: B): return b\nb = make(S())"
     assert entered("b + 1", text) == {"S.__add__"}
+
+
+@pytest.mark.parametrize("name", ["'visit_' + kind", "'visit_%s' % kind"])
+def test_a_name_whose_beginning_is_known_may_mean_each_such_method(name: str) -> None:
+    text = "class V:\n    def visit_a(self): pass\n    def visit_b(self): pass\n    def depart_a(self): pass\nv, kind = V(), input()"
+    assert entered(f"getattr(v, {name})()", text) == {"V.visit_a", "V.visit_b"}
+    below = "class B:\n    def go(self, kind):\n        getattr(self, 'visit_' + kind)()\nclass S(B):\n    def visit_a(self): pass\n"
+    facts = facts_of(main=below)
+    run = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
+    assert [edge.callee.name for edge in CallGraph(facts).calls(run).edges] == ["S.visit_a"]
