@@ -1,7 +1,8 @@
 """Which calls a call graph knows of those that test suites make.
 
     python benchmarks/call_edges.py record [--corpus DIR] [--to DIR] [NAME…]   fetch packages, run their tests, write the edges as JSON
-    python benchmarks/call_edges.py compare [--graph MODULE:FUNCTION] [--missed N] [--from DIR] [NAME…]
+    python benchmarks/call_edges.py compare [NAME…] [--graph MODULE:FUNCTION] [--missed N] [--from DIR]
+    python benchmarks/call_edges.py resolved FOLDER… [--pyrefly COMMAND] [--missed N]     calls that pyrefly resolves in packages
 
 Packages and their suites stand in call_edges.toml; `record` runs their code, and needs Python 3.12. A call graph is a function that is
 given the folder of a package and returns `targets(file, line)`: the functions, as file and qualified name, that calls on a line may reach.
@@ -22,10 +23,12 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from corpus import CorpusError, Pin, choose, default_folder, fetch_all, read_pins, tomllib
+from resolved_calls import report
 
 PINS = Path(__file__).with_name("call_edges.toml")
 RUNNER = Path(__file__).with_name("executed_calls.py")
@@ -166,29 +169,52 @@ def _compare(pins: Sequence[Pin], words: argparse.Namespace) -> None:
         if not edges.is_file():
             raise CorpusError(f"{pin.tree} is not recorded; run: python benchmarks/call_edges.py record {pin.name}")
         scores[pin.tree] = score(read_edges(edges), graph(words.corpus / pin.tree / suites()[pin.name].package))
+    _print(scores, words.missed)
+
+
+def _resolved(words: argparse.Namespace) -> None:
+    scores: dict[str, Score] = {}
+    for root in map(Path, words.names):
+        edges = [Edge(file, row, kind, (there, name)) for file, row, kind, there, name in report(root, words.pyrefly)]
+        targets = graph_named(words.graph)(root)
+        scores[root.name] = score(edges, partial(_plain, targets))
+        scores[root.name].virtual = list(getattr(targets, "virtual", ()))
+    _print(scores, words.missed)
+
+
+def _plain(targets: Targets, file: str, row: int) -> set[Target]:
+    """Targets by their plain names."""
+    return {(there, name.rpartition(".")[2]) for there, name in targets(file, row)}
+
+
+def _print(scores: Mapping[str, Score], missed: int) -> None:
     print("\n".join(table(scores)))
     for name, result in scores.items():
-        for edge in result.missed[: words.missed]:
+        for edge in result.missed[:missed]:
             print(f"{name}: {edge.file}:{edge.row}: {edge.kind} {edge.target[0]}: {edge.target[1]}")
 
 
 def main() -> int:
     """Run a command; 0 if all went well, else 2."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["record", "compare"])
+    parser.add_argument("command", choices=["record", "compare", "resolved"])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--corpus", type=Path, default=default_folder(), metavar="DIR", help="where trees are kept")
     parser.add_argument("--to", "--from", type=Path, metavar="DIR", help="where edges are kept; default: beside the trees")
     parser.add_argument("--graph", default="call_names:graph", metavar="MODULE:FUNCTION")
+    parser.add_argument("--pyrefly", default="pyrefly", metavar="COMMAND")
     parser.add_argument(
         "--missed", type=int, default=0, metavar="N", help="print this many edges of a package that the graph does not know"
     )
     words = parser.parse_args()
     words.to = words.to or words.corpus / "call_edges"
     try:
+        if words.command == "resolved":
+            _resolved(words)
+            return 0
         pins = choose(read_pins(PINS), words.names)
         _record(pins, words.corpus, words.to) if words.command == "record" else _compare(pins, words)
-    except CorpusError as error:
+    except (CorpusError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

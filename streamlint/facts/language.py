@@ -181,6 +181,8 @@ def _type_of(flow: Language, callee: External, arguments: Arguments, target: Nod
 
 def _decorator_maker(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """`functools.wraps(f)`, `functools.lru_cache(n)`: what is called next is given back."""
+    if callee.name == "functools.lru_cache" and arguments.positional:  # without parentheses
+        flow.solver.edge(arguments.positional[0], target)
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 

@@ -122,3 +122,25 @@ def test_suites_are_pinned(bench: Any) -> None:
     pins = call_edges.read_pins(call_edges.PINS)
     assert {pin.name for pin in pins} == set(call_edges.suites())
     assert len(pins) >= 3
+
+
+def test_calls_that_pyrefly_resolves_are_read(bench: Any, tmp_path: Path) -> None:
+    target = {"module_id": 2, "function_id": "F:0", "function_name": "g"}
+    there = {"module_id": 9, "function_id": "F:0", "function_name": "print"}
+    made = {"module_id": 2, "function_id": "CF:0:1", "function_name": "__init__"}
+    found = {
+        "Call": {
+            "call_targets": [{"target": {"Function": target}}, {"target": {"Function": there}}],
+            "init_targets": [{"target": {"Function": made}}],
+        }
+    }
+    read = {"AttributeAccess": {"property_getters": [{"target": {"Overrides": target}}]}}
+    modules = [
+        {"module_id": 1, "source_path": {"FileSystem": f"{tmp_path}/a.py"}, "call_graphs": {"F:0": {"3:1-3:4": found, "4:1-4:9": read}}},
+        {"module_id": 2, "source_path": {"FileSystem": f"{tmp_path}/p/b.py"}, "call_graphs": {}},
+        {"module_id": 9, "source_path": {"BundledTypeshed": "builtins.pyi"}, "call_graphs": {"F:0": {"1:1-1:2": found}}},
+    ]
+    assert list(bench("resolved_calls").calls(modules, tmp_path)) == [
+        ("a.py", 3, "call", "p/b.py", "g"),
+        ("a.py", 4, "implicit", "p/b.py", "g"),
+    ]

@@ -85,3 +85,8 @@ def test_a_name_whose_beginning_is_known_may_mean_each_such_method(name: str) ->
     facts = facts_of(main=below)
     run = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
     assert [edge.callee.name for edge in CallGraph(facts).calls(run).edges] == ["S.visit_a"]
+
+
+@pytest.mark.parametrize("decorator", ["lru_cache", "lru_cache(maxsize=1)", "cache"])
+def test_a_cached_function_is_called(decorator: str) -> None:
+    assert entered("f()", f"import functools\n@functools.{decorator}\ndef f(): pass") == {"f"}
