@@ -18,7 +18,7 @@ from streamlint.interpreter.holding import settle
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
 from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.run import Frame, ReturnSignal, Run
+from streamlint.interpreter.run import Frame, ReturnSignal, Run, Signal
 from streamlint.interpreter.statements import execute
 from streamlint.interpreter.values import (
     Const,
@@ -218,6 +218,26 @@ def run_generator(run: Run, made: GeneratorCall, consumer: Callable[[Value], Val
         taker(run.opaque("yielded"))
         return
     run_body(run, made.function, made.environment, made.call, taker, taken_in=taken_in)
+
+
+class _TakenSignal(Signal):
+    """Somebody has taken one value from a generator, which waits."""
+
+
+def first_of(run: Run, made: GeneratorCall) -> Value | None:
+    """What the first ``yield`` of a generator gives, up to which its body runs; what comes later is not followed."""
+    if made.begun:
+        return run.opaque("yielded")
+    made.begun = True
+    found: list[Value] = []
+
+    def take(value: Value) -> Value:
+        found.append(value)
+        raise _TakenSignal
+
+    with contextlib.suppress(_TakenSignal):
+        run_generator(run, made, take)
+    return found[0] if found else None
 
 
 def _copy_out(run: Run, function: p.Function, environment: Environment, arguments: Arguments, site: CallSite) -> None:

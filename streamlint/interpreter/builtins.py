@@ -203,6 +203,10 @@ def _next(run: Run, arguments: Arguments, site: CallSite) -> Value | None:
         return batches.batch(run, value, f"next{run.visit_key(site.node)}")
     if isinstance(value, Series) and value.items:
         return value.items[0]
+    if isinstance(value, GeneratorCall):
+        from streamlint.interpreter.bodies import first_of
+
+        return first_of(run, value)
     if isinstance(value, Opaque) and value.reach and isinstance(value.reach[0], Loader):
         return batches.batch(run, value.reach[0], f"next{run.visit_key(site.node)}")
     return None

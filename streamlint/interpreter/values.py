@@ -404,12 +404,14 @@ class KernelConfig(Value):
 
 @record(eq=False, slots=True)
 class GeneratorCall(Value):
-    """A call of a generator function whose body has not run yet: it runs with its consumer. ``counted``: where ``enumerate`` begins."""
+    """A call of a generator function whose body has not run yet: it runs with its consumer. ``counted``: where ``enumerate`` begins;
+    ``begun``: a value was taken from it by ``next``, up to which the body has run."""
 
     function: FunctionValue
     environment: Environment
     counted: int | None = None
     call: Span | None = None
+    begun: bool = False
 
 
 @record(eq=False, slots=True)
