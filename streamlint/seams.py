@@ -23,6 +23,7 @@ NATIVE = re.compile(r"\b(?:CDLL|PyDLL|LoadLibrary|load_library|dlopen|FFI|cpp_ex
 OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)|\bPyInit_(\w+)")
 _NAME = re.compile(r"\w+")
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
+_LAMBDA = re.compile(r"\bauto[ \t]+(\w+)[ \t]*=[ \t]*\[")
 _FUNCTION = re.compile(r"\b(\w+)\s*\([^;{}()]{0,200}\)[\s\w]{0,40}\{")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
 # Without one of these in a text, the patterns above are not looked for: plain words are found fifty times as fast.
@@ -86,8 +87,9 @@ class Seams:
         yield from (source for path, source in candidates.items() if reach.names[path] or reach.called[path])
 
     def _amid(self, sources: list[Source]) -> list[Source]:
-        """The C++ files that these sources include, and those that include them and name a function or class of theirs, each also through
-        one another: what they hand one another goes through these. The nearest come first; `_MOST_HEADERS` of them are taken."""
+        """The C++ files that these sources include, and those that include them and name a function or class of theirs or define none, as
+        headers of includes alone; each also through one another: what they hand one another goes through these. The nearest come
+        first; `_MOST_HEADERS` of them are taken."""
         native = [source for source in sources if source.language == "cuda"] if self.skipped else []
         if not native:
             return []
@@ -104,10 +106,11 @@ class Seams:
                 includers[held.path].append(source)
         found = {source.path: source for source in native}
         defined = {name for source in native for name in _defined(source.text)}
-        ring = list(native)
+        ring, above = list(native), dict[str, Source]()
         while ring and len(found) < len(native) + _MOST_HEADERS:
-            above = {user.path: user for held in ring for user in includers[held.path] if user.path not in found}
-            users = (user for user in above.values() if not defined.isdisjoint(_NAME.findall(user.text)))
+            above |= {user.path: user for held in ring for user in includers[held.path]}
+            users = [user for user in above.values() if not defined.isdisjoint(_NAME.findall(user.text)) or not any(_defined(user.text))]
+            above = {path: user for path, user in above.items() if user not in users}
             near = {one.path: one for one in (*users, *(part for held in ring for part in includes[held.path])) if one.path not in found}
             ring = [near[path] for path in sorted(near)]
             found |= near
@@ -252,9 +255,10 @@ class Seams:
 
 
 def _defined(text: str) -> Iterator[str]:
-    """The names of the functions and classes that a C++ text defines."""
+    """The names of the functions, classes and lambdas that a C++ text defines."""
     yield from _FUNCTION.findall(text)
     yield from _CLASS.findall(text)
+    yield from _LAMBDA.findall(text)
 
 
 def _says(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:

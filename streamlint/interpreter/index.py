@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from streamlint.interpreter.values import FunctionValue
 
 _BODIES = (".cc", ".cpp", ".cu", ".cxx", ".inl", ".ipp", ".tpp")
+_MOST_INCLUDING = 8  # files that include a header: one that more include stands by itself
 _TURNS = 32
 
 
@@ -66,6 +67,7 @@ class Program:
     launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
     declared_by_extensions: frozenset[str] | None = None  # C++ functions that files which work on PyTorch's tensors declare
     _includers: dict[int, list[File]] | None = None
+    _including: dict[int, list[File]] | None = None
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)
     _linker: Linker | None = None
     _exports: Exports | None = None
@@ -273,6 +275,9 @@ class Program:
                 found.extend(other for other in self.included(target) if other not in found and other is not file)
         if file.module.path.endswith(_BODIES) and (home := self.includer(file)) is not None:
             found.extend(other for other in (home, *self.included(home)) if other not in found and other is not file)
+        for key in before(file) if file.is_cuda else ():
+            earlier = self.files[key]
+            found.extend(other for other in (earlier, *self.included(earlier)) if other not in found and other is not file)
         self.consulted.link(file.path, (other.path for other in found))
         return found
 
@@ -294,12 +299,43 @@ class Program:
         found = [f for f in self._includers.get(id(file), ()) if not _is_hip(f)]
         return found[0] if len(found) == 1 else None
 
+    def including(self, file: File) -> list[File]:
+        """The C++ files that include one themselves, in order."""
+        if self._including is None:
+            self._including = {}
+            for other in self.cpp():
+                targets = {id(found): found for include in other.module.includes if (found := self._include(include, other)) is not None}
+                for target in targets.values():
+                    if target is not other:
+                        self._including.setdefault(id(target), []).append(other)
+        return self._including.get(id(file), [])
+
     def _include(self, include: str, file: File) -> File | None:
         tail = include.replace("\\", "/").lstrip("./")
         candidates = [f for f in self._basenames.get(tail.rpartition("/")[2], ()) if f"/{f.path}".endswith(f"/{tail}")]
         folder = str(PurePosixPath(file.path).parent)
         candidates.sort(key=lambda f: -len(_common(f.path, folder)))
         return candidates[0] if candidates else None
+
+
+@question
+def before(file: File) -> list[str]:
+    """C++: the keys of the files that stand before one in those that include it, also through one another: their names hold in it."""
+    program, found, seen = file.program, dict[str, None](), {file.key}
+    waiting = [file]
+    for current in waiting:  # grows by what includes it
+        for outer in program.including(current)[:_MOST_INCLUDING]:
+            if outer.key in seen:
+                continue
+            seen.add(outer.key)
+            waiting.append(outer)
+            for include in outer.module.includes:
+                target = program._include(include, outer)
+                if target is current:
+                    break
+                if target is not None and target is not file:
+                    found[target.key] = None
+    return list(found)
 
 
 @question

@@ -284,3 +284,41 @@ def test_a_header_that_a_cuda_file_includes_is_read(tmp_path: Path) -> None:
     numbers = "#pragma once\nusing row_t = std::uint64_t;\n"
     assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers) == (2, [])
     assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers.replace("std::uint64_t", "std::string")) == (2, [])
+
+SEND = """#pragma once
+#include <cuda_runtime.h>
+
+inline void send(float* device, float* host, cudaStream_t lane) {
+  cudaMemcpyAsync(device, host, 1 << 22, cudaMemcpyHostToDevice, lane);
+}
+"""
+HOP = "#pragma once\n\ninline void hop(float* device, float* host, cudaStream_t lane) {\n  send(device, host, lane);\n}\n"
+ALL = '#pragma once\n#include "send.cuh"\n#include "hop.cuh"\n'
+USE = """#include "all.cuh"
+
+void use() {
+  float* device;
+  cudaMalloc((void**)&device, 1 << 22);
+  cudaStream_t lane;
+  cudaStreamCreateWithFlags(&lane, cudaStreamNonBlocking);
+  float* host = static_cast<float*>(malloc(1 << 22));
+  hop(device, host, lane);
+}
+"""
+
+
+def test_a_header_has_the_names_of_those_that_stand_before_it(tmp_path: Path) -> None:
+    relevant, found = lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=ALL, use_dot_cu=USE)
+    assert (relevant, found) == (4, [("use.cu", 9, "SL001")])
+
+
+def test_a_header_lacks_the_names_of_those_that_stand_behind_it(tmp_path: Path) -> None:
+    behind = '#pragma once\n#include "hop.cuh"\n#include "send.cuh"\n'
+    assert lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=behind, use_dot_cu=USE)[1] == []
+
+
+def test_who_calls_what_a_header_of_includes_hands_on_is_read(tmp_path: Path) -> None:
+    caller = '#include "all.cuh"\nvoid use(float* device, cudaStream_t lane) {\n  hop(device, new float[1 << 20], lane);\n}\n'
+    assert lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=ALL, use_dot_cu=caller)[0] == 4
+    other = '#include "all.cuh"\nint twice(int n) {\n  return 2 * n;\n}\n'
+    assert lint(tmp_path, use_dot_cu=other)[0] == 3
