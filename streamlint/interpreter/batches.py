@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from streamlint import program as p
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import MAX_DEPTH, Run
 from streamlint.interpreter.values import Buffer, Instance, Loader, Opaque, Series, Storage, Table, Value
 from streamlint.operations import Evidence, Memory
 
 
 def batch(run: Run, loader: Loader, term: str) -> Value:
     """A batch of a loader: what its collate function makes, or leaves of unknown structure with one pinnedness."""
-    if loader.collate is not None and not loader.on_device and len(run.frames) <= 4:
+    if loader.collate is not None and not loader.on_device and len(run.frames) <= MAX_DEPTH:
         made = _collated(run, loader, term)
         if made is not None:
             return made

@@ -13,7 +13,7 @@ from streamlint.interpreter.cpp_types import SEQUENCES, SIZES, TABLES, class_of,
 from streamlint.interpreter.effects import apply, buffer_of
 from streamlint.interpreter.effects.streams import foreign_stream, holder_of
 from streamlint.interpreter.foreign import typed_value
-from streamlint.interpreter.run import Run
+from streamlint.interpreter.run import MAX_DEPTH, Run
 from streamlint.interpreter.values import (
     Buffer,
     ClassValue,
@@ -292,7 +292,7 @@ def library_object(run: Run, row: TypeRow, name: str, arguments: Arguments, site
 
 
 def _object(run: Run, made: ClassValue, given: list[tuple[str | None, Value]], span: Span, name: str) -> Value:
-    if len(run.frames) > 5 or id(made.definition) in run.stack:
+    if len(run.frames) > MAX_DEPTH or id(made.definition) in run.stack:
         return run.opaque(name)
     value = Instance(made.definition, made.file, types=made.types)
     site = CallSite(made.definition, span, made.definition.name)
