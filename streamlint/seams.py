@@ -109,8 +109,7 @@ class Seams:
         ring, above = list(native), dict[str, Source]()
         while ring and len(found) < len(native) + _MOST_HEADERS:
             above |= {user.path: user for held in ring for user in includers[held.path]}
-            users = [user for user in above.values() if not defined.isdisjoint(_NAME.findall(user.text)) or not any(_defined(user.text))]
-            above = {path: user for path, user in above.items() if user not in users}
+            users = [above.pop(path) for path, user in list(above.items()) if path in found or _uses(user.text, defined)]
             near = {one.path: one for one in (*users, *(part for held in ring for part in includes[held.path])) if one.path not in found}
             ring = [near[path] for path in sorted(near)]
             found |= near
@@ -259,6 +258,11 @@ def _defined(text: str) -> Iterator[str]:
     yield from _FUNCTION.findall(text)
     yield from _CLASS.findall(text)
     yield from _LAMBDA.findall(text)
+
+
+def _uses(text: str, names: set[str]) -> bool:
+    """Whether a C++ text names one of these, or defines nothing and hands them on."""
+    return not names.isdisjoint(_NAME.findall(text)) or not any(_defined(text))
 
 
 def _says(text: str, words: Iterable[str], pattern: re.Pattern[str]) -> bool:

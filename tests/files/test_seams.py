@@ -285,6 +285,7 @@ def test_a_header_that_a_cuda_file_includes_is_read(tmp_path: Path) -> None:
     assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers) == (2, [])
     assert lint(tmp_path, page_dot_cuh=page, numbers_dot_h=numbers.replace("std::uint64_t", "std::string")) == (2, [])
 
+
 SEND = """#pragma once
 #include <cuda_runtime.h>
 
