@@ -19,7 +19,7 @@ from streamlint.interpreter.recursion import deeper
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
-from streamlint.interpreter.stakes import Stake, Stakes
+from streamlint.interpreter.stakes import AtStake, Stake, Stakes
 from streamlint.interpreter.trace import Trace
 from streamlint.operations import Operation
 from streamlint.options import Options
@@ -54,6 +54,8 @@ class Analysis:
         self._trains: dict[Root, bool] = {}
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
+        self._on_paths = [check for check in self._every if _is_on_paths(type(check))]
+        self._known_stakes: dict[tuple[Check, ...], AtStake] = {}
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
         # Without one of these nothing is run, and nothing is known of the user's rows.
@@ -112,7 +114,7 @@ class Analysis:
             yield from roots_of(file)
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
-        explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._stakes(root)))
+        explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._at_stake(root)))
         runs = list(explorer.paths())
         pinned, waited, idle = explorer.pinned_places(), explorer.waited_places(), explorer.idle_places()
         recorded = explorer.recorded_places()
@@ -148,13 +150,12 @@ class Analysis:
             elif among:
                 yield check, sorted(itertools.chain(*among), key=operator.attrgetter("index"))
 
-    def _stakes(self, root: Root) -> Iterator[Stake]:
+    def _at_stake(self, root: Root) -> AtStake:
         """What the checks begin with that ask for a root, whether they were asked for or not."""
-        for check in self._every:
-            if type(check).on_operation is Check.on_operation and type(check).on_conflict is Check.on_conflict:
-                continue
-            if self._asks(check, root):
-                yield Stake(check.begins_with, check.signs)
+        asking = tuple(check for check in self._on_paths if self._asks(check, root))
+        if asking not in self._known_stakes:
+            self._known_stakes[asking] = AtStake(Stake(check.begins_with, check.signs) for check in asking)
+        return self._known_stakes[asking]
 
     def _asks(self, check: Check, root: Root) -> bool:
         """Whether a check is about roots of this kind. Which of them can matter is never told from words."""
@@ -170,6 +171,10 @@ class Analysis:
     def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not shown to cost anything is told where it was asked for."""
         return (finding for finding in findings if finding.shown or self.possible)
+
+
+def _is_on_paths(check: type[Check]) -> bool:
+    return check.on_operation is not Check.on_operation or check.on_conflict is not Check.on_conflict
 
 
 def _sweep(oldest: int) -> None:

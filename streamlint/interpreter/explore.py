@@ -105,8 +105,10 @@ class Explorer:
             self.arms |= run.arms
             yield run
             speaks = self.stakes.look(run)
+            if not (speaks or forced or run.decisions):
+                continue  # it is the only path, and nothing is told of it
             shows = shown(run), run.ring
-            if speaks and run.ring >= run.rounds and shows not in told:  # what is no news in two rounds is none in more
+            if speaks and run.ring >= run.most_rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)
             told.add(shows)
             if speaks and not forced and is_worth_more(run, self.root.function):
@@ -223,7 +225,7 @@ class Explorer:
                 self.coverage.over_budget += 1
                 return None
             forced = {**run.forced, decision.atom: not decision.arm}
-            other = budget.run(self, forced, run.rounds, again)
+            other = budget.run(self, forced, run.most_rounds, again)
             if _is_recorded(conflict, other.machine.blocks.recorded_at):
                 return None
             if isinstance(conflict.first, Entry) and not _reaches(other, conflict.second):
@@ -233,7 +235,7 @@ class Explorer:
                 guesses += 1
             if guesses > 1:
                 return None
-        longer = None if again else budget.run(self, run.forced, run.rounds + 1)
+        longer = None if again else budget.run(self, run.forced, run.most_rounds + 1) if run.counts_rounds else run
         if longer is not None and _is_recorded(conflict, longer.machine.blocks.recorded_at):
             return None
         if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
@@ -278,7 +280,7 @@ class Explorer:
             turned.add(atom)
             if self.steps >= MOST_TO_SETTLE:
                 return False
-            other = self.run({**run.forced, atom: not run.decisions[atom].arm}, run.rounds)
+            other = self.run({**run.forced, atom: not run.decisions[atom].arm}, run.most_rounds)
             met = [o for o in other.machine.operations if isinstance(o, HostWait) and o.span == wait.span]
             if not all(o.behind is not None and self._is_idle(other, o, turned) for o in met):
                 return False

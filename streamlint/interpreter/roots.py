@@ -99,8 +99,9 @@ def _is_main_guard(statement: p.If) -> bool:
 
 
 @functools.lru_cache(maxsize=8192)
-def _loops(function: p.Function) -> tuple[p.Loop, ...]:
-    return tuple(node for node in p.walk(function) if isinstance(node, p.Loop))
+def _loops(function: p.Function, is_cuda: bool) -> tuple[p.Loop, ...]:
+    nodes = p.walk(function) if is_cuda else p.statements_of(function)
+    return tuple(node for node in nodes if isinstance(node, p.Loop))
 
 
 def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
@@ -111,12 +112,12 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
     function, file = root.function, root.file
     if file.is_cuda:
-        return all_loops or (function is not None and any(is_hot(loop, file) for loop in _loops(function)))
+        return all_loops or (function is not None and any(is_hot(loop, file) for loop in _loops(function, root.file.is_cuda)))
     if function is not None and is_step(function, root.definition, file):
         return True
     if all_loops and function is not None and is_framework_step(function, root.definition, file):
         return True
-    loops = _loops(function) if function is not None else _outer_loops(file.module)
+    loops = _loops(function, False) if function is not None else _outer_loops(file.module)
     if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
         return True
     launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
@@ -213,7 +214,9 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
 
 def _works_on_what_it_is_given(function: p.Function, root: Root) -> bool:
     """Whether a method's parameters are most likely where the model is: those of a module's forward, of a whole step."""
-    return is_framework_step(function, root.definition, root.file) or any(reads_parts(loop, root.file) for loop in _loops(function))
+    return is_framework_step(function, root.definition, root.file) or any(
+        reads_parts(loop, root.file) for loop in _loops(function, root.file.is_cuda)
+    )
 
 
 def _run_earlier(run: Run, root: Root, method: p.Function, receiver: Value | None) -> None:

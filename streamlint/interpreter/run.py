@@ -242,7 +242,8 @@ class Run:
         restart_serials()
         self.program = program
         self.forced = forced
-        self.rounds = rounds
+        self.most_rounds = rounds
+        self.counts_rounds = False  # something was run once for each of them
         self.coverage = coverage
         self.settings = settings
         self.machine = Machine()
@@ -313,6 +314,12 @@ class Run:
         self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why
         self.idle: list[HostWait] = []  # those that find nothing to wait for on this path
         self.reached: set[tuple[str, int]] | None = None  # rows of the statements that were run, where somebody asks
+
+    @property
+    def rounds(self) -> int:
+        """How often loops run whose number of rounds is not known."""
+        self.counts_rounds = True
+        return self.most_rounds
 
     # --- where we are -----------------------------------------------------------------------------------------------------------
 

@@ -21,29 +21,37 @@ class Stake:
     signs: tuple[str, ...]
 
 
+class AtStake:
+    """The stakes of some checks together."""
+
+    def __init__(self, stakes: Iterable[Stake] = ()) -> None:
+        self.stakes = tuple(stakes)
+        self.signs = frozenset(sign for stake in self.stakes for sign in stake.signs)
+        self.any = any(not stake.signs for stake in self.stakes)  # whatever it is may bring what one of them begins with
+
+    def begin_with(self, operations: Iterable[Operation]) -> bool:
+        """Whether one of the checks begins with one of these operations."""
+        return self.any or any(stake.begins_with(operation) for operation in operations for stake in self.stakes)
+
+
 @record(slots=True)
 class Stakes:
     """The stakes of one root. ``asked`` gives those of the checks that want it."""
 
-    asked: Callable[[], Iterable[Stake]]
+    asked: Callable[[], AtStake]
     shown: bool = False  # a path had such an operation
-    _open: tuple[Stake, ...] | None = None
-    _signs: frozenset[str] = field(default_factory=frozenset)
+    _at_stake: AtStake = field(default_factory=AtStake)
 
     def look(self, run: Run) -> bool:
         """Whether this path, or one before it, shows what some check begins with."""
         if not self.shown:
-            if self._open is None:
-                self._open = tuple(self.asked())
-                self._signs = frozenset(sign for stake in self._open for sign in stake.signs)
-            self.shown = any(not stake.signs for stake in self._open) or any(
-                stake.begins_with(operation) for operation in _of_body(run) for stake in self._open
-            )
+            self._at_stake = self.asked()
+            self.shown = self._at_stake.begin_with(_of_body(run))
         return self.shown
 
     def may_show(self, decision: Decision) -> bool:
         """Whether the other arm of a decision may hold what some check begins with."""
-        return not decision.arms or any(file.relevance.holds(body, self._signs) for file, body in decision.arms)
+        return not decision.arms or any(file.relevance.holds(body, self._at_stake.signs) for file, body in decision.arms)
 
 
 def _of_body(run: Run) -> Iterator[Operation]:
@@ -55,4 +63,4 @@ def _of_body(run: Run) -> Iterator[Operation]:
 
 def everything() -> Stakes:
     """Any path may tell something."""
-    return Stakes(tuple, shown=True)
+    return Stakes(AtStake, shown=True)

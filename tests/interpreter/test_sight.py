@@ -12,7 +12,7 @@ from streamlint.interpreter.index import Program
 from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Settings
 from streamlint.interpreter.sight import differences
-from streamlint.interpreter.stakes import Stake, Stakes
+from streamlint.interpreter.stakes import AtStake, Stake, Stakes
 from streamlint.interpreter.values import Const, Opaque, Series, Stream, Value
 
 MADE = """
@@ -52,7 +52,7 @@ def paths_of(method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     real = snapshots.Unnoticed.__init__
     monkeypatch.setattr(snapshots.Unnoticed, "__init__", lambda self, kept: (ended.append(kept), real(self, kept))[1])
     nothing = Stake(lambda operation: False, ("tream",))
-    explorer = Explorer(program, root, Coverage(), Settings(), Stakes(lambda: (nothing,)))
+    explorer = Explorer(program, root, Coverage(), Settings(), Stakes(lambda: AtStake((nothing,))))
     return len(list(explorer.paths())), len(ended)
 
 

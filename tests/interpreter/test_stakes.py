@@ -12,7 +12,7 @@ from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.roots import roots_of
 from streamlint.interpreter.run import Coverage, Settings
-from streamlint.interpreter.stakes import Stake, Stakes
+from streamlint.interpreter.stakes import AtStake, Stake, Stakes
 from streamlint.operations import Copy, Operation, Spawn
 
 ABOVE = """import torch
@@ -38,7 +38,7 @@ def forced_on(body: str, *stakes: Stake) -> set[str]:
     program = Program()
     file = program.add(lower("a.py", f"{ABOVE}def f(a, b, c, x):\n{body}"), models.builtin("python"))
     root = next(root for root in roots_of(file) if root.qualname == "f")
-    runs = Explorer(program, root, Coverage(), Settings(), Stakes(lambda: stakes)).paths()
+    runs = Explorer(program, root, Coverage(), Settings(), Stakes(lambda: AtStake(stakes))).paths()
     return {"".join(sorted(atom.rpartition(":")[2] for atom in run.forced)) for run in runs}
 
 
@@ -110,7 +110,7 @@ class Holder:
     file = program.add(lower("a.py", text), models.builtin("python"))
     root = next(root for root in roots_of(file) if root.qualname == "Holder.f")
     stake = Stake(lambda operation: asynchronous(operation) or isinstance(operation, Spawn), ("non_blocking",))
-    assert len(list(Explorer(program, root, Coverage(), Settings(), Stakes(lambda: (stake,))).paths())) == runs
+    assert len(list(Explorer(program, root, Coverage(), Settings(), Stakes(lambda: AtStake((stake,)))).paths())) == runs
 
 
 CPP = "#include <cuda_runtime.h>\nvoid f(int n) {{\n  float *p;\n{}}}\n"
@@ -152,6 +152,6 @@ def test_a_check_begins_with_what_it_can_tell_of(code: str, body: str, begins: b
     module = lower_cuda("a.cu", CPP.format(body)) if native else lower("a.py", HEAD + body)
     file = program.add(module, models.builtin("cuda" if native else "python"))
     root = next(root for root in roots_of(file) if root.qualname == "f")
-    run = next(Explorer(program, root, Coverage(), Settings(), Stakes(tuple)).paths())
+    run = next(Explorer(program, root, Coverage(), Settings(), Stakes(AtStake)).paths())
     check = registry()[code]()
     assert any(map(check.begins_with, run.machine.operations)) is begins
