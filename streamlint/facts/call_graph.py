@@ -13,9 +13,7 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import (
     Activation,
-    BoundMethod,
     External,
-    FunctionObject,
     Instance,
     LibraryObject,
     Memory,
@@ -121,7 +119,7 @@ class CallGraph:
                         edges.update(dict.fromkeys(self._handed_over(function, one, call)))
                     if opcode in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
                         unknown[one] = None
-                entered = self.facts.entered_at.get((function, one), ())
+                entered = self.facts.enters(function, one)
                 edges.update(dict.fromkeys(Edge(one, callee, elsewhere) for callee in entered))
                 if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
                     edges.update(dict.fromkeys(Edge(one, callee) for callee in self._resumed(function, one)))
@@ -146,12 +144,8 @@ class CallGraph:
             return
         elsewhere = call.row is not None and call.row.effect in _ELSEWHERE
         for register in one[6 if one[0] == op.INVOKE else 5 :]:
-            for value in self.facts.register(self.facts.base(function), register).values:
-                while isinstance(value, PartialObject):
-                    value = value.callee
-                if isinstance(value, BoundMethod):
-                    value = value.method
-                if isinstance(value, FunctionObject) and value.function not in self.facts.entered_at.get((function, one), ()):
+            for value in self.facts.functions_in(self.facts.register(self.facts.base(function), register).values):
+                if value.function not in self.facts.enters(function, one):
                     yield Edge(one, value.function, elsewhere)
 
     def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:

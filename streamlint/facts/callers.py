@@ -392,4 +392,8 @@ class Callers(Calls):
         """The calls of a function in the program, found by solving."""
         self.searched(function)
         self.solver.solve()
-        return list(self._calls.get(function, {}))
+        found: dict[tuple[Object | None, Arguments], None] = {}
+        for receiver, arguments in self._calls.get(function, {}):
+            places = arguments.joint.places() if arguments.joint is not None else (arguments,)
+            found.update(((receiver, one), None) for one in places)
+        return list(found)

@@ -19,6 +19,7 @@ from streamlint.facts.objects import (
     Instance,
     Key,
     LibraryObject,
+    Many,
     Memory,
     Object,
     PartialObject,
@@ -38,7 +39,8 @@ PLAIN = (Constant, Scalar, Unknown)
 """Objects that are not told apart by the call that returns them."""
 
 MOST_APART = 60
-"""A function that is called from more places stands for all of its calls."""
+"""A function that is called from more places stands for all of its calls; one to which more chains of calls lead is told apart by
+fewer calls behind one another."""
 
 Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
 
@@ -90,6 +92,8 @@ class Calls(Members):
             self._construct(callee, arguments, target)
         elif isinstance(callee, Instance):
             self._call_instance(callee, arguments, target)
+        elif isinstance(callee, Many):
+            self.called_through(callee, arguments, target)
         elif isinstance(callee, PartialObject):
             self.call(callee.callee, self._joined(callee.arguments, arguments), target)
         elif isinstance(callee, External):
@@ -115,7 +119,7 @@ class Calls(Members):
         if len(arguments.positional) == 1 and not (arguments.keywords or arguments.starred):
 
             def arrived(value: Object) -> None:
-                if isinstance(value, (FunctionObject, ClassObject)):
+                if isinstance(value, (FunctionObject, ClassObject, Many)):
                     self.solver.add(target, value, arguments.positional[0])
 
             self.solver.when(arguments.positional[0], arrived)
@@ -229,10 +233,47 @@ class Calls(Members):
         needs_arguments = any(index >= first for index in depends)
         kept = receiver if receiver is not None and (0 in depends or needs_arguments) else None
         caller = arguments.frame
-        deepest = DEEPEST_CPP if function.is_cpp else DEEPEST
-        if not needs_arguments or (caller is not None and (caller.depth >= deepest or caller.is_entered(function))):
+        if not needs_arguments or (caller is not None and caller.is_entered(function)):
             return self.frame(function, outer, kept)
+        if caller is not None and caller.depth >= self._deepest(function):
+            if (nearest := self._of_all_calls(caller, arguments)) is None:
+                return self.frame(function, outer, kept)
+            arguments = nearest
         return self.frame(function, outer, kept, arguments)
+
+    def _of_all_calls(self, caller: Frame, arguments: Arguments) -> Arguments | None:
+        """The arguments that a call hands over in all calls of its caller together; None where that is no plain call."""
+        if caller.arguments is None or arguments.site is None:
+            return None
+        if self._arguments.get((caller, arguments.site.instruction)) is not arguments:
+            return None
+        return self.arguments(self.base(caller.function), arguments.site.instruction)
+
+    def _deepest(self, function: Function) -> int:
+        """How many calls behind one another a function is told apart by: as many as make no more than `MOST_APART` chains of calls."""
+        found = self._depths.get(function)
+        if found is None:
+            found = DEEPEST_CPP if function.is_cpp else DEEPEST
+            while found and self._chains(function, found) > MOST_APART:
+                found -= 1
+            self._depths[function] = found
+        return found
+
+    def _chains(self, function: Function, length: int) -> int:
+        """How many chains of calls, at most so long, end in a function; counted to a little more than `MOST_APART`."""
+        if not self.dependence(function):
+            return 0
+        key = (function, length)
+        found = self._chain_counts.get(key)
+        if found is None:
+            places = self.call_places(function)
+            found = len(places)
+            for caller, _ in places if length > 1 and found <= MOST_APART else ():
+                found += self._chains(caller, length - 1)
+                if found > MOST_APART:
+                    break
+            self._chain_counts[key] = found
+        return found
 
     def call_places(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that may enter a function, by names."""
@@ -253,6 +294,8 @@ class Calls(Members):
             return  # the frame that stands for all calls of the caller has the same call
         if (site := arguments.site) is not None:
             self.entered_at.setdefault((site.function, site.instruction), {})[called.function] = None
+        elif arguments.joint is not None:
+            arguments.joint.entered[called.function] = None
         known = self._calls.setdefault(called.function, {})
         key = (receiver, arguments)
         if key not in known:
@@ -307,14 +350,11 @@ class Calls(Members):
         return found
 
     def _rest_of_calls(self, value: Rest, key: Key | None, node: Node) -> None:
-        held = Node(None)
-        self._from_all_calls(value.frame, value.index, held)
-
-        def arrived(one: Object) -> None:
-            if isinstance(one, Varargs):
-                self.varargs_element(one, key, node)
-
-        self.solver.when(held, arrived)
+        held = self._rests_held.get(value)
+        if held is None:
+            held = self._rests_held[value] = Node(None)
+            self._from_all_calls(value.frame, value.index, held)
+        self.solver.when(held, lambda one: self.varargs_element(one, key, node) if isinstance(one, Varargs) else None)
 
     def searched(self, function: Function) -> None:
         """Look for the calls of a function in the program."""
@@ -339,11 +379,11 @@ class Calls(Members):
         parameter = frame.function.code.parameters[index]
         position = index - offset
         if parameter.kind == "star":
-            self.solver.add(node, self.objects(Varargs, arguments, max(position, 0), None), None, arguments.site)
+            self.solver.gather(node, self.objects(Varargs, arguments, max(position, 0), None), arguments.site)
             return
         if parameter.kind == "double":
             named = frozenset(one.name for one in frame.function.code.parameters if one.kind in ("plain", "keyword"))
-            self.solver.add(node, self.objects(Varargs, arguments, 0, named), None, arguments.site)
+            self.solver.gather(node, self.objects(Varargs, arguments, 0, named), arguments.site)
             return
         found = False
         if parameter.kind == "plain" and 0 <= position < len(arguments.positional):

@@ -23,6 +23,7 @@ from streamlint.facts.objects import (
     Group,
     Instance,
     LibraryObject,
+    Many,
     Memory,
     ModuleObject,
     Object,
@@ -66,12 +67,15 @@ class Facts(Bindings):
         """What a call instruction may call."""
         node = self.solver.demand(self.callee(self.base(function), instruction))
         self.solver.solve()
-        return list(node.values)
+        return list(dict.fromkeys(one for value in node.values for one in self.members_of(value)))
 
     def argument(self, function: Function, index: int) -> Node:
         """What a parameter may hold, over all calls."""
         register = next(one[2] for one in function.by_opcode[op.PARAM] if one[3] == index)
         return self.values(function, register)
+
+
+_PLURALS = {"function": "functions", "class": "classes", "method": "methods", "object": "objects", "partial": "functions with arguments"}
 
 
 def describe(value: Object) -> Iterator[str]:
@@ -106,6 +110,13 @@ def describe(value: Object) -> Iterator[str]:
         yield f"object of {value.type}{detail}"
     elif isinstance(value, Address):
         yield "address"
+    elif isinstance(value, Many):
+        kind, _, name = value.kind.partition(" ")
+        yield (
+            f"one of many {_PLURALS[kind]}"
+            + (f" {name}" if name else "")
+            + (f" of {getattr(value.of, 'path', value.of)}" if value.of != "*" else "")
+        )
     else:
         yield type(value).__name__.removesuffix("Object").lower()
 

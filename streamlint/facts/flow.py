@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.frames import Arguments, Frame, Joint
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
 from streamlint.facts.nodes import Node, Solver
 from streamlint.facts.objects import (
     Activation,
-    BoundMethod,
     ClassObject,
     Constant,
     Container,
     DeviceValue,
     External,
     FunctionObject,
-    Group,
     Instance,
     Key,
     LibraryObject,
+    Many,
     Memory,
     ModuleObject,
     Object,
     Objects,
-    PartialObject,
     Rest,
     Scalar,
     Site,
@@ -51,10 +49,14 @@ class Flow:
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
-        self.solver = Solver(self.joined, self.emptied)
+        self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_all)
         self.objects = Objects()
         self.scalar: Object = self.objects(Scalar)
         self._joins: dict[Object, Object] = {}
+        self._gathered: dict[Object, Object] = {}
+        self._members: dict[Many, Node] = {}
+        self._through: dict[tuple[object, ...], Node] = {}
+        self._joints: dict[tuple[object, ...], Joint] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._globals: dict[tuple[Unit, str], Node] = {}
         self._attributes: dict[tuple[Object, str], Node] = {}
@@ -67,8 +69,11 @@ class Flow:
         self._constructions: dict[ClassInfo, dict[Arguments, None]] = {}
         self._construction_listeners: dict[ClassInfo, list[Callable[[Arguments], None]]] = {}
         self._dependence: dict[Function, frozenset[int]] = {}
+        self._depths: dict[Function, int] = {}
+        self._chain_counts: dict[tuple[Function, int], int] = {}
         self._calls: dict[Function, dict[tuple[Object | None, Arguments], FunctionObject]] = {}
         self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
+        self.entered_through: dict[tuple[Function, Instruction], dict[Joint, None]] = {}  # by instruction: calls of one of many
         self._listeners: dict[Function, list[Callable[[FunctionObject, Object | None, Arguments], None]]] = {}
         self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
@@ -77,6 +82,7 @@ class Flow:
         self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
         self._operands: dict[tuple[Frame, Instruction, tuple[int, ...]], Arguments] = {}
         self._rest_nodes: dict[tuple[Rest, Key | None], Node] = {}
+        self._rests_held: dict[Rest, Node] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._element_nodes: dict[Node, Node] = {}
         self._all_nodes: dict[Object, Node] = {}
@@ -91,31 +97,19 @@ class Flow:
 
     def joined(self, value: Object) -> Object:
         """The object that stands for this one where a node holds many."""
-        found = self._joins.get(value)
-        if found is None:
-            found = self._joins[value] = self._join_of(value)
-        return found
+        raise NotImplementedError
 
-    def _join_of(self, value: Object) -> Object:
-        if isinstance(value, Constant):
-            return value if value.value is None or isinstance(value.value, bool) else self.objects(Scalar, True)
-        if isinstance(value, Instance):
-            return self.objects(Instance, self.hierarchy.root(value.definition), False)
-        if isinstance(value, BoundMethod):
-            return self.objects(BoundMethod, value.method, self.joined(value.receiver))
-        if isinstance(value, Container):
-            return self.objects(Container, value.kind, self.base(value.frame.function), value.instruction)
-        if isinstance(value, Activation):
-            return self.objects(Activation, self.base(value.frame.function), value.kind)
-        if isinstance(value, External):
-            return value if value.receiver is None and self.knows(value.name) else self.objects(Unknown, "external")
-        return value
+    def gathered(self, value: Object) -> Object:
+        """What stands for an object where a node holds too many even of the joined ones."""
+        raise NotImplementedError
 
-    def emptied(self, value: Object) -> Object:
-        """What stands for an object where a node holds too many even of the joined ones: what holds others is given up."""
-        if isinstance(value, (Container, Group, Rest, Activation, PartialObject)):
-            return self.objects(Unknown, "budget")
-        return value
+    def gathered_more(self, value: Object) -> Object:
+        """The same where these are too many."""
+        raise NotImplementedError
+
+    def gathered_all(self, value: Object) -> Object:
+        """The same where even these are."""
+        raise NotImplementedError
 
     # --- frames and nodes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.facts.nodes import Node
@@ -45,13 +46,17 @@ class Frame:
 
 
 class Arguments:
-    """The arguments of one call: positions, what ``*x`` spreads behind them, keywords, and what ``**x`` spreads."""
+    """The arguments of one call: positions, what ``*x`` spreads behind them, keywords, and what ``**x`` spreads.
 
-    __slots__ = ("double", "frame", "keywords", "positional", "site", "starred")
+    ``joint`` is set where they are those of many calls together.
+    """
 
-    def __init__(self, frame: Frame | None, site: Site | None) -> None:
+    __slots__ = ("double", "frame", "joint", "keywords", "positional", "site", "starred")
+
+    def __init__(self, frame: Frame | None, site: Site | None, joint: Joint | None = None) -> None:
         self.frame = frame
         self.site = site
+        self.joint = joint
         self.positional: list[Node] = []
         self.starred: list[Node] = []
         self.keywords: dict[str, Node] = {}
@@ -64,9 +69,57 @@ class Arguments:
 
     def behind(self, before: Arguments) -> Arguments:
         """These arguments behind those of a ``functools.partial``."""
-        found = Arguments(self.frame, self.site)
+        found = Arguments(self.frame, self.site, self.joint)
         found.positional = [*before.positional, *self.positional]
         found.starred = [*before.starred, *self.starred]
         found.keywords = {**before.keywords, **self.keywords}
         found.double = [*before.double, *self.double]
         return found
+
+
+class Joint(Arguments):
+    """The arguments of all calls of one of many functions that hand over as many. ``entered`` are the functions that they enter,
+    ``within`` what is called of those that stand for many in turn, ``calls`` the arguments of each call."""
+
+    __slots__ = ("calls", "entered", "result", "within")
+
+    def __init__(self, like: Arguments) -> None:
+        super().__init__(None, None, self)
+        self.positional = [Node(None) for _ in like.positional]
+        self.starred = [Node(None)] if like.starred else []
+        self.keywords = {name: Node(None) for name in like.keywords}
+        self.double = [Node(None)] if like.double else []
+        self.result = Node(None)
+        self.entered: dict[Function, None] = {}
+        self.within: dict[Joint, None] = {}
+        self.calls: dict[Arguments, None] = {}
+
+    def take(self, arguments: Arguments) -> Iterator[tuple[Node, Node]]:
+        """One call more: its nodes, each with that which takes what it holds."""
+        self.calls[arguments] = None
+        yield from zip(arguments.positional, self.positional, strict=True)
+        yield from ((node, self.keywords[name]) for name, node in arguments.keywords.items())
+        yield from ((node, self.starred[0]) for node in arguments.starred)
+        yield from ((node, self.double[0]) for node in arguments.double)
+
+    def below(self) -> list[Joint]:
+        """This one, and those of what stands for many in turn."""
+        found = {self: None}
+        waiting = [self]
+        while waiting:
+            for one in waiting.pop().within:
+                if one not in found:
+                    found[one] = None
+                    waiting.append(one)
+        return list(found)
+
+    def places(self) -> Iterator[Arguments]:
+        """The arguments of the calls in the program that lead here."""
+        seen, waiting = {self}, [self]
+        while waiting:
+            for one in waiting.pop().calls:
+                if one.joint is None:
+                    yield one
+                elif one.joint not in seen:
+                    seen.add(one.joint)
+                    waiting.append(one.joint)

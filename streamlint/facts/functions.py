@@ -307,6 +307,15 @@ class ClassInfo:
             found[self.body.text(one[2])].append(one[3])
         return dict(found)
 
+    def declares(self, name: str) -> bool:
+        """Whether the body or a method gives an attribute a type."""
+        return any(one.name == name for one in self.ir.fields) or f"self.{name}" in self._annotated
+
+    @cached_property
+    def _annotated(self) -> frozenset[str]:
+        codes = {method.code.number for methods in self.methods.values() for method in methods}
+        return frozenset(text for number, text in self.unit.ir.annotations if number in codes)
+
     @cached_property
     def own_stores(self) -> dict[str, list[Store]]:
         """Attributes that methods set on their receiver, by name."""

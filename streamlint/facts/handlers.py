@@ -13,7 +13,7 @@ from typing import NamedTuple
 from streamlint.facts.aliases import arguments_of
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
+from streamlint.facts.objects import External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow
@@ -66,13 +66,8 @@ class Handlers:
         else:
             registers = _selected(function, one, row.function)
         for register in registers:
-            for value in self.facts.values(function, register).values:
-                while isinstance(value, PartialObject):
-                    value = value.callee
-                if isinstance(value, BoundMethod):
-                    value = value.method
-                if isinstance(value, FunctionObject):
-                    yield Handler(value.function, function, one, row)
+            for value in self.facts.functions_in(self.facts.values(function, register).values):
+                yield Handler(value.function, function, one, row)
 
     def _is_each_round(self, function: Function, one: Instruction, row: RoundRow) -> bool:
         """Whether a handler is registered for an event of each round, as it is: ``ITERATION_COMPLETED(every=10)`` is none."""

@@ -20,6 +20,7 @@ class Hierarchy:
         self._orders: dict[ClassInfo, list[ClassInfo]] = {}
         self._roots: dict[ClassInfo, ClassInfo] = {}
         self._definers: dict[tuple[ClassInfo, str], list[ClassInfo]] = {}
+        self._has: dict[tuple[ClassInfo, str], bool] = {}
         self._children: dict[ClassInfo, list[ClassInfo]] = {}
         self._cones: dict[ClassInfo, list[ClassInfo] | None] = {}
 
@@ -83,6 +84,18 @@ class Hierarchy:
                 if (name in one.methods or name in one.assigned) and one is not definition and self.derives(one, definition)
             ]
         return self._definers[key]
+
+    def has_member(self, definition: ClassInfo, name: str) -> bool:
+        """Whether a class, a base or a class that derives from it may have a member of a name, or code outside of them sets one."""
+        key = (definition, name)
+        if key not in self._has:
+            line = self.order(definition)
+            self._has[key] = (
+                any(name in one.methods or name in one.assigned or name in one.own_stores or one.declares(name) for one in line)
+                or bool(self.definers(definition, name))
+                or any(name in unit.attribute_stores for unit in self.program.mentioning(name))
+            )
+        return self._has[key]
 
     def members_begun(self, definition: ClassInfo, prefix: str, derived: bool) -> list[str]:
         """The names of members that begin so, of a class and its bases, and of those that derive from it."""

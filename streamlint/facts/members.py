@@ -25,6 +25,7 @@ from streamlint.facts.objects import (
     Instance,
     Key,
     LibraryObject,
+    Many,
     Memory,
     ModuleObject,
     Object,
@@ -82,6 +83,8 @@ class Members(Containers):
                 self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
             else:  # a loop that walks along an attribute
                 self.unknown(target, "external")
+        elif isinstance(value, Many):
+            self.through(value, ("member", name), lambda one, node: self._member_of_one(one, value, name, node), target)
         elif isinstance(value, (Memory, LibraryObject, DeviceValue)):
             self.library_member(value, name, target)
         elif isinstance(value, (Container, Varargs, Rest, Group)):
@@ -96,6 +99,17 @@ class Members(Containers):
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")
+
+    def _member_of_one(self, one: Object, value: Many, name: str, node: Node) -> None:
+        """A member of one of many. What their classes do not have is looked up in libraries for all of them."""
+        if isinstance(one, (Instance, ClassObject)) and not self.hierarchy.has_member(one.definition, name):
+            for library in self.hierarchy.libraries(one.definition)[:1] or ["object"]:
+                if self.models.method(library, name) or self.models.member(library, name):
+                    self.solver.add(node, self.objects(External, f"{library}.{name}", value))
+                else:
+                    self.unknown(node, "external")
+        else:
+            self.member(one, name, node, None)
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         """A member of a library's object."""
@@ -152,6 +166,9 @@ class Members(Containers):
     def _from_class(self, value: Object, receiver: Object, definition: ClassInfo, target: Node, site: Site | None) -> None:
         if isinstance(value, FunctionObject) and not isinstance(receiver, ClassObject):
             self.bind(value, receiver, definition, target, site)
+        elif isinstance(value, Many) and value.kind == "function":
+            what = ("bound", receiver, definition)
+            self.through(value, what, lambda one, node: self._from_class(one, receiver, definition, node, None), target)
         else:
             self.solver.add(target, value)
 
@@ -228,7 +245,9 @@ class Members(Containers):
                 stored = self.register(self.base(store.function), store.value)
 
                 def arrived(held: Object, stored: Node = stored) -> None:
-                    if isinstance(held, Instance) and (
+                    if isinstance(held, Many):
+                        self.each(held, arrived)
+                    elif isinstance(held, Instance) and (
                         held.definition in order or value.definition in self.hierarchy.order(held.definition)
                     ):
                         self.solver.edge(stored, node)
@@ -265,6 +284,8 @@ class Members(Containers):
             self.library_element(value, target)
         elif isinstance(value, Activation):
             self.solver.edge(self.yielded(value.frame), target)
+        elif isinstance(value, Many):
+            self.through(value, ("element", key), lambda one, node: self.element(one, key, node, None), target)
         else:
             self.unknown(target, "dynamic")
 
@@ -331,7 +352,9 @@ class Members(Containers):
         """The elements that a loop over an object gives."""
         if not target.first("iterated", value):
             return
-        if isinstance(value, Instance):
+        if isinstance(value, Many):
+            self.through(value, ("iterated",), lambda one, node: self.iterated(one, node, None), target)
+        elif isinstance(value, Instance):
             names = ("__iter__", "__next__") if self.has_method(value, "__iter__") else ("__next__", "__getitem__")
             if names[0] == "__iter__":
                 held = Node(None)
@@ -360,7 +383,9 @@ class Members(Containers):
         """What ``with value as x`` gives."""
         if not target.first("entered", value):
             return
-        if isinstance(value, Instance):
+        if isinstance(value, Many):
+            self.through(value, ("entered",), lambda one, node: self.entered(one, node, None), target)
+        elif isinstance(value, Instance):
             name = "__enter__" if self.has_method(value, "__enter__") else "__aenter__"
             if self.has_method(value, name):
                 self._method_result(value, name, target, site)

@@ -7,7 +7,7 @@ the least fixpoint and does not depend on the order of the questions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.objects import Object, Site
@@ -88,8 +88,8 @@ class Solver:
         self._joins = joins  # each gives the object that stands for one and its like; the next where there are too many of those
         self._open: deque[Node] = deque()
         self._changed: deque[Node] = deque()
-        self._actions: deque[tuple[Action, Iterable[Object]]] = deque()
-        self.steps = 0
+        self._actions: deque[tuple[Action, tuple[Object, ...]]] = deque()
+        self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
     def demand(self, node: Node) -> Node:
         """Have a node find its sources."""
@@ -105,12 +105,20 @@ class Solver:
                 value = self._joined(node, value, len(values) >= MANY)
                 if value in values:
                     return
-            values[value] = Source(source, site)
-            if node.fresh is not None:
-                node.fresh.append(value)
-            elif node.edges is not None or node.actions is not None:
-                node.fresh = [value]
-                self._changed.append(node)
+            self._put(node, value, Source(source, site))
+
+    def gather(self, node: Node, value: Object, site: Site | None = None) -> None:
+        """An object arrives at a node that holds any number of them."""
+        if value not in node.values:
+            self._put(node, value, Source(None, site))
+
+    def _put(self, node: Node, value: Object, source: Source) -> None:
+        node.values[value] = source
+        if node.fresh is not None:
+            node.fresh.append(value)
+        elif node.edges is not None or node.actions is not None:
+            node.fresh = [value]
+            self._changed.append(node)
 
     def _joined(self, node: Node, value: Object, more: bool) -> Object:
         if more and node.joins < len(self._joins):
@@ -119,7 +127,8 @@ class Solver:
             for held, before in list(node.values.items()):
                 if (joined := join(held)) is not held:
                     del node.values[held]
-                    self.add(node, joined, *before)
+                    if joined not in node.values:
+                        self._put(node, joined, before)
         for join in self._joins[: node.joins]:
             value = join(value)
         return value
@@ -157,20 +166,23 @@ class Solver:
                 self._carry(self._changed.popleft())
             elif self._actions:
                 action, values = self._actions.popleft()
+                self.steps += len(values)
                 for value in values:
                     action(value)
             elif self._open:
                 node = self._open.popleft()
                 if (make := node.begin()) is not None:
                     make(node)
+                self.steps += 1
             else:
                 return
-            self.steps += 1
 
     def _carry(self, node: Node) -> None:
         """Carry on what arrived at a node. Edges and actions that are new meanwhile see all that it holds by themselves."""
-        fresh, node.fresh = node.fresh, None
-        assert fresh is not None
+        assert node.fresh is not None
+        self.steps += len(node.fresh) * (len(node.edges or ()) + len(node.actions or ()))
+        fresh = [value for value in node.fresh if value in node.values]  # the others were joined meanwhile
+        node.fresh = None
         for target, site in node.edges.items() if node.edges is not None else ():
             values = target.values
             for value in fresh:

@@ -204,6 +204,14 @@ class PartialObject(Object):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Many(Object):
+    """One of many functions, methods or classes of a file, of a folder or of the program: `joins.Joins.members` has them."""
+
+    kind: str
+    of: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Activation(Object):
     """A generator, coroutine or context manager that calling ``frame``'s function has given."""
 

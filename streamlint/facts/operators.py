@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlint.facts.callers import Callers
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Instance, ModuleObject, Object, Site
+from streamlint.facts.objects import ClassObject, Instance, Many, ModuleObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -34,6 +34,8 @@ class Operators(Callers):
 
     def special(self, value: Object, names: tuple[str, ...], arguments: Arguments, target: Node) -> None:
         """Call the first of several methods that an object has."""
+        if isinstance(value, Many) and value.kind == "object":
+            self.called_through(value, arguments, target, names)
         if not isinstance(value, Instance):
             return
         for name in names:
@@ -94,6 +96,10 @@ class Operators(Callers):
 
     def _set(self, value: Object, name: str, arguments: Arguments, node: Node) -> None:
         """An attribute is set: a property's setter runs, or ``__setattr__``."""
+        if isinstance(value, Many):
+            if value.kind == "object":
+                self.each(value, lambda one: self._set(one, name, arguments, node))
+            return
         for definition in self.possible_classes(value) if isinstance(value, Instance) else ():
             found = self.hierarchy.lookup(definition, name)
             for method in found[1] if found is not None else ():

@@ -15,6 +15,7 @@ from streamlint.facts.objects import (
     FunctionObject,
     Instance,
     LibraryObject,
+    Many,
     Memory,
     Object,
 )
@@ -97,7 +98,7 @@ class Selectors(Registers):
         self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", ""))
 
     def _run_elsewhere(self, row: Row, callee: Object, receiver: Object | None, arguments: Arguments, result: Node) -> None:
-        if not isinstance(callee, (FunctionObject, BoundMethod, ClassObject, Instance)):
+        if not isinstance(callee, (FunctionObject, BoundMethod, ClassObject, Instance, Many)):
             return
         given = self._handed_over(row, receiver, arguments)
         self.call(callee, given, result)

@@ -113,6 +113,10 @@ class Models:
         """The row of a call, by its full name; exact names win over patterns."""
         return self.calls.get(name) or self._pattern(name, "")
 
+    def pattern_of(self, name: str) -> str | None:
+        """The longest pattern of a call's row that a name matches."""
+        return next((text for text, pieces, _ in self._patterns if is_covered(pieces, name)), None)
+
     def type_named(self, name: str) -> TypeRow | None:
         """The row of a type; one found by a pattern takes the name that was asked for."""
         found = self.types.get(name)
