@@ -206,7 +206,7 @@ def main() -> int:
     parser.add_argument(
         "--missed", type=int, default=0, metavar="N", help="print this many edges of a package that the graph does not know"
     )
-    words = parser.parse_args()
+    words = parser.parse_intermixed_args()
     words.to = words.to or words.corpus / "call_edges"
     try:
         if words.command == "resolved":

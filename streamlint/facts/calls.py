@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.constructions import Constructions
 from streamlint.facts.flow import DEEPEST, DEEPEST_CPP
 from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.members import Members
+from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
@@ -26,6 +26,7 @@ from streamlint.facts.objects import (
     Rest,
     Scalar,
     Site,
+    SomeClass,
     Unknown,
     Varargs,
 )
@@ -45,7 +46,7 @@ fewer calls behind one another."""
 Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
 
 
-class Calls(Members):
+class Calls(Constructions):
     """Value flow of calls."""
 
     # --- arguments
@@ -89,7 +90,7 @@ class Calls(Members):
         elif isinstance(callee, BoundMethod):
             self.enter(callee.method, callee.receiver, arguments, target)
         elif isinstance(callee, ClassObject):
-            self._construct(callee, arguments, target)
+            self.make_object(callee, arguments, target)
         elif isinstance(callee, Instance):
             self._call_instance(callee, arguments, target)
         elif isinstance(callee, Many):
@@ -130,56 +131,6 @@ class Calls(Members):
         if found is None:
             found = self._joined_arguments[key] = behind.behind(before)
         return found
-
-    def _construct(self, callee: ClassObject, arguments: Arguments, target: Node) -> None:
-        value = self.objects(Instance, callee.definition, True)
-        self.solver.add(target, value, None, arguments.site)
-        for name in ("__init__", "__new__", "__post_init__"):
-            found = self.hierarchy.lookup(callee.definition, name)
-            for method in found[1] if found is not None else ():
-                given = arguments if name != "__post_init__" else self.no_arguments(arguments.site)
-                self.notify(self.function_object(method, None), value if name != "__new__" else callee, given)
-        self.constructed(callee, arguments)
-
-    def constructed(self, callee: ClassObject, arguments: Arguments) -> None:
-        """An object is made of these arguments: fields of a class without a constructor take them."""
-        for listener in self._construction_listeners.get(callee.definition, ()):
-            listener(arguments)
-        self._constructions.setdefault(callee.definition, {})[arguments] = None
-
-    def when_constructed(self, callee: ClassObject, listener: Callable[[Arguments], None]) -> None:
-        """Run a listener for the arguments that each object of a class is made of, now and later."""
-        self._construction_listeners.setdefault(callee.definition, []).append(listener)
-        for arguments in list(self._constructions.get(callee.definition, ())):
-            listener(arguments)
-
-    def given_as_field(self, value: Instance, name: str, node: Node) -> None:
-        for definition in self.possible_classes(value):
-            fields = self.fields(definition)
-            if name in fields and self.hierarchy.lookup(definition, "__init__") is None:
-                position = fields.index(name)
-                self.search_constructions(definition)
-
-                def made(arguments: Arguments, position: int = position) -> None:
-                    if position < len(arguments.positional):
-                        self.solver.edge(arguments.positional[position], node, arguments.site)
-                    elif name in arguments.keywords:
-                        self.solver.edge(arguments.keywords[name], node, arguments.site)
-                    for spread in [*arguments.double, *arguments.starred]:
-                        self._spread(spread, name, node)
-
-                self.when_constructed(self.objects(ClassObject, definition), made)
-
-    def fields(self, definition: ClassInfo) -> list[str]:
-        """The names that a class and its bases annotate, in the order of a dataclass's constructor."""
-        found: dict[str, None] = {}
-        for one in reversed(self.hierarchy.order(definition)):
-            found.update((member.name, None) for member in one.ir.fields if "ClassVar" not in member.annotation)
-        return list(found)
-
-    def search_constructions(self, definition: ClassInfo) -> None:
-        """Evaluate the calls that may make objects of a class."""
-        raise NotImplementedError
 
     def _call_instance(self, callee: Instance, arguments: Arguments, target: Node) -> None:
         names = ["__call__"] if self.has_method(callee, "__call__") else []
@@ -370,7 +321,7 @@ class Calls(Members):
         if frame.receiver is not None:
             self.solver.add(node, frame.receiver)
         elif owner is not None and function.is_class_method:
-            self.solver.add(node, self.objects(ClassObject, owner))
+            self.solver.add(node, self.objects(SomeClass, owner))
         elif owner is not None:
             self.solver.add(node, self.objects(Instance, owner, False))
 
@@ -395,14 +346,14 @@ class Calls(Members):
         if parameter.kind == "plain":
             for starred in arguments.starred:
                 found = True
-                self._spread(starred, position - len(arguments.positional), node)
+                self.spread(starred, position - len(arguments.positional), node)
         for double in arguments.double:
             found = True
-            self._spread(double, parameter.name, node)
+            self.spread(double, parameter.name, node)
         if parameter.default and not found:
             self._default(frame, index, node)
 
-    def _spread(self, source: Node, key: int | str, node: Node) -> None:
+    def spread(self, source: Node, key: int | str, node: Node) -> None:
         self.solver.when(source, lambda value: self.element(value, key, node, source.site))
 
     def _default(self, frame: Frame, index: int, node: Node) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Container, Key, Object, Site
 from streamlint.ir import Instruction
@@ -19,7 +19,7 @@ MUTATORS = {
 """Methods that store an argument in a container: its position, or -1 for one whose elements are stored."""
 
 
-class Containers(Joins):
+class Containers(Declared):
     """Value flow of containers."""
 
     def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:

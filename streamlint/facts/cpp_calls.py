@@ -179,10 +179,10 @@ class CppCalls(CppPlaces):
         found = self.hierarchy.lookup(definition, name)
         return found[1] if found is not None else []
 
-    def _class_member(self, value: ClassObject, name: str, target: Node) -> None:
+    def _class_member(self, value: ClassObject, name: str, target: Node, site: Site | None) -> None:
         definition = value.definition
         if not definition.unit.is_cpp:
-            super()._class_member(value, name, target)
+            super()._class_member(value, name, target, site)
             return
         for method in self.overloads(definition, name):
             self.solver.add(target, self.function_object(method, None))

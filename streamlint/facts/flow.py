@@ -13,14 +13,11 @@ from streamlint.facts.objects import (
     ClassObject,
     Constant,
     Container,
-    DeviceValue,
     External,
     FunctionObject,
     Instance,
     Key,
-    LibraryObject,
     Many,
-    Memory,
     ModuleObject,
     Object,
     Objects,
@@ -30,7 +27,7 @@ from streamlint.facts.objects import (
     Unknown,
 )
 from streamlint.facts.program import Program, Unit
-from streamlint.facts.scopes import Definition, ExternalName, Scopes
+from streamlint.facts.scopes import Definition, Scopes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
@@ -79,6 +76,9 @@ class Flow:
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
         self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
         self._callees: dict[tuple[Frame, Instruction], Node] = {}
+        self._declared_nodes: dict[tuple[Unit, str], Node | None] = {}
+        self._given: dict[tuple[Site | None, tuple[Object, ...]], Arguments] = {}
+        self._set_arguments: dict[tuple[Object, Arguments], Arguments] = {}
         self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
         self._operands: dict[tuple[Frame, Instruction, tuple[int, ...]], Arguments] = {}
         self._rest_nodes: dict[tuple[Rest, Key | None], Node] = {}
@@ -260,28 +260,7 @@ class Flow:
 
     def declared(self, unit: Unit, annotation: str, target: Node) -> bool:
         """An object of the type that an annotation names arrives at a node. Returns whether the annotation says a type."""
-        said = False
-        for one in self.scopes.annotated(unit, annotation) if annotation else ():
-            if isinstance(one, ClassInfo):
-                self.solver.add(target, self.objects(Instance, one, False))
-                said = True
-            elif (value := self.of_type(one)) is not None:
-                self.solver.add(target, value)
-                said = True
-        return said
-
-    def of_type(self, name: ExternalName) -> Object | None:
-        """An unknown object of a library's type, or a scalar of Python's own types."""
-        if name.name in _SCALARS:
-            return self.scalar
-        row = self.models.type_named(name.name)
-        if row is None:
-            return None
-        if row.kind == "buffer":
-            return self.objects(Memory, row.space, row.memory, row.base or row.name, "literal" if row.space == "device" else "none")
-        if row.kind == "device":
-            return self.objects(DeviceValue, "unknown")
-        return self.objects(LibraryObject, row.name, row.kind)
+        raise NotImplementedError
 
     # --- attributes of objects
 
@@ -361,6 +340,3 @@ class Flow:
     def container(self, kind: str, frame: Frame, instruction: Instruction) -> Object:
         """A container made by an instruction."""
         return self.objects(Container, kind, frame, instruction)
-
-
-_SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex", "builtins.int", "builtins.float", "builtins.bool", "builtins.str"})

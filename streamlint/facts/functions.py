@@ -134,6 +134,11 @@ class Function:
         return "staticmethod" in self.decorators
 
     @cached_property
+    def is_overload(self) -> bool:
+        """Whether it only declares one of several signatures."""
+        return any(name.rpartition(".")[2] == "overload" for name in self.decorators)
+
+    @cached_property
     def is_class_method(self) -> bool:
         return "classmethod" in self.decorators or self.code.name in ("__new__", "__init_subclass__", "__class_getitem__")
 
@@ -295,7 +300,10 @@ class ClassInfo:
         found: dict[str, list[Function]] = defaultdict(list)
         for name, number in self.ir.methods:
             found[name].append(self.unit.function(number))
-        for method in self.unit.program.cpp.methods_elsewhere(self) if self.unit.is_cpp else ():
+        if not self.unit.is_cpp:
+            real = {name: [one for one in methods if not one.is_overload] for name, methods in found.items()}
+            return {name: real[name] for name in real if real[name]}
+        for method in self.unit.program.cpp.methods_elsewhere(self):
             found[method.code.name].append(method)
         return dict(found)
 
@@ -303,8 +311,10 @@ class ClassInfo:
     def assigned(self) -> dict[str, list[int]]:
         """What the body assigns to names: the registers of the values."""
         found: dict[str, list[int]] = defaultdict(list)
+        signatures = {name for name, _ in self.ir.methods} - self.methods.keys()
         for one in self.body.by_opcode[op.SET_NAME]:
-            found[self.body.text(one[2])].append(one[3])
+            if (name := self.body.text(one[2])) not in signatures:
+                found[name].append(one[3])
         return dict(found)
 
     def declares(self, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName, Scopes
@@ -22,6 +24,7 @@ class Hierarchy:
         self._definers: dict[tuple[ClassInfo, str], list[ClassInfo]] = {}
         self._has: dict[tuple[ClassInfo, str], bool] = {}
         self._children: dict[ClassInfo, list[ClassInfo]] = {}
+        self._metaclasses: dict[ClassInfo, ClassInfo | None] = {}
         self._cones: dict[ClassInfo, list[ClassInfo] | None] = {}
 
     def bases(self, definition: ClassInfo) -> list[ClassInfo | ExternalName]:
@@ -109,6 +112,22 @@ class Hierarchy:
         """The library's classes that a class derives from, nearest first, by their dotted names."""
         names = (base.name for one in self.order(definition) for base in self.bases(one) if isinstance(base, ExternalName))
         return list(dict.fromkeys(names))
+
+    def has_of_language(self, definition: ClassInfo, name: str) -> bool:
+        """Whether a class derives from one of the language that has a member."""
+        return any(hasattr(getattr(builtins, library, None), name) for library in self.libraries(definition))
+
+    def metaclass(self, definition: ClassInfo) -> ClassInfo | None:
+        """The metaclass of a class, if the program defines it."""
+        if definition not in self._metaclasses:
+            found = None
+            for one in self.order(definition):
+                said = next((text for word, text in one.ir.keywords if word == "metaclass"), "")
+                found = next((each for each in self.scopes.find(one.unit, said) if isinstance(each, ClassInfo)), None) if said else None
+                if found is not None:
+                    break
+            self._metaclasses[definition] = found
+        return self._metaclasses[definition]
 
     def derives(self, definition: ClassInfo, base: ClassInfo) -> bool:
         """Whether a class is another one or derives from it."""

@@ -8,7 +8,6 @@ from streamlint.facts.frames import Arguments
 from streamlint.facts.library import Library
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
-    ClassObject,
     Constant,
     Container,
     External,
@@ -17,6 +16,7 @@ from streamlint.facts.objects import (
     Object,
     PartialObject,
     Text,
+    Unknown,
 )
 from streamlint.ir import opcodes as op
 
@@ -66,7 +66,8 @@ class Language(Library):
             return
         held = self._all_of(value)
         if name == "items":
-            held = self.holding(self.objects(Group, "tuple", (self.holding(self.scalar), held), depth))
+            keys = value.nodes[1] if isinstance(value, Group) and value.kind == "mapping" else self.holding(self.scalar)
+            held = self.holding(self.objects(Group, "tuple", (keys, held), depth))
         self.solver.add(target, self.objects(Group, "iterable", (held,), depth))
 
     def _all_of(self, value: Object) -> Node:
@@ -164,6 +165,22 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.edge(arguments.positional[2], target)
 
 
+def _cast(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`typing.cast(type, value)`: the value, and where that is not known the type."""
+    if len(arguments.positional) < 2 or arguments.site is None:
+        return
+    value = arguments.positional[1]
+    function, said = arguments.site.function, arguments.site.instruction[-2]
+    written = function.constant(said)
+
+    def arrived(held: Object) -> None:
+        flow.solver.add(target, held, value)
+        if isinstance(held, Unknown):
+            flow.declared(function.unit, str(written) if written is not None else function.dotted(said), target)
+
+    flow.solver.when(value, arrived)
+
+
 def _scalar(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     flow.solver.add(target, flow.scalar)
 
@@ -171,7 +188,7 @@ def _scalar(flow: Language, callee: External, arguments: Arguments, target: Node
 def _type_of(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     def arrived(value: Object) -> None:
         if isinstance(value, Instance):
-            flow.solver.add(target, flow.objects(ClassObject, value.definition))
+            flow.solver.add(target, flow.class_of(value))
         else:
             flow.unknown(target, "dynamic")
 
@@ -190,7 +207,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
-    (_first, "typing.cast typing.final typing.overload weakref.ref weakref.proxy asyncio.create_task asyncio.ensure_future"),
+    (_cast, "typing.cast"),
+    (_first, "typing.final typing.overload weakref.ref weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_first, "torch.jit.script torch.jit.ignore torch.jit.unused torch.compile"),
     (_decorator_maker, "functools.wraps functools.lru_cache torch.no_grad torch.inference_mode torch.enable_grad"),
     (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),

@@ -1,4 +1,4 @@
-"""Members of objects: attributes, methods, elements, and what loops and ``with`` get out of them."""
+"""Members of objects: attributes, methods, elements."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from streamlint.facts.objects import (
     Rest,
     Scalar,
     Site,
+    SomeClass,
     SuperObject,
     Unknown,
     Varargs,
@@ -70,7 +71,7 @@ class Members(Containers):
         if isinstance(value, Instance):
             self._instance_member(value, name, target, site)
         elif isinstance(value, ClassObject):
-            self._class_member(value, name, target)
+            self._class_member(value, name, target, site)
         elif isinstance(value, ModuleObject):
             self._module_member(value, name, target)
         elif isinstance(value, SuperObject):
@@ -115,14 +116,32 @@ class Members(Containers):
         """A member of a library's object."""
         raise NotImplementedError
 
+    def class_of(self, value: Object) -> ClassObject:
+        """The class of an object; a class is given back."""
+        if isinstance(value, ClassObject):
+            return value
+        assert isinstance(value, Instance)
+        return self.objects(ClassObject if value.exact else SomeClass, value.definition)
+
     def _instance_member(self, value: Instance, name: str, target: Node, site: Site | None) -> None:
+        if name == "__class__":
+            self.solver.add(target, self.class_of(value))
+            return
         self.solver.edge(self.attribute(value, name), target)
         found = self._looked_up(value.definition, name, value, target, site, self.hierarchy.order(value.definition))
         definers = self.hierarchy.definers(value.definition, name) if not value.exact else []
         for definition in definers if len(definers) <= MOST_DEFINERS else ():
             found |= self._looked_up(definition, name, self.objects(Instance, definition, False), target, site, [definition])
-        if not found:
+        if not found and not self.asked_for(value, name, target, site):
             self._inherited(value, name, target)
+
+    def asked_for(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+        """Whether ``__getattr__`` is asked for what an object does not have."""
+        raise NotImplementedError
+
+    def described(self, value: Instance, receiver: Object, definition: ClassInfo, target: Node, site: Site | None) -> None:
+        """A descriptor of a class is asked for its value."""
+        raise NotImplementedError
 
     def members_begun(self, value: Object, prefix: str, target: Node, site: Site | None) -> None:
         """The members of an object whose names begin so arrive at a node."""
@@ -169,6 +188,8 @@ class Members(Containers):
         elif isinstance(value, Many) and value.kind == "function":
             what = ("bound", receiver, definition)
             self.through(value, what, lambda one, node: self._from_class(one, receiver, definition, node, None), target)
+        elif isinstance(value, Instance) and self.has_method(value, "__get__"):
+            self.described(value, receiver, definition, target, site)
         else:
             self.solver.add(target, value)
 
@@ -178,7 +199,8 @@ class Members(Containers):
         if function.is_static:
             self.solver.add(target, method)
         elif function.is_class_method:
-            self.solver.add(target, self.objects(BoundMethod, method, self.objects(ClassObject, definition)))
+            bound = self.class_of(receiver) if isinstance(receiver, (Instance, ClassObject)) else self.objects(ClassObject, definition)
+            self.solver.add(target, self.objects(BoundMethod, method, bound))
         elif function.is_property and not isinstance(receiver, ClassObject):
             arguments = self.no_arguments(site)
             self.enter(method, receiver, arguments, target)
@@ -212,10 +234,16 @@ class Members(Containers):
         if named:
             self.solver.add(target, self.objects(External, f"{named[0]}.{name}", value))
 
-    def _class_member(self, value: ClassObject, name: str, target: Node) -> None:
+    def _class_member(self, value: ClassObject, name: str, target: Node, site: Site | None) -> None:
         definition = value.definition
         order = self.hierarchy.order(definition)
-        if self._looked_up(definition, name, value, target, None, order):
+        found = self._looked_up(definition, name, value, target, site, order)
+        definers = self.hierarchy.definers(definition, name) if isinstance(value, SomeClass) else []
+        for one in definers if len(definers) <= MOST_DEFINERS else ():
+            found |= self._looked_up(one, name, self.objects(SomeClass, one), target, site, [one])
+        if found:
+            return
+        if self.of_metaclass(value, name, target, site):
             return
         for inner in definition.unit.classes:
             if inner.ir.name == name and any(inner.ir.parent == one.ir.body for one in order if one.unit is inner.unit):
@@ -224,6 +252,10 @@ class Members(Containers):
         self.solver.edge(self.attribute(self.objects(Instance, definition, True), name), target)
         for library in self.hierarchy.libraries(definition):
             self.solver.add(target, self.objects(External, f"{library}.{name}", value))
+
+    def of_metaclass(self, value: ClassObject, name: str, target: Node, site: Site | None) -> bool:
+        """Whether the metaclass of a class defines a member; it arrives at a node."""
+        raise NotImplementedError
 
     def _module_member(self, value: ModuleObject, name: str, target: Node) -> None:
         self.solver.edge(self.global_name(value.unit, name), target)
@@ -298,6 +330,9 @@ class Members(Containers):
         raise NotImplementedError
 
     def _group_element(self, value: Group, key: Key | None, target: Node) -> None:
+        if value.kind == "mapping":
+            self.solver.edge(value.nodes[0], target)
+            return
         if isinstance(key, int) and value.kind == "tuple":
             if -len(value.nodes) <= key < len(value.nodes):
                 self.solver.edge(value.nodes[key], target)
@@ -343,62 +378,6 @@ class Members(Containers):
         """An object is called, and the result arrives at a node."""
         raise NotImplementedError
 
-    # --- loops and scopes
-
-    def iterate(self, iterable: Node, target: Node) -> None:
-        self.solver.when(iterable, lambda value: self.iterated(value, target, target.site))
-
-    def iterated(self, value: Object, target: Node, site: Site | None) -> None:
-        """The elements that a loop over an object gives."""
-        if not target.first("iterated", value):
-            return
-        if isinstance(value, Many):
-            self.through(value, ("iterated",), lambda one, node: self.iterated(one, node, None), target)
-        elif isinstance(value, Instance):
-            names = ("__iter__", "__next__") if self.has_method(value, "__iter__") else ("__next__", "__getitem__")
-            if names[0] == "__iter__":
-                held = Node(None)
-                self._method_result(value, "__iter__", held, site)
-                self.solver.when(held, lambda one: self._next_of(one, value, target, site))
-            elif self.has_method(value, "__next__"):
-                self._method_result(value, "__next__", target, site)
-            else:
-                self._method_result(value, "__getitem__", target, site)
-        elif isinstance(value, Container) and value.kind == "dict":
-            self.solver.add(target, self.scalar)
-        else:
-            self.element(value, None, target, site)
-
-    def _next_of(self, one: Object, value: Object, target: Node, site: Site | None) -> None:
-        if one is value or (isinstance(one, Instance) and self.has_method(one, "__next__")):
-            self._method_result(one, "__next__", target, site)
-        elif one is not value:
-            self.iterated(one, target, site)
-
     def has_method(self, value: Instance, name: str) -> bool:
         """Whether the class of an object, or a base in the program, defines a method."""
         return self.hierarchy.lookup(value.definition, name) is not None
-
-    def entered(self, value: Object, target: Node, site: Site | None) -> None:
-        """What ``with value as x`` gives."""
-        if not target.first("entered", value):
-            return
-        if isinstance(value, Many):
-            self.through(value, ("entered",), lambda one, node: self.entered(one, node, None), target)
-        elif isinstance(value, Instance):
-            name = "__enter__" if self.has_method(value, "__enter__") else "__aenter__"
-            if self.has_method(value, name):
-                self._method_result(value, name, target, site)
-            else:
-                self.solver.add(target, value)
-        elif isinstance(value, Activation):
-            self.solver.edge(self.yielded(value.frame), target)
-        else:
-            self.solver.add(target, value)
-
-    def awaited(self, value: Object, target: Node) -> None:
-        """What ``await value`` gives."""
-        if isinstance(value, Activation):
-            self.solver.edge(self.result(value.frame), target)
-        else:
-            self.solver.add(target, value)

@@ -138,6 +138,11 @@ class ClassObject(Object):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SomeClass(ClassObject):
+    """A class of the program, or one that derives from it: the class of an object, ``cls`` of a class method."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Instance(Object):
     """An object of a class of the program; of one of its subclasses, too, unless ``exact``."""
 

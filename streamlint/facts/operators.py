@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamlint.facts.callers import Callers
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import ClassObject, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -29,7 +29,7 @@ EFFECTS = (op.SET_ITEM, op.DEL_ITEM, op.SET_ATTR, op.BRANCH)
 """Instructions without a result that may call a method."""
 
 
-class Operators(Callers):
+class Operators(Protocols):
     """Value flow through methods that the language calls."""
 
     def special(self, value: Object, names: tuple[str, ...], arguments: Arguments, target: Node) -> None:
@@ -105,6 +105,8 @@ class Operators(Callers):
             for method in found[1] if found is not None else ():
                 if f"{name}.setter" in method.decorators:
                     self.enter(self.function_object(method, None), value, arguments, node)
+        if isinstance(value, Instance):
+            self.set_described(value, name, arguments, node)
         self.special(value, ("__setattr__",), arguments, node)
 
     def subscripted(self, frame: Frame, one: Instruction, node: Node) -> None:

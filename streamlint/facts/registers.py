@@ -18,6 +18,7 @@ from streamlint.facts.objects import (
     ModuleObject,
     Object,
     Scalar,
+    Site,
     SuperObject,
     Text,
     Unknown,
@@ -184,7 +185,9 @@ class Registers(Operators):
         self.solver.add(node, self.function_object(function, frame))
 
     def _class(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.solver.add(node, self.objects(ClassObject, frame.function.unit.classes[one[3]]))
+        definition = frame.function.unit.classes[one[3]]
+        self.solver.add(node, self.objects(ClassObject, definition))
+        self.class_made(definition, Site(frame.function, one))
 
     def _import(self, frame: Frame, one: Instruction, node: Node) -> None:
         unit = frame.function.unit

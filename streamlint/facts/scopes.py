@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamlint.facts.functions import ClassInfo, Function
@@ -117,15 +118,30 @@ class Scopes:
             return [*owner.methods.get(name, ()), *inner]
         return []
 
-    def annotated(self, unit: Unit, annotation: str) -> list[ClassInfo | ExternalName]:
-        """The classes that an annotation names: of ``Optional[X]``, ``X | None`` and ``"X"`` those of ``X``; of ``list[X]`` the list."""
+    def annotated(self, unit: Unit, annotation: str) -> Iterator[tuple[str, list[str], ClassInfo | ExternalName]]:
+        """The classes that an annotation names, each with its last word and what stands in its brackets: of ``Optional[X]``, ``X | None``
+        and ``"X"`` those of ``X``; of ``type[X]`` those of ``X`` with the word ``type``; of ``list[X]`` the list."""
         text = annotation.replace(" ", "").replace('"', "").replace("'", "")
-        found: list[ClassInfo | ExternalName] = []
         for part in _alternatives(text):
-            head = _WORD.match(part)
-            if head is not None and head[0] not in ("None", "Any", "typing.Any", "object"):
-                found += [one for one in self.find(unit, head[0]) if isinstance(one, (ClassInfo, ExternalName))]
-        return found
+            word, inner = _head(part)
+            if word.rpartition(".")[2] in ("type", "Type") and inner:
+                for each in _alternatives(inner[0]):
+                    yield from (("type", [], one) for one in self._classes_named(unit, _head(each)[0]))
+            else:
+                yield from ((word.rpartition(".")[2], inner, one) for one in self._classes_named(unit, word))
+
+    def _classes_named(self, unit: Unit, word: str) -> list[ClassInfo | ExternalName]:
+        if word in ("", "None", "Any", "typing.Any", "object"):
+            return []
+        return [one for one in self.find(unit, word) if isinstance(one, (ClassInfo, ExternalName))]
+
+
+def _head(text: str) -> tuple[str, list[str]]:
+    """The dotted name that a type begins with, and what stands in the brackets behind it."""
+    found = _WORD.match(text)
+    word = found[0] if found is not None else ""
+    rest = text[len(word) :]
+    return word, _split(rest[1:-1], ",") if rest.startswith("[") and rest.endswith("]") else []
 
 
 def _alternatives(text: str) -> list[str]:
@@ -134,11 +150,7 @@ def _alternatives(text: str) -> list[str]:
     if len(parts) > 1:
         return [one for part in parts for one in _alternatives(part)]
     head, bracket, rest = text.partition("[")
-    if (
-        bracket
-        and head.rpartition(".")[2] in ("Optional", "Union", "Annotated", "Final", "ClassVar", "Type", "type")
-        and rest.endswith("]")
-    ):
+    if bracket and head.rpartition(".")[2] in ("Optional", "Union", "Annotated", "Final", "ClassVar") and rest.endswith("]"):
         inner = _split(rest[:-1], ",")
         inner = inner[:1] if head.rpartition(".")[2] == "Annotated" else inner
         return [one for part in inner for one in _alternatives(part)]

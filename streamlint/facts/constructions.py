@@ -1,0 +1,86 @@
+"""Objects that are made: the constructors that run, and the fields of a class without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from streamlint.facts.frames import Arguments
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hierarchy import MOST_SUBCLASSES
+from streamlint.facts.iteration import Iteration
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Object, SomeClass
+
+
+class Constructions(Iteration):
+    """Value flow through constructors."""
+
+    def make_object(self, callee: ClassObject, arguments: Arguments, target: Node) -> None:
+        """A class of the program is called."""
+        value = self.objects(Instance, callee.definition, not isinstance(callee, SomeClass))
+        self.solver.add(target, value, None, arguments.site)
+        for name in ("__init__", "__new__", "__post_init__"):
+            given = arguments if name != "__post_init__" else self.no_arguments(arguments.site)
+            for method, definition in self._constructors(callee, name):
+                exact = definition is callee.definition and value.exact
+                receiver = self.objects(Instance if name != "__new__" else ClassObject, definition, *([exact] if name != "__new__" else []))
+                self.notify(self.function_object(method, None), receiver, given)
+        self.constructed(callee, arguments)
+
+    def _constructors(self, callee: ClassObject, name: str) -> Iterator[tuple[Function, ClassInfo]]:
+        """The methods of a name that making an object may run, each with the class of the object."""
+        found = self.hierarchy.lookup(callee.definition, name)
+        for method in found[1] if found is not None else ():
+            yield method, callee.definition
+        definers = self.hierarchy.definers(callee.definition, name) if isinstance(callee, SomeClass) else []
+        for one in definers if len(definers) <= MOST_SUBCLASSES else ():
+            for method in one.methods.get(name, ()):
+                yield method, one
+
+    def constructed(self, callee: ClassObject, arguments: Arguments) -> None:
+        """An object is made of these arguments: fields of a class without a constructor take them."""
+        for listener in self._construction_listeners.get(callee.definition, ()):
+            listener(arguments)
+        self._constructions.setdefault(callee.definition, {})[arguments] = None
+
+    def when_constructed(self, callee: ClassObject, listener: Callable[[Arguments], None]) -> None:
+        """Run a listener for the arguments that each object of a class is made of, now and later."""
+        self._construction_listeners.setdefault(callee.definition, []).append(listener)
+        for arguments in list(self._constructions.get(callee.definition, ())):
+            listener(arguments)
+
+    def given_as_field(self, value: Instance, name: str, node: Node) -> None:
+        for definition in self.possible_classes(value):
+            fields = self.fields(definition)
+            if name in fields and self.hierarchy.lookup(definition, "__init__") is None:
+                position = fields.index(name)
+                self.search_constructions(definition)
+
+                def made(arguments: Arguments, position: int = position) -> None:
+                    if position < len(arguments.positional):
+                        self.solver.edge(arguments.positional[position], node, arguments.site)
+                    elif name in arguments.keywords:
+                        self.solver.edge(arguments.keywords[name], node, arguments.site)
+                    for spread in [*arguments.double, *arguments.starred]:
+                        self.spread(spread, name, node)
+
+                self.when_constructed(self.objects(ClassObject, definition), made)
+
+    def fields(self, definition: ClassInfo) -> list[str]:
+        """The names that a class and its bases annotate, in the order of a dataclass's constructor."""
+        found: dict[str, None] = {}
+        for one in reversed(self.hierarchy.order(definition)):
+            found.update((member.name, None) for member in one.ir.fields if "ClassVar" not in member.annotation)
+        return list(found)
+
+    def search_constructions(self, definition: ClassInfo) -> None:
+        """Evaluate the calls that may make objects of a class."""
+        raise NotImplementedError
+
+    def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+        """A call of a function was found."""
+        raise NotImplementedError
+
+    def spread(self, source: Node, key: int | str, node: Node) -> None:
+        """The element under a key of what ``*x`` or ``**x`` spreads arrives at a node."""
+        raise NotImplementedError

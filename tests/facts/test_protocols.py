@@ -1,0 +1,152 @@
+"""What classes and attributes call by protocol, and what declared types say where values end."""
+
+from __future__ import annotations
+
+import pytest
+from facts.programs import facts_of
+
+from streamlint.facts.call_graph import CallGraph
+
+
+def entered(text: str, mark: str = "# here") -> set[str]:
+    """The functions that the marked line of a program may enter, by their qualified names."""
+    facts = facts_of(main=text)
+    graph, unit = CallGraph(facts), facts.program.units["main.py"]
+    row = next(number for number, line in enumerate(text.splitlines(), 1) if mark in line)
+    graph.prepare(unit.functions)
+    edges = [(function, edge) for function in unit.functions for edge in graph.calls(function).edges]
+    return {edge.callee.name for function, edge in edges if function.code.at(edge.instruction[1])[0] == row}
+
+
+DESCRIPTOR = """
+class Field:
+    def __get__(self, owner, kind): return Part()
+    def __set__(self, owner, value): pass
+    def __set_name__(self, owner, name): pass
+class Part:
+    def go(self): pass
+class Plain:
+    def go(self): pass
+class Owner:{0}
+    part = Field()
+    other = Plain()
+owner = Owner()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "functions"),
+    [
+        ("owner.part", {"Field.__get__"}),
+        ("Owner.part", {"Field.__get__"}),
+        ("owner.part.go()", {"Field.__get__", "Part.go"}),
+        ("owner.part = 1", {"Field.__set__"}),
+        ("owner.other", set()),
+        ("owner.other.go()", {"Plain.go"}),
+        ("owner.other = 1", set()),
+    ],
+)
+def test_descriptors(line: str, functions: set[str]) -> None:
+    assert entered(DESCRIPTOR.format("") + f"{line}  # here\n") == functions
+
+
+def test_a_class_statement_tells_descriptors_their_names() -> None:
+    assert entered(DESCRIPTOR.format("  # here")) == {"Field.__set_name__"}
+
+
+METACLASS = """
+class Meta(type):
+    def __new__(mcs, name, bases, names): return super().__new__(mcs, name, bases, names)
+    def __init__(cls, name, bases, names): pass
+    def ready(cls): pass
+    @property
+    def size(cls): pass
+class Base(metaclass=Meta): pass
+"""
+
+
+def test_metaclasses() -> None:
+    assert entered(METACLASS + "class Derived(Base):  # here\n    pass\n") == {"Meta.__new__", "Meta.__init__"}
+    assert entered(METACLASS + "Base.ready()  # here\n") == {"Meta.ready"}
+    assert entered(METACLASS + "Base.size  # here\n") == {"Meta.size"}
+    assert entered("class Meta: pass\nclass Base: pass\nclass Derived(Base):  # here\n    pass\n") == set()
+
+
+def test_bases_are_told_of_subclasses() -> None:
+    text = "class Base:\n    def __init_subclass__(cls): pass\nclass Derived(Base):  # here\n    pass\n"
+    assert entered(text) == {"Base.__init_subclass__"}
+    assert entered(text.replace("Derived(Base)", "Derived(object)")) == set()
+
+
+@pytest.mark.parametrize(("name", "functions"), [("size", {"Bag.__getattr__"}), ("keys", set()), ("kept", set())])
+def test_what_an_object_lacks_is_asked_for(name: str, functions: set[str]) -> None:
+    text = "class Bag(dict):\n    def __init__(self): self.kept = 1\n    def __getattr__(self, name): return 1\nbag = Bag()\n"
+    assert entered(f"{text}bag.{name}  # here\n") == functions
+
+
+FAMILY = """
+class Base:
+    def __init__(self): pass
+    def copy(self):
+        return self.__class__()  # one
+    def again(self):
+        return type(self)()  # two
+    @classmethod
+    def make(cls):
+        return cls().copy()  # three
+class Derived(Base):
+    def __init__(self): pass
+    def copy(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "functions"),
+    [("# one", {"__init__"}), ("# two", {"__init__"}), ("# three", {"__init__", "copy"})],
+)
+def test_the_class_of_an_object_may_be_a_subclass(mark: str, functions: set[str]) -> None:
+    assert entered(FAMILY, mark) == {f"{owner}.{name}" for owner in ("Base", "Derived") for name in functions}
+
+
+def test_the_class_of_an_object_that_was_just_made_is_known() -> None:
+    assert entered(FAMILY + "Base().__class__()  # here\n") == {"Base.__init__"}
+
+
+THINGS = "import typing as t\nclass Thing:\n    def go(self): pass\nclass Other:\n    def go(self): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "use"),
+    [
+        ("list[Thing]", "x[0].go()"),
+        ("t.Sequence[Thing]", "x[0].go()"),
+        ("dict[str, Thing]", "x['a'].go()"),
+        ("t.Mapping[str, 'Thing']", "next(iter(x.values())).go()"),
+        ("dict[Thing, int]", "next(iter(x)).go()"),
+        ("dict[str, list[Thing]]", "x['a'][0].go()"),
+        ("tuple[Other, Thing]", "x[1].go()"),
+        ("tuple[Thing, ...]", "x[3].go()"),
+        ("t.Iterator[Thing] | None", "next(x).go()"),
+        ("t.Optional[t.List[Thing]]", "x[0].go()"),
+        ("type[Thing]", "x().go()"),
+    ],
+)
+def test_elements_of_declared_containers(annotation: str, use: str) -> None:
+    assert entered(f"{THINGS}def run(x: {annotation}):\n    {use}  # here\n") == {"Thing.go"}
+    assert entered(f"{THINGS}def run(x: {annotation.replace('Thing', 'int')}):\n    {use}  # here\n") == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [("Thing", {"Thing.go"}), ("'Thing'", {"Thing.go"}), ("t.Optional[Thing]", set()), ("t.Any", set())],
+)
+def test_a_cast_says_the_type_of_what_is_unknown(said: str, found: set[str]) -> None:
+    assert entered(f"{THINGS}def run(x):\n    t.cast({said}, x).go()  # here\n") == found
+    assert entered(f"{THINGS}t.cast({said}, Other()).go()  # here\n") == {"Other.go"}
+
+
+def test_a_signature_that_is_only_declared_is_no_method() -> None:
+    text = "import typing\nclass Base:\n    def __init__(self, x): pass\nclass Derived(Base):\n"
+    text += "    @typing.overload\n    def __init__(self, x: int): ...\n"
+    assert entered(text + "    @typing.overload\n    def __init__(self, x: str): ...\nDerived(1)  # here\n") == {"Base.__init__"}
+    assert entered(text + "    def __init__(self, x): pass\nDerived(1)  # here\n") == {"Derived.__init__"}
