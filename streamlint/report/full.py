@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Span
 from streamlint.lines import split_lines
 from streamlint.record import record
 from streamlint.report import View
 from streamlint.report.entries import evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
-
-if TYPE_CHECKING:
-    from typing import Any
 
 TAB = "    "
 ELLIPSIS = "..."
@@ -41,8 +38,9 @@ class _Line:
     @classmethod
     def around(cls, raw: str, column: int, room: int) -> _Line:
         """The line, cut so that a column is in view with what follows it."""
-        cells = tuple(TAB if sign == "\t" else sign for sign in raw)
-        ends = list(itertools.accumulate(map(width, cells), initial=0))
+        cells, ends = tuple(raw), _ends(raw)
+        if "\t" in raw:
+            cells = tuple(TAB if sign == "\t" else sign for sign in raw)
         start, stop = 0, len(cells)
         if ends[-1] > room:
             free = room - 2 * len(ELLIPSIS)
@@ -63,10 +61,18 @@ class _Line:
         return len(ELLIPSIS) * (self.start > 0) + width("".join(self.cells[self.start : index]))
 
 
-def _wrapped(text: str, room: int, **options: Any) -> list[str]:
+def _ends(raw: str) -> Sequence[int]:
+    """Where the columns of each code point of a line begin, and where the last one ends."""
+    if raw.isascii() and "\t" not in raw:
+        return range(len(raw) + 1)
+    return list(itertools.accumulate((len(TAB) if sign == "\t" else width(sign) for sign in raw), initial=0))
+
+
+@functools.lru_cache(maxsize=4096)  # findings of a rule share most of their words
+def _wrapped(text: str, room: int, subsequent_indent: str = "") -> tuple[str, ...]:
     import textwrap  # nothing to show, nothing to import
 
-    return textwrap.wrap(text, room, **options)
+    return tuple(textwrap.wrap(text, room, subsequent_indent=subsequent_indent))
 
 
 def render(view: View) -> str:
