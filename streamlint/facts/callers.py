@@ -393,7 +393,8 @@ class Callers(Calls):
         self.searched(function)
         self.solver.solve()
         found: dict[tuple[Object | None, Arguments], None] = {}
-        for receiver, arguments in self._calls.get(function, {}):
-            places = arguments.joint.places() if arguments.joint is not None else (arguments,)
-            found.update(((receiver, one), None) for one in places)
+        for receiver, calls in self._calls.get(function, {}).items():
+            for arguments in calls:
+                places = arguments.joint.places() if arguments.joint is not None else (arguments,)
+                found.update(((receiver, one), None) for one in places)
         return list(found)

@@ -184,7 +184,7 @@ class Calls(Constructions):
         needs_arguments = any(index >= first for index in depends)
         kept = receiver if receiver is not None and (0 in depends or needs_arguments) else None
         caller = arguments.frame
-        if not needs_arguments or (caller is not None and caller.is_entered(function)):
+        if not needs_arguments or arguments.joint is not None or (caller is not None and caller.is_entered(function)):
             return self.frame(function, outer, kept)
         if caller is not None and caller.depth >= self._deepest(function):
             if (nearest := self._of_all_calls(caller, arguments)) is None:
@@ -194,11 +194,12 @@ class Calls(Constructions):
 
     def _of_all_calls(self, caller: Frame, arguments: Arguments) -> Arguments | None:
         """The arguments that a call hands over in all calls of its caller together; None where that is no plain call."""
-        if caller.arguments is None or arguments.site is None:
+        home = self.base(caller.function)
+        if caller is home or arguments.site is None:
             return None
         if self._arguments.get((caller, arguments.site.instruction)) is not arguments:
             return None
-        return self.arguments(self.base(caller.function), arguments.site.instruction)
+        return self.arguments(home, arguments.site.instruction)
 
     def _deepest(self, function: Function) -> int:
         """How many calls behind one another a function is told apart by: as many as make no more than `MOST_APART` chains of calls."""
@@ -247,18 +248,29 @@ class Calls(Constructions):
             self.entered_at.setdefault((site.function, site.instruction), {})[called.function] = None
         elif arguments.joint is not None:
             arguments.joint.entered[called.function] = None
-        known = self._calls.setdefault(called.function, {})
-        key = (receiver, arguments)
-        if key not in known:
-            known[key] = called
-            for listener in self._listeners.get(called.function, ()):
-                listener(called, receiver, arguments)
+        known = self._calls.setdefault(called.function, {}).setdefault(receiver, {})
+        if arguments not in known:
+            known[arguments] = called
+            for asked, listeners in self._listeners.get(called.function, {}).items():
+                if self._may_be_same(asked, receiver):
+                    for listener in listeners:
+                        listener(called, receiver, arguments)
 
-    def when_called(self, function: Function, listener: Entered) -> None:
-        """Run a listener for each call of a function, now and later."""
-        self._listeners.setdefault(function, []).append(listener)
-        for (receiver, arguments), called in list(self._calls.get(function, {}).items()):
-            listener(called, receiver, arguments)
+    def when_called(self, function: Function, asked: Object | None, listener: Entered) -> None:
+        """Run a listener for each call of a function, now and later; only for those whose receiver may be one that is asked for."""
+        self._listeners.setdefault(function, {}).setdefault(asked, []).append(listener)
+        for receiver, calls in list(self._calls.get(function, {}).items()):
+            if self._may_be_same(asked, receiver):
+                for arguments, called in list(calls.items()):
+                    listener(called, receiver, arguments)
+
+    def _may_be_same(self, one: Object | None, other: Object | None) -> bool:
+        """Whether two receivers may be the same object, by their classes."""
+        if one is other or not isinstance(one, Instance) or not isinstance(other, Instance):
+            return True
+        if one.exact:
+            return not other.exact and self.hierarchy.derives(one.definition, other.definition)
+        return not other.exact or self.hierarchy.derives(other.definition, one.definition)
 
     # --- parameters
 
@@ -292,7 +304,7 @@ class Calls(Constructions):
             if stands_for_all or found.frame is frame.outer or found.frame is None:
                 self._bind(frame, index, arguments, 1 if function.has_receiver and receiver is not None else 0, node)
 
-        self.when_called(function, called)
+        self.when_called(function, frame.receiver, called)
 
     def rest_element(self, value: Rest, key: Key | None) -> Node:
         found = self._rest_nodes.get((value, key))
@@ -300,12 +312,16 @@ class Calls(Constructions):
             found = self._rest_nodes[value, key] = Node(lambda node: self._rest_of_calls(value, key, node))
         return found
 
-    def _rest_of_calls(self, value: Rest, key: Key | None, node: Node) -> None:
+    def rest_held(self, value: Rest) -> Node:
+        """A node for the arguments behind the last parameter, or those by names, of each call of a function."""
         held = self._rests_held.get(value)
         if held is None:
             held = self._rests_held[value] = Node(None)
             self._from_all_calls(value.frame, value.index, held)
-        self.solver.when(held, lambda one: self.varargs_element(one, key, node) if isinstance(one, Varargs) else None)
+        return held
+
+    def _rest_of_calls(self, value: Rest, key: Key | None, node: Node) -> None:
+        self.solver.when(self.rest_held(value), lambda one: self.varargs_element(one, key, node) if isinstance(one, Varargs) else None)
 
     def searched(self, function: Function) -> None:
         """Look for the calls of a function in the program."""
@@ -349,7 +365,7 @@ class Calls(Constructions):
                 self.spread(starred, position - len(arguments.positional), node)
         for double in arguments.double:
             found = True
-            self.spread(double, parameter.name, node)
+            self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
         if parameter.default and not found:
             self._default(frame, index, node)
 

@@ -61,7 +61,9 @@ class Constructions(Iteration):
                         self.solver.edge(arguments.positional[position], node, arguments.site)
                     elif name in arguments.keywords:
                         self.solver.edge(arguments.keywords[name], node, arguments.site)
-                    for spread in [*arguments.double, *arguments.starred]:
+                    for spread in arguments.double:
+                        self.ask(self.keyed_of_node(spread), name, node)
+                    for spread in arguments.starred:
                         self.spread(spread, name, node)
 
                 self.when_constructed(self.objects(ClassObject, definition), made)

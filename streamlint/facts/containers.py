@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Container, Key, Object, Site
+from streamlint.facts.nodes import Keyed, Node
+from streamlint.facts.objects import Container, Key, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -21,10 +22,6 @@ MUTATORS = {
 
 class Containers(Declared):
     """Value flow of containers."""
-
-    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
-        """The element under a key, or all of them, of an object arrive at a node."""
-        raise NotImplementedError
 
     def each_element(self, node: Node, key: Key | None, target: Node) -> None:
         """The elements of all that a node holds arrive at another one."""
@@ -40,9 +37,7 @@ class Containers(Declared):
 
     def _contents(self, value: Container, key: Key | None, node: Node) -> None:
         frame, one = value.frame, value.instruction
-        if one[0] == op.DICT:
-            self._dict_contents(frame, one, key, node)
-        elif one[0] == op.BUILD:
+        if one[0] == op.BUILD:
             self._built_contents(frame, one, key, node)
         else:
             for source in self.copied_into(value):
@@ -64,32 +59,41 @@ class Containers(Declared):
                     continue
                 self.solver.edge(self.register(frame, register), node)
 
-    def _dict_contents(self, frame: Frame, one: Instruction, key: Key | None, node: Node) -> None:
-        for index in range(3, len(one), 2):
-            name, value = one[index], one[index + 1]
-            if name == op.NONE:
-                self.each_element(self.register(frame, value), key, node)
-            elif key is None or (known := frame.function.constant(name)) is None or known == key:
-                self.solver.edge(self.register(frame, value), node)
-
     def _mutations(self, value: Container, key: Key | None, node: Node) -> None:
-        """What is put into a container behind its making, wherever it goes."""
+        """What is put into a container behind its making."""
+
+        def put(name: Key | None, source: Node, spreads: bool) -> None:
+            if spreads:
+                self.each_element(source, key, node)
+            elif key is None or name is None or name == key:
+                self.solver.edge(source, node)
+
+        self._when_put(value, put)
+
+    def given_by_dict(self, value: Container, keyed: Keyed) -> None:
+        super().given_by_dict(value, keyed)
+
+        def put(name: Key | None, source: Node, spreads: bool) -> None:
+            if spreads:
+                self.link(self.keyed_of_node(source), keyed)
+            else:
+                self.give(keyed, name, source)
+
+        self._when_put(value, put)
+
+    def _when_put(self, value: Container, action: Callable[[Key | None, Node, bool], None]) -> None:
+        """Run an action for what is put into a container, wherever it goes: the key, the node, and whether its elements are."""
         for function, use in self.container_uses(value):
             frame = value.frame if function is value.frame.function else self.base(function)
             for receiver, name, register, spreads in _put(function, use):
-                if key is not None and name is not None and name != key:
-                    continue
-                source = self.register(frame, register)
+                self.solver.when(
+                    self.register(frame, receiver),
+                    partial(self._if_same, value, partial(action, name, self.register(frame, register), spreads)),
+                )
 
-                def arrived(held: Object, source: Node = source, spreads: bool = spreads) -> None:
-                    if not isinstance(held, Container) or held.instruction is not value.instruction:
-                        return
-                    if spreads:
-                        self.each_element(source, key, node)
-                    else:
-                        self.solver.edge(source, node)
-
-                self.solver.when(self.register(frame, receiver), arrived)
+    def _if_same(self, value: Container, action: Callable[[], None], held: Object) -> None:
+        if isinstance(held, Container) and held.instruction is value.instruction:
+            action()
 
     def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
         """The instructions that may change a container."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from streamlint.facts.frames import Arguments, Frame, Joint
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
-from streamlint.facts.nodes import Node, Solver
+from streamlint.facts.nodes import Keyed, Node, Solver
 from streamlint.facts.objects import (
     Activation,
     ClassObject,
@@ -68,10 +68,10 @@ class Flow:
         self._dependence: dict[Function, frozenset[int]] = {}
         self._depths: dict[Function, int] = {}
         self._chain_counts: dict[tuple[Function, int], int] = {}
-        self._calls: dict[Function, dict[tuple[Object | None, Arguments], FunctionObject]] = {}
+        self._calls: dict[Function, dict[Object | None, dict[Arguments, FunctionObject]]] = {}
         self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
         self.entered_through: dict[tuple[Function, Instruction], dict[Joint, None]] = {}  # by instruction: calls of one of many
-        self._listeners: dict[Function, list[Callable[[FunctionObject, Object | None, Arguments], None]]] = {}
+        self._listeners: dict[Function, dict[Object | None, list[Callable[[FunctionObject, Object | None, Arguments], None]]]] = {}
         self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
         self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
@@ -82,6 +82,8 @@ class Flow:
         self._spread_nodes: dict[tuple[Node, Key | None], Node] = {}
         self._operands: dict[tuple[Frame, Instruction, tuple[int, ...]], Arguments] = {}
         self._rest_nodes: dict[tuple[Rest, Key | None], Node] = {}
+        self._keyed: dict[Object, Keyed] = {}
+        self._keyed_of_nodes: dict[Node, Keyed] = {}
         self._rests_held: dict[Rest, Node] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._element_nodes: dict[Node, Node] = {}

@@ -8,12 +8,13 @@ functions cost n + m edges, and no target is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from posixpath import dirname
 
 from streamlint.facts.flow import Flow
 from streamlint.facts.frames import Arguments, Joint
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hierarchy import Hierarchy
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
@@ -38,6 +39,38 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 
 _HOLDING = (Container, Group, Rest, Varargs, Activation, PartialObject)
+
+
+class Relatives:
+    """Classes, and what waits until one of those comes that derive from a class or that it derives from."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self._hierarchy = hierarchy
+        self._above: set[ClassInfo] = set()  # the classes that came, and their bases
+        self._came: set[ClassInfo] = set()
+        self._waiting: dict[ClassInfo, list[Callable[[], None]]] = {}  # by class: it or one that derives from it
+        self._exact: dict[ClassInfo, list[Callable[[], None]]] = {}  # by class: it alone
+
+    def add(self, definition: ClassInfo) -> None:
+        """A class comes."""
+        if definition not in self._came:
+            order = self._hierarchy.order(definition)
+            self._came.add(definition)
+            self._above.update(order)
+            for one in order:
+                for action in self._waiting.pop(one, ()):
+                    action()
+            for action in self._exact.pop(definition, ()):
+                action()
+
+    def when(self, definition: ClassInfo, action: Callable[[], None]) -> None:
+        """Run an action once a class comes that derives from this one, or from which it derives."""
+        if definition in self._above or any(one in self._came for one in self._hierarchy.order(definition)):
+            action()
+        else:
+            self._waiting.setdefault(definition, []).append(action)
+            for one in self._hierarchy.order(definition)[1:]:
+                self._exact.setdefault(one, []).append(action)
 
 
 class Joins(Flow):
@@ -111,6 +144,10 @@ class Joins(Flow):
 
     # --- what it leads to
 
+    @cached_property
+    def _relatives(self) -> dict[Many, Relatives]:
+        return {}
+
     def members(self, value: Many) -> Node:
         """A node that holds all objects that one stands for."""
         found = self._members.get(value)
@@ -153,6 +190,14 @@ class Joins(Flow):
             self.solver.when(self.members(value), lambda one: self.each(one, action))
         else:
             action(value)
+
+    def when_related(self, value: Many, definition: ClassInfo, action: Callable[[], None]) -> None:
+        """Run an action once an object that one stands for may be of a class, or of one that derives from it or that it derives from."""
+        found = self._relatives.get(value)
+        if found is None:
+            found = self._relatives[value] = relatives = Relatives(self.hierarchy)
+            self.each(value, lambda one: relatives.add(one.definition) if isinstance(one, Instance) else None)
+        found.when(definition, action)
 
     def called_through(self, value: Many, arguments: Arguments, target: Node, names: tuple[str, ...] = ()) -> None:
         """One of many is called, or one of several methods of it: the arguments of all calls with as many are handed over together."""

@@ -175,7 +175,7 @@ class Library(Selectors):
             pinning = "pageable" if space == "host" else "unknown"
             self.solver.add(target, self.objects(Memory, space, pinning, kind or value.type, value.evidence if space != "host" else "none"))
         elif isinstance(value, Container):
-            held = self.contained(value, None)
+            held = self.any_element(value)
             self.solver.when(held, lambda inner: self._computed_from(inner, kind, on_host, target) if isinstance(inner, Memory) else None)
         elif isinstance(value, Unknown):
             self.solver.add(target, value)

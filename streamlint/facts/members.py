@@ -154,14 +154,6 @@ class Members(Containers):
         for name in names:
             self.member(value, name, target, site)
 
-    def definitions_of(self, value: Object, target: Node) -> None:
-        """The functions and classes that a file defines arrive at a node: one of them is taken by a name that is one of many."""
-        if isinstance(value, ModuleObject):
-            for name in value.unit.defined:
-                self._module_member(value, name, target)
-        else:
-            self.unknown(target, "dynamic")
-
     def possible_classes(self, value: Instance) -> list[ClassInfo]:
         """The classes that an object may have."""
         if value.exact:
@@ -286,7 +278,7 @@ class Members(Containers):
 
                 def arrived(held: Object, stored: Node = stored) -> None:
                     if isinstance(held, Many):
-                        self.each(held, arrived)
+                        self.when_related(held, value.definition, lambda: self.solver.edge(stored, node))
                     elif isinstance(held, Instance) and (
                         held.definition in order or value.definition in self.hierarchy.order(held.definition)
                     ):
@@ -304,7 +296,9 @@ class Members(Containers):
         """An element of an object arrives at a node; ``key`` is None where it is not known which."""
         if not target.first("element", value, key):
             return
-        if isinstance(value, Container):
+        if isinstance(value, (Container, Varargs, Rest)) and (keyed := self.keyed(value)) is not None:
+            self.ask(keyed, key, target)
+        elif isinstance(value, Container):
             self.solver.edge(self.contained(value, key), target)
         elif isinstance(value, Group):
             self._group_element(value, key, target)
@@ -350,13 +344,6 @@ class Members(Containers):
 
     def varargs_element(self, value: Varargs, key: Key | None, target: Node) -> None:
         arguments = value.arguments
-        if value.named is not None:
-            for name, node in arguments.keywords.items():
-                if name not in value.named and key in (None, name):
-                    self.solver.edge(node, target)
-            for node in arguments.double:
-                self.each_element(node, key, target)
-            return
         rest = arguments.positional[value.first :]
         if isinstance(key, int) and 0 <= key < len(rest):
             self.solver.edge(rest[key], target)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint.facts.objects import Object, Site
+from streamlint.facts.objects import Key, Object, Site
 
 if TYPE_CHECKING:
     from streamlint.facts.functions import Function
@@ -81,6 +82,25 @@ class Node:
             node = before.node
 
 
+@dataclass(eq=False, slots=True)
+class Entry:
+    """What is given for a key: the nodes, each with the call that it passed; ``node`` holds it all once somebody asks."""
+
+    node: Node = field(init=False)
+    given: dict[Node, Site | None] = field(default_factory=dict)
+    begun: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Keyed:
+    """A dict or ``**kwargs``: its entries by key, None for keys that are not known; the others that take over what is given to this one,
+    but for some keys; what holds all entries, if somebody asks for that."""
+
+    entries: dict[Key | None, Entry] = field(default_factory=dict)
+    links: dict[tuple[Keyed, frozenset[str]], None] = field(default_factory=dict)
+    whole: Node | None = None
+
+
 class Solver:
     """Propagates objects until nothing changes."""
 
@@ -89,6 +109,7 @@ class Solver:
         self._open: deque[Node] = deque()
         self._changed: deque[Node] = deque()
         self._actions: deque[tuple[Action, tuple[Object, ...]]] = deque()
+        self._later: deque[Callable[[], None]] = deque()
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
     def demand(self, node: Node) -> Node:
@@ -159,6 +180,10 @@ class Solver:
         if node.values:
             self._actions.append((action, tuple(node.values)))
 
+    def later(self, action: Callable[[], None]) -> None:
+        """Run an action in its turn."""
+        self._later.append(action)
+
     def solve(self) -> None:
         """Run until nothing changes."""
         while True:
@@ -169,6 +194,9 @@ class Solver:
                 self.steps += len(values)
                 for value in values:
                     action(value)
+            elif self._later:
+                self._later.popleft()()
+                self.steps += 1
             elif self._open:
                 node = self._open.popleft()
                 if (make := node.begin()) is not None:

@@ -46,6 +46,26 @@ def _methods(size: int) -> str:
     )
 
 
+def _keywords(size: int) -> str:
+    """Functions that hand ``**kwargs`` on to constructors over several others, each with names of its own."""
+    makers = "".join(
+        f"def make{n}(**kwargs):\n    return create{n % 4}(**dict(dict(a{n}=[{n}], b{n}=2), **kwargs))\n"
+        f"def use{n}():\n    return make{n}(c{n}=[{n}], d={n})\n"
+        for n in range(size)
+    )
+    names = ", ".join(f"a{n}=None, b{n}=None, c{n}=None" for n in range(size))
+    creators = "".join(f"def create{n}(**kwargs):\n    return build(Model{n}, **kwargs)\n" for n in range(4))
+    classes = "".join(f"class Model{n}:\n    def __init__(self, {names}):\n        self.held = a0\n" for n in range(4))
+    return f"def build(kind, **kwargs):\n    return kind(**kwargs)\n{creators}{classes}{makers}"
+
+
+def _constructors(size: int) -> str:
+    """Classes without a constructor of their own below one that keeps what it is given."""
+    classes = "".join(f"class C{n}(Base):\n    def read{n}(self):\n        return self.args\n" for n in range(size))
+    made = "".join(f"def use{n}():\n    return C{n}([{n}]).read{n}()\n" for n in range(size))
+    return f"class Base:\n    def __init__(self, *args, **kwargs):\n        self.args = [args, kwargs]\n{classes}{made}"
+
+
 def _chains(size: int) -> str:
     """Calls of one another, each from three places, whose results depend on what they are given."""
     return "def f0(x): return [x]\n" + "".join(
@@ -67,7 +87,7 @@ def _recursion(size: int) -> str:
     ) + "".join(f"def use{n}():\n    return g{n}({{'a': {{'b': {n}}}}})\n" for n in range(size))
 
 
-@pytest.mark.parametrize("make", [_registry, _visitor, _methods, _chains, _builder, _recursion])
+@pytest.mark.parametrize("make", [_registry, _visitor, _methods, _keywords, _constructors, _chains, _builder, _recursion])
 @pytest.mark.parametrize("size", [60, 80])
 def test_steps_grow_with_the_program(make: Callable[[int], str], size: int) -> None:
     small, large = _steps(make(size)), _steps(make(2 * size))
