@@ -42,6 +42,18 @@ class Part:
     own_rows: set[str] = field(default_factory=set)  # of the user's models: those that were met
 
 
+@record(frozen=True, slots=True)
+class _Kind:
+    """What a check asks of a root. Which roots can matter is never told from words."""
+
+    from_python: bool  # Python calls it
+    trains: bool
+
+    def is_asked_by(self, check: Check) -> bool:
+        """Whether a check is about roots of this kind."""
+        return (self.from_python or not check.from_python) and (self.trains or not check.in_training)
+
+
 class Analysis:
     """The checks that were asked for, ready to run over the files of a program."""
 
@@ -55,9 +67,11 @@ class Analysis:
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self._on_paths = [check for check in self._every if _is_on_paths(type(check))]
-        self._known_stakes: dict[tuple[Check, ...], AtStake] = {}
+        self._known_stakes: dict[_Kind, AtStake] = {}
+        self._asking: dict[tuple[type[Operation], ...], list[tuple[Check, tuple[type[Operation], ...]]]] = {}
         self.possible = options.evidence == "possible"
         self.coverage = Coverage()
+        self._counts = options.coverage  # what was understood is counted for each root
         # Without one of these nothing is run, and nothing is known of the user's rows.
         self._runs_bodies = bool(self._on_operations or self._on_conflicts)
         self._cut_short: list[Problem] = []  # of the file at hand: functions that are not followed to their end
@@ -114,6 +128,8 @@ class Analysis:
             yield from roots_of(file)
 
     def _check_root(self, root: Root, facts: FileFacts, coverage: Coverage) -> Iterator[Finding]:
+        if not self._counts and self._is_quiet(root):
+            return
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._at_stake(root)))
         runs = list(explorer.paths())
         pinned, waited, idle = explorer.pinned_places(), explorer.waited_places(), explorer.idle_places()
@@ -138,30 +154,43 @@ class Analysis:
 
     def _looked_at(self, operations: list[Operation], root: Root) -> Iterator[tuple[Check, list[Operation]]]:
         """The checks that ask for operations, each with those of a path that it looks at."""
-        kinds: dict[type[Operation], list[Operation]] = {}
+        held: dict[type[Operation], list[Operation]] = {}
         for operation in operations:
-            kinds.setdefault(type(operation), []).append(operation)
-        for check in self._on_operations:
+            held.setdefault(operation.__class__, []).append(operation)
+        for check, kinds in self._asking_for(tuple(held)):
             if root.binding is not None and not check.from_python:
                 continue
-            among = [held for kind, held in kinds.items() if issubclass(kind, check.looks_at)] if check.looks_at else [operations]
-            if len(among) == 1:
-                yield check, among[0]
-            elif among:
-                yield check, sorted(itertools.chain(*among), key=operator.attrgetter("index"))
+            if len(kinds) == len(held):
+                yield check, operations
+            elif len(kinds) == 1:
+                yield check, held[kinds[0]]
+            else:
+                yield check, sorted(itertools.chain(*(held[kind] for kind in kinds)), key=operator.attrgetter("index"))
+
+    def _asking_for(self, kinds: tuple[type[Operation], ...]) -> list[tuple[Check, tuple[type[Operation], ...]]]:
+        """The checks that look at operations of some of these kinds, and at which; those that look at all are asked in any case."""
+        if kinds not in self._asking:
+            looks = [(check, tuple(kind for kind in kinds if issubclass(kind, check.looks_at or object))) for check in self._on_operations]
+            self._asking[kinds] = [(check, among) for check, among in looks if among or not check.looks_at]
+        return self._asking[kinds]
 
     def _at_stake(self, root: Root) -> AtStake:
         """What the checks begin with that ask for a root, whether they were asked for or not."""
-        asking = tuple(check for check in self._on_paths if self._asks(check, root))
-        if asking not in self._known_stakes:
-            self._known_stakes[asking] = AtStake(Stake(check.begins_with, check.signs) for check in asking)
-        return self._known_stakes[asking]
+        kind = self._kind(root)
+        if kind not in self._known_stakes:
+            asking = (check for check in self._on_paths if kind.is_asked_by(check))
+            self._known_stakes[kind] = AtStake(Stake(check.begins_with, check.signs) for check in asking)
+        return self._known_stakes[kind]
 
-    def _asks(self, check: Check, root: Root) -> bool:
-        """Whether a check is about roots of this kind. Which of them can matter is never told from words."""
-        if check.from_python and root.binding is None and not is_called_by_python(root):
+    def _is_quiet(self, root: Root) -> bool:
+        """Whether nothing that a check begins with can come of a function: no path of it is run."""
+        if root.function is None or root.definition is not None or root.binding is not None or root.file.is_cuda:
             return False
-        return not check.in_training or self._is_training(root)
+        stake = self._at_stake(root)
+        return not stake.any and root.file.relevance.is_quiet(root.function, stake.signs)
+
+    def _kind(self, root: Root) -> _Kind:
+        return _Kind(root.binding is not None or is_called_by_python(root), self._is_training(root))
 
     def _is_training(self, root: Root) -> bool:
         if root not in self._trains:

@@ -6,7 +6,7 @@ calls are found when somebody asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
@@ -29,7 +29,7 @@ from streamlint.models import Row
 _CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
 _WITH_RESULT = (
     *(*_CALLING, op.LAUNCH, op.ENTER, op.ITER, op.NEXT, op.UNPACK, op.ATTR, op.ITEM, op.AWAIT, op.YIELD_FROM, op.IMPORT, op.CLASS),
-    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE),
+    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.FORMAT),
 )
 _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
@@ -90,6 +90,8 @@ class CallGraph:
                 for one in function.by_opcode[opcode]:
                     facts.solver.demand(facts.effect(frame, one))
             for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
+                facts.solver.demand(facts.register(frame, register))
+            for register in _named_arguments(function):
                 facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()
 
@@ -163,3 +165,13 @@ class CallGraph:
                 for name in names:
                     found = self.facts.hierarchy.lookup(definition, name)
                     yield from found[1] if found is not None else ()
+
+
+def _named_arguments(function: Function) -> Iterator[int]:
+    """The arguments of calls that may be functions by the way they are written: a library that is given one may call it."""
+    for opcode, first in ((op.CALL, 5), (op.INVOKE, 6)) if not function.is_cpp else ():
+        for one in function.by_opcode[opcode]:
+            for register in one[first:]:
+                made = function.definitions[register] if register >= 0 else None
+                if made is not None and made[0] in (op.FUNCTION, op.NAME, op.LOAD):
+                    yield register

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo
 from streamlint.facts.keyed import KeyedFlow
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import DeviceValue, Group, Instance, LibraryObject, Memory, Object, SomeClass
+from streamlint.facts.objects import DeviceValue, Group, Instance, LibraryObject, Memory, Object, SomeClass, Unknown
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
+from streamlint.ir import opcodes as op
 
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex", "builtins.int", "builtins.float", "builtins.bool", "builtins.str"})
 _ITERABLES = frozenset(
@@ -33,6 +35,21 @@ class Declared(KeyedFlow):
                 self.solver.add(target, value)
                 said = True
         return said
+
+    def _join(self, frame: Frame, opcode: int, node: Node) -> None:
+        super()._join(frame, opcode, node)
+        returns, unit, flags = frame.function.code.returns, frame.function.unit, frame.function.code.flags
+        if isinstance(returns, str) and returns and not frame.function.is_cpp and (opcode == op.YIELD or "generator" not in flags):
+
+            def ended(value: Object) -> None:
+                if not isinstance(value, Unknown) or not node.first("declared"):
+                    return
+                if opcode == op.RETURN:
+                    self.declared(unit, returns, node)
+                elif (held := self.declared_node(unit, returns)) is not None:
+                    self.iterate(held, node)
+
+            self.solver.when(node, ended)
 
     def _named_class(self, head: str, one: ClassInfo) -> Object:
         return self.objects(SomeClass, one) if head == "type" else self.objects(Instance, one, False)

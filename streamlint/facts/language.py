@@ -13,8 +13,10 @@ from streamlint.facts.objects import (
     External,
     Group,
     Instance,
+    ModuleObject,
     Object,
     PartialObject,
+    Scalar,
     Text,
     Unknown,
 )
@@ -30,7 +32,7 @@ class Language(Library):
 
     def language_call(self, callee: External, arguments: Arguments, target: Node) -> bool:
         name = callee.name
-        self.called_by_language(name.removeprefix("builtins."), arguments, target)
+        self.called_by_language(name.removeprefix("builtins."), callee.receiver, arguments)
         rule = LANGUAGE.get(name.removeprefix("builtins."))
         if rule is not None:
             rule(self, callee, arguments, target)
@@ -151,6 +153,8 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
             flow.solver.when(receiver, lambda held: flow.member(held, text, target, arguments.site))
         elif isinstance(value, Text) and value.prefix:
             flow.solver.when(receiver, lambda held: flow.members_begun(held, value.prefix, target, arguments.site))
+        elif isinstance(value, Scalar) and value.many:
+            flow.solver.when(receiver, lambda held: flow.definitions_of(held, target))
         else:
             flow.unknown(target, "dynamic")
 
@@ -173,6 +177,30 @@ def _cast(flow: Language, callee: External, arguments: Arguments, target: Node) 
             flow.declared(function.unit, str(written) if written is not None else function.dotted(said), target)
 
     flow.solver.when(value, arrived)
+
+
+def _module(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`importlib.import_module(name)`: the file of the name, or each whose name begins so."""
+    if not arguments.positional or arguments.site is None:
+        return
+    unit = arguments.site.function.unit
+
+    def named(value: Object) -> None:
+        units = []
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            units = [found] if (found := flow.program.imported(value.value, unit)) is not None else []
+        elif isinstance(value, Text) and value.prefix:
+            units = flow.program.modules_begun(value.prefix, unit)
+        for one in units:
+            flow.solver.add(target, flow.objects(ModuleObject, one), None, arguments.site)
+        if not units:
+            flow.unknown(target, "external")
+
+    flow.solver.when(arguments.positional[0], named)
+
+
+def _pattern(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    flow.solver.add(target, flow.objects(External, "re.Pattern"))
 
 
 def _scalar(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -202,6 +230,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
     (_cast, "typing.cast"),
+    (_module, "importlib.import_module __import__"),
+    (_pattern, "re.compile"),
     (_first, "typing.final typing.overload weakref.ref weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_first, "torch.jit.script torch.jit.ignore torch.jit.unused torch.compile"),
     (_decorator_maker, "functools.wraps functools.lru_cache torch.no_grad torch.inference_mode torch.enable_grad"),

@@ -154,6 +154,14 @@ class Members(Containers):
         for name in names:
             self.member(value, name, target, site)
 
+    def definitions_of(self, value: Object, target: Node) -> None:
+        """The functions and classes that a file defines arrive at a node: one of them is taken by a name that is one of many."""
+        if isinstance(value, ModuleObject):
+            for name in value.unit.defined:
+                self._module_member(value, name, target)
+        else:
+            self.unknown(target, "dynamic")
+
     def possible_classes(self, value: Instance) -> list[ClassInfo]:
         """The classes that an object may have."""
         if value.exact:

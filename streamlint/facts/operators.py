@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.objects import ClassObject, Container, Instance, Many, ModuleObject, Object, Site
 from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -22,9 +22,20 @@ OF_FUNCTIONS: dict[str, tuple[str, ...]] = {
     "round": ("__round__",), "format": ("__format__", "__str__"), "print": ("__str__", "__repr__"), "bytes": ("__bytes__",),
     "next": ("__next__",), "reversed": ("__reversed__",), "divmod": ("__divmod__",), "hasattr": ("__getattr__",),
     "getattr": ("__getattr__",), "setattr": ("__setattr__",),
-    **dict.fromkeys("iter list tuple set dict sorted sum any all min max enumerate zip map filter frozenset".split(), ("__iter__",)),
+    **dict.fromkeys(
+        "iter list tuple set dict sorted sum any all min max enumerate zip map filter frozenset container.extend scalar.join".split(),
+        ("__iter__", "__getitem__"),
+    ),
+    "scalar.format": ("__format__", "__str__", "__repr__"),
 }  # fmt: skip
 """By function of the language: the methods of its arguments that it calls, the first that there is."""
+SIZED = frozenset({"list", "tuple", "sorted", "reversed", "container.extend", "scalar.join"})
+"""Functions that ask their argument for its length, too."""
+OF_ALL = frozenset({"print", "scalar.format"})
+"""Functions that do so with each argument."""
+OF_ELEMENTS = dict.fromkeys(("container.index", "container.remove", "container.count"), ("__eq__",))
+"""By method of a container: the methods of its elements that it calls."""
+TEXT = ("__format__", "__str__", "__repr__")
 EFFECTS = (op.SET_ITEM, op.DEL_ITEM, op.SET_ATTR, op.BRANCH)
 """Instructions without a result that may call a method."""
 
@@ -68,11 +79,20 @@ class Operators(Protocols):
             self._asked(frame, one, left, (name,) if name != "__ne__" else ("__ne__", "__eq__"), (right,), node)
             self._asked(frame, one, right, (MIRRORED.get(name, name),), (left,), node)
         elif one[0] == op.COMPARE and operator in ("in", "not in"):
+            self.solver.when(self.register(frame, right), lambda value: self._searched_for(value, frame, one, node))
             self._asked(frame, one, right, ("__contains__", "__iter__", "__getitem__"), (left,), node)
         elif operator in BINARY:
+            if operator == "%" and isinstance(frame.function.constant(left), str):
+                self._asked(frame, one, right, TEXT[1:], (), node)
             names = (f"__{BINARY[operator]}__",)
             self._asked(frame, one, left, (f"__i{BINARY[operator]}__", *names) if one[0] == op.INPLACE else names, (right,), node)
             self._asked(frame, one, right, (f"__r{BINARY[operator]}__",), (left,), node)
+
+    def _searched_for(self, value: Object, frame: Frame, one: Instruction, node: Node) -> None:
+        """``x in y`` compares ``x`` with the elements of a list."""
+        if isinstance(value, Container) and value.kind in ("list", "tuple"):
+            arguments = self.operands(frame, one, one[4])
+            self.elements_asked(self.holding(value), ("__eq__",), arguments, node)
 
     def effect(self, frame: Frame, one: Instruction) -> Node:
         """What an instruction without a result calls."""
@@ -127,23 +147,46 @@ class Operators(Protocols):
                 self.register(self.base(function), register), lambda held: self.call(held, self.operands(frame, one), Node(None))
             )
 
-    def called_by_language(self, name: str, arguments: Arguments, target: Node) -> None:
+    def called_by_language(self, name: str, receiver: Object | None, arguments: Arguments) -> None:
         """The methods that a function of the language calls on its arguments, and the functions that it is given."""
-        names = OF_FUNCTIONS.get(name)
-        if names is None:
-            return
-        given = self.no_arguments(arguments.site)
-        aside = Node(None)
-        for node in arguments.positional if name == "print" else arguments.positional[:1]:
-            self.solver.when(node, lambda value: self.special(value, names, given, aside))
-        if (key := arguments.keywords.get("key")) is not None and arguments.positional:
-            held = Arguments(arguments.frame, arguments.site)
-            held.positional = [self.given_elements(arguments.positional[0])]
-            self.solver.when(key, lambda value: self.call(value, held, aside))
-        if name == "filter" and len(arguments.positional) > 1:
-            each = Arguments(arguments.frame, arguments.site)
-            each.positional = [self.given_elements(arguments.positional[1])]
-            self.solver.when(arguments.positional[0], lambda value: self.call(value, each, aside))
+        names = OF_FUNCTIONS.get(name, ())
+        given, aside = self.no_arguments(arguments.site), Node(None)
+        for node in arguments.all if name in OF_ALL else arguments.positional[:1]:
+            if names:
+                self.solver.when(node, lambda value: self.special(value, names, given, aside))
+            if name in SIZED:
+                self.solver.when(node, lambda value: self.special(value, ("__len__",), given, aside))
+        held = self.holding(receiver) if receiver is not None else arguments.positional[0] if arguments.positional else None
+        if held is not None and name in OF_ELEMENTS:
+            self.elements_asked(held, OF_ELEMENTS[name], arguments, aside)
+        key = arguments.keywords.get("key")
+        if held is not None and key is not None and (names or name == "container.sort"):
+            self.given_each(key, held, arguments)
+        if name in ("filter", "functools.reduce") and len(arguments.positional) > 1:
+            self.given_each(arguments.positional[0], arguments.positional[1], arguments, 1 if name == "filter" else 2)
+        if name == "hasattr" and len(arguments.positional) > 1 and arguments.site is not None:
+            self._looked_for(arguments.positional[0], arguments.site, aside)
+
+    def given_each(self, callee: Node, iterable: Node, arguments: Arguments, times: int = 1) -> None:
+        """A function is called with the elements of an iterable."""
+        each = Arguments(arguments.frame, arguments.site)
+        each.positional = [self.given_elements(iterable)] * times
+        self.solver.when(callee, lambda value: self.call(value, each, Node(None)))
+
+    def elements_asked(self, held: Node, names: tuple[str, ...], arguments: Arguments, target: Node) -> None:
+        """The elements of a container are asked by a method."""
+        self.solver.when(self.given_elements(held), lambda value: self.special(value, names, arguments, target))
+
+    def _looked_for(self, held: Node, site: Site, aside: Node) -> None:
+        """``hasattr`` with a name that stands there: the attribute is taken, a property runs."""
+        name = site.function.constant(site.instruction[-1])
+        if isinstance(name, str):
+            self.solver.when(held, lambda value: self.member(value, name, aside, site))
+
+    def by_format(self, frame: Frame, one: Instruction, node: Node) -> None:
+        """The methods that give the text of values in an f-string."""
+        for register in one[4:]:
+            self._asked(frame, one, register, TEXT, (), node)
 
     def given_elements(self, node: Node) -> Node:
         """The elements of an iterable."""

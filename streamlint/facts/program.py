@@ -100,6 +100,16 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def defined(self) -> list[str]:
+        """The names of the functions and classes that stand in the file's body."""
+        made = (op.FUNCTION, op.CLASS)
+        return [
+            self.body.text(one[2])
+            for one in self.body.by_opcode[op.SET_NAME]
+            if (value := self.body.definitions[one[3]]) is not None and value[0] in made
+        ]
+
+    @cached_property
     def imports(self) -> list[tuple[str, str | None]]:
         """The modules that the file imports, as written, each with the name that is taken from it (None for the module itself)."""
         return [
@@ -229,6 +239,16 @@ class Program:
     def mentioning(self, name: str) -> list[Unit]:
         """The files whose text has an identifier, in their order."""
         return self._mentions.get(name, [])
+
+    def modules_begun(self, prefix: str, asking: Unit) -> list[Unit]:
+        """The modules of a package whose dotted names begin so, seen from a file."""
+        package, _, begun = prefix.rpartition(".")
+        home = self.imported(package, asking) if package else None
+        if home is None or not home.path.endswith("__init__.py"):
+            return []
+        folder = home.path.removesuffix("__init__.py")
+        names = ((unit, unit.path.removeprefix(folder).removesuffix("/__init__.py")) for unit in self.units.values() if unit is not home)
+        return [unit for unit, name in names if unit.path.startswith(folder + begun) and "/" not in name]
 
     def imported(self, module: str, asking: Unit) -> Unit | None:
         """The file that an import means, seen from another one; None for a library."""

@@ -83,6 +83,10 @@ class Registers(Operators):
     def _scalar(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.solver.add(node, self.scalar)
 
+    def _format(self, frame: Frame, one: Instruction, node: Node) -> None:
+        self.solver.add(node, self.scalar)
+        self.by_format(frame, one, Node(None))
+
     def _unary(self, frame: Frame, one: Instruction, node: Node) -> None:
         operator = frame.function.unit.ir.constants[one[3]]
         if operator == "not":
@@ -263,7 +267,7 @@ RULES: dict[int, Rule] = {
     op.INVOKE: Registers._invoke,
     op.BUILD: Registers._build,
     op.DICT: Registers._dict,
-    op.FORMAT: Registers._scalar,
+    op.FORMAT: Registers._format,
     op.FUNCTION: Registers._function,
     op.CLASS: Registers._class,
     op.IMPORT: Registers._import,

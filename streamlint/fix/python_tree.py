@@ -30,6 +30,7 @@ class Tree(Lines):
         self._places = Places(text, self.lines)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._blocks: dict[ast.AST, list[ast.stmt]] = {}
+        self._inside: dict[ast.AST, list[ast.AST]] = {}
         self._firsts = [_begin(statement)[0] for statement in module.body]
         self._known: dict[Span, list[ast.AST]] = {}
 
@@ -75,7 +76,9 @@ class Tree(Lines):
 
     def _children(self, node: ast.AST) -> list[ast.AST]:
         """The nodes that stand in a node; they are known with what holds them from now on."""
-        found: list[ast.AST] = []
+        if node in self._inside:
+            return self._inside[node]
+        found = self._inside[node] = list[ast.AST]()
         waiting: list[ast.AST] = [node]
         while waiting:
             here = waiting.pop()

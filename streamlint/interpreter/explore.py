@@ -105,8 +105,12 @@ class Explorer:
             self.arms |= run.arms
             yield run
             speaks = self.stakes.look(run)
-            if not (speaks or forced or run.decisions):
-                continue  # it is the only path, and nothing is told of it
+            if not (forced or run.decisions):  # it is the only path, so that nobody asks what it shows
+                if speaks and run.ring >= run.most_rounds:
+                    yield self.run(forced, run.ring + 1)
+                if speaks and is_worth_more(run, self.root.function):
+                    yield self.run(forced, MOST_ROUNDS, again=True)
+                break
             shows = shown(run), run.ring
             if speaks and run.ring >= run.most_rounds and shows not in told:  # what is no news in two rounds is none in more
                 yield self.run(forced, run.ring + 1)

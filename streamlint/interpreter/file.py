@@ -127,7 +127,7 @@ class File:
     _relevance: Relevance | None = None
     _handles: Handles | None = None
     _called_by_python: frozenset[str] | None = None
-    _names_torch: bool | None = None
+    _mentions: dict[str, bool] = field(default_factory=dict)
     _aliases: dict[str, Type | None] = field(default_factory=dict)
     _classes: dict[str, tuple[Class, File] | None] = field(default_factory=dict)
 
@@ -138,9 +138,13 @@ class File:
     @property
     def names_torch(self) -> bool:
         """Whether PyTorch is named anywhere in the text."""
-        if self._names_torch is None:
-            self._names_torch = "torch" in self.module.text
-        return self._names_torch
+        return self.mentions("torch")
+
+    def mentions(self, word: str) -> bool:
+        """Whether something stands anywhere in the text."""
+        if word not in self._mentions:
+            self._mentions[word] = word in self.module.text
+        return self._mentions[word]
 
     @property
     def lines(self) -> list[str]:

@@ -16,6 +16,7 @@ from streamlint.interpreter.makers import classes_given
 from streamlint.interpreter.no_stream import without_text
 from streamlint.interpreter.notes import Kept, kept, kept_in_rounds
 from streamlint.interpreter.python_names import PythonNames
+from streamlint.interpreter.quiet import is_plain
 from streamlint.interpreter.said import Said
 from streamlint.record import field, record
 
@@ -43,6 +44,7 @@ class Relevance:
     _files: dict[str, Kept[list[File]]] = field(default_factory=dict)
     _library_names: tuple[re.Pattern[str] | None] | None = None
     _at_hand: dict[str, Kept[bool]] = field(default_factory=dict)  # packages of libraries whose source is linted here
+    _plain: dict[int, Kept[bool]] = field(default_factory=dict)
     _holds: dict[tuple[int, frozenset[str]], Kept[bool]] = field(default_factory=dict)
     said: Said = field(init=False)
     python: PythonNames = field(init=False)
@@ -157,6 +159,18 @@ class Relevance:
     def holds(self, nodes: Sequence[p.Node], signs: frozenset[str]) -> bool:
         """Whether statements or expressions, or what they call, hold one of the literals, or a word of the user's own models."""
         return any(self._holds_one(node, signs) for node in nodes)
+
+    def is_quiet(self, function: p.Function, signs: frozenset[str]) -> bool:
+        """Whether a function of Python and all that it calls, as far as that can be looked through, bring nothing into play."""
+        seen: set[int] = set()
+        for each in self._below([(function, 0)], seen):
+            holder = self.holder(each)
+            if not kept(holder._plain, id(each), holder._find_plain, each) or holder.said.by(each, signs):
+                return False
+        return len(seen) < MOST_CALLEES
+
+    def _find_plain(self, function: p.Function) -> bool:
+        return not self._has_word(self.text(function)) and is_plain(function, self.file)
 
     def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
         return kept(self._holds, (id(node), signs), self._find_holds, node, signs)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Span
 from streamlint.lines import split_lines
-from streamlint.record import record
+from streamlint.record import field, record
 from streamlint.report import View
+from streamlint.report.causes import by_cause
 from streamlint.report.entries import evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
-
-if TYPE_CHECKING:
-    from typing import Any
 
 TAB = "    "
 ELLIPSIS = "..."
@@ -31,6 +29,15 @@ class _Label:
 
 
 @record(frozen=True, slots=True)
+class _Shown:
+    """A finding, the further places of its cause, and the other files that it stands for."""
+
+    finding: Finding
+    others: tuple[Span, ...]
+    copies: list[str] = field(default_factory=list)
+
+
+@record(frozen=True, slots=True)
 class _Line:
     """A source line as it is shown: tabs widened, and cut on both sides where it is too long."""
 
@@ -41,8 +48,9 @@ class _Line:
     @classmethod
     def around(cls, raw: str, column: int, room: int) -> _Line:
         """The line, cut so that a column is in view with what follows it."""
-        cells = tuple(TAB if sign == "\t" else sign for sign in raw)
-        ends = list(itertools.accumulate(map(width, cells), initial=0))
+        cells, ends = tuple(raw), _ends(raw)
+        if "\t" in raw:
+            cells = tuple(TAB if sign == "\t" else sign for sign in raw)
         start, stop = 0, len(cells)
         if ends[-1] > room:
             free = room - 2 * len(ELLIPSIS)
@@ -63,36 +71,45 @@ class _Line:
         return len(ELLIPSIS) * (self.start > 0) + width("".join(self.cells[self.start : index]))
 
 
-def _wrapped(text: str, room: int, **options: Any) -> list[str]:
+def _ends(raw: str) -> Sequence[int]:
+    """Where the columns of each code point of a line begin, and where the last one ends."""
+    if raw.isascii() and "\t" not in raw:
+        return range(len(raw) + 1)
+    return list(itertools.accumulate((len(TAB) if sign == "\t" else width(sign) for sign in raw), initial=0))
+
+
+@functools.lru_cache(maxsize=4096)  # findings of a rule share most of their words
+def _wrapped(text: str, room: int, subsequent_indent: str = "") -> tuple[str, ...]:
     import textwrap  # nothing to show, nothing to import
 
-    return textwrap.wrap(text, room, **options)
+    return tuple(textwrap.wrap(text, room, subsequent_indent=subsequent_indent))
 
 
 def render(view: View) -> str:
-    """A block a finding, with a blank line after each. Equal findings of files that are equal byte for byte share a block."""
+    """A block a finding, with a blank line after each. Findings of one cause share a block, and equal ones of files that are equal."""
     lines = {file: split_lines(text) for file, text in view.report.texts.items()}
     told: set[str] = set()  # what was measured is told once a rule; what its own facts showed, with each finding
     blocks = []
-    for finding, copies in _with_copies(view.report.findings, view.report.texts):
+    for shown in _with_copies(by_cause(view.report.findings), view.report.texts):
+        finding = shown.finding
         own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
-        blocks.append(_Block(finding, copies, lines, view, own or finding.code not in told).render() + "\n")
+        blocks.append(_Block(shown, lines, view, own or finding.code not in told).render() + "\n")
         if not own:
             told.add(finding.code)
     return "".join(blocks)
 
 
-def _with_copies(findings: Sequence[Finding], texts: Mapping[str, str]) -> Iterable[tuple[Finding, list[str]]]:
-    """Each finding that gets a block, with the other files that hold the same one in the same text."""
-    blocks: dict[object, tuple[Finding, list[str]]] = {}
-    for finding in findings:
+def _with_copies(findings: Iterable[tuple[Finding, tuple[Span, ...]]], texts: Mapping[str, str]) -> Iterable[_Shown]:
+    """What gets a block, with the other files that hold the same findings in the same text."""
+    blocks: dict[object, _Shown] = {}
+    for finding, others in findings:
         file = finding.span.file
         steps = [(step.message, _place(step.span, file)) for step in finding.trail]
         told = (finding.code, finding.message, finding.help, repr(finding.facts), finding.related, finding.fix and finding.fix.message)
-        key = (texts.get(file) or file, *told, _place(finding.span, file), *steps)
-        first, copies = blocks.setdefault(key, (finding, []))
-        if first is not finding:
-            copies.append(file)
+        key = (texts.get(file) or file, *told, _place(finding.span, file), *(_place(span, file) for span in others), *steps)
+        first = blocks.setdefault(key, _Shown(finding, others))
+        if first.finding is not finding:
+            first.copies.append(file)
     return blocks.values()
 
 
@@ -102,10 +119,12 @@ def _place(span: Span, file: str) -> tuple[object, ...]:
 
 
 class _Block:
-    """One finding; ``copies`` are the other files that it stands for."""
+    """The text of one finding."""
 
-    def __init__(self, finding: Finding, copies: list[str], lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
-        self._finding, self._copies, self._lines, self._view, self._measured = finding, copies, lines, view, measured
+    def __init__(self, shown: _Shown, lines: Mapping[str, list[str]], view: View, measured: bool) -> None:
+        finding = self._finding = shown.finding
+        self._others, self._copies = shown.others, shown.copies
+        self._lines, self._view, self._measured = lines, view, measured
         self._paint = Paint(view.color)
         self._labels = [_Label(finding.span, "", True)]
         for number, step in enumerate(finding.trail, 1):
@@ -181,6 +200,8 @@ class _Block:
             yield f"{self._bar()} {' ' * indent}{self._paint(part, 'label')}"
 
     def _notes(self) -> Iterator[str]:
+        if self._others:
+            yield from self._note("also at", ", ".join(f"{span.row}:{span.column}" for span in self._others) + " (same cause)")
         if self._finding.help:
             yield from self._note("help", self._finding.help)
         if fix := self._finding.fix:

@@ -150,3 +150,74 @@ def test_a_signature_that_is_only_declared_is_no_method() -> None:
     text += "    @typing.overload\n    def __init__(self, x: int): ...\n"
     assert entered(text + "    @typing.overload\n    def __init__(self, x: str): ...\nDerived(1)  # here\n") == {"Base.__init__"}
     assert entered(text + "    def __init__(self, x): pass\nDerived(1)  # here\n") == {"Derived.__init__"}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("','.join(c)", {"__getitem__", "__len__"}),
+        ("list(c)", {"__getitem__", "__len__"}),
+        ("[].extend(c)", {"__getitem__", "__len__"}),
+        ("f'{c}'", {"__str__"}),
+        ("'%s' % c", {"__str__"}),
+        ("'{} {x}'.format(1, x=c)", {"__str__"}),
+        ("[c].index(1)", {"__eq__"}),
+        ("1 in [c]", {"__eq__"}),
+        ("hasattr(c, 'size')", {"size"}),
+        ("','.join(['c'])", set()),
+        ("f'{1}'", set()),
+    ],
+)
+def test_what_methods_of_texts_and_lists_call(line: str, names: set[str]) -> None:
+    methods = "".join(f"    def {name}(self, *rest): pass\n" for name in ("__getitem__", "__len__", "__str__", "__eq__"))
+    text = f"class C:\n{methods}    @property\n    def size(self): pass\nc = C()\n"
+    assert entered(f"{text}{line}  # here\n") == {f"C.{name}" for name in names}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["xs.sort(key=f)", "functools.reduce(f, xs)", "re.compile('x').sub(f, 'text')", "pattern.sub(f, 'text')", "re.sub('x', f, 'text')"],
+)
+def test_functions_that_the_library_calls(line: str) -> None:
+    text = "import functools, re\npattern = re.compile('x')\ndef f(*given): return 1\nxs = [2, 1]\n"
+    assert entered(f"{text}{line}  # here\n") == {"f"}
+
+
+FOLDER = {f"pkg/{name}": f"class Made:\n    def __init__(self): pass  # {name}\n" for name in ("one", "two", "__init__")}
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("importlib.import_module('pkg.' + input()).Made()", {"pkg/one.py", "pkg/two.py"}),
+        ("importlib.import_module('pkg.t' + input()).Made()", {"pkg/two.py"}),
+        ("importlib.import_module('pkg.one').Made()", {"pkg/one.py"}),
+        ("importlib.import_module(input()).Made()", set()),
+    ],
+)
+def test_modules_of_a_package_by_computed_names(line: str, files: set[str]) -> None:
+    facts = facts_of(main=f"import importlib\n{line}\n", **FOLDER)
+    calls = CallGraph(facts).calls(facts.program.units["main.py"].body)
+    assert {edge.callee.unit.path for edge in calls.edges} == files
+
+
+def test_one_of_many_names_means_each_definition_of_a_module() -> None:
+    names = ", ".join(f"'x{number}': 'f{number}'" for number in range(50))
+    lib = "def f1(): pass\ndef f2(): pass\nnumber = 1\n"
+    facts = facts_of(main=f"import lib\nnames = {{{names}}}\ngetattr(lib, names[input()])()\n", lib=lib)
+    assert {edge.callee.name for edge in CallGraph(facts).calls(facts.program.units["main.py"].body).edges} == {"f1", "f2"}
+
+
+@pytest.mark.parametrize(
+    ("returns", "use"),
+    [
+        ("Thing", "make().go()"),
+        ("t.List[Thing]", "make()[0].go()"),
+        ("t.Iterator[Thing]", "next(items()).go()"),
+    ],
+)
+def test_what_a_function_declares_to_return(returns: str, use: str) -> None:
+    text = f"{THINGS}import outside\ndef make() -> {returns}: return outside.make()\ndef items() -> {returns}: yield outside.make()\n"
+    assert "Thing.go" in entered(f"{text}{use}  # here\n")
+    known = text.replace("outside.make()", "Other()")
+    assert "Thing.go" not in entered(f"{known}{use}  # here\n")

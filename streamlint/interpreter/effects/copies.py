@@ -11,6 +11,7 @@ from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes_held, bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
+from streamlint.interpreter.file import File
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Storage, Stream, Value
@@ -226,7 +227,7 @@ def issue_copy(
         evidence=evidence,
         host_memory=effective,
         host_gapped=gapped,
-        pinning_asked=asks_for_pinning(call.run.frames[-1].function),
+        pinning_asked=asks_for_pinning(call.run.frames[-1].function, call.run.file),
         between_devices=_between_devices(call, dst, src, direction),
         host_passed_at=passed_at(call.run, storage) if storage is not None else None,
         trail=storage.trail if storage is not None else (),
@@ -239,11 +240,15 @@ def issue_copy(
     call.run.coverage.copies[(call.span, call.name)] = within or (storage is not None and memory is not Memory.UNKNOWN)
 
 
-@functools.lru_cache(maxsize=4096)
-def asks_for_pinning(function: p.Function | None) -> bool:
+def asks_for_pinning(function: p.Function | None, file: File) -> bool:
     """Whether a function asks if memory is pinned: what it then copies from pageable memory it copies knowingly."""
-    if function is None:
+    if function is None or not (file.is_cuda or file.mentions("is_pinned")):  # in C++ a macro may hold the word
         return False
+    return _asks_for_pinning(function)
+
+
+@functools.lru_cache(maxsize=4096)
+def _asks_for_pinning(function: p.Function) -> bool:
     return any(isinstance(node, p.Attr) and node.name == "is_pinned" for statement in function.body for node in p.walk(statement))
 
 
