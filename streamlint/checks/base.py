@@ -95,7 +95,7 @@ class Check:
             category=category or self.category,
             message=message,
             span=span or operation.span,
-            trail=tuple(trail),
+            trail=tuple(dict.fromkeys(trail)),  # what two rounds of a loop share is told once
             help=help,
             facts=facts or {},
             qualname=operation.context.function,

@@ -162,6 +162,8 @@ class _Block:
             arrow = "-->" if first.primary else ":::"
             place = f"{line(file)}:{first.span.row}:{first.span.column}"
             yield f"{' ' * self._gutter}{self._paint(arrow, 'frame')} {place}"
+            if not any(self._lines.get(file, ())):
+                continue  # a file that could not be read
             yield self._bar()
             yield from self._rows(labels)
             yield self._bar()

@@ -88,3 +88,19 @@ def test_other_functions_and_loops_have_blocks_of_their_own(run, loop):
 def test_each_place_is_fixed(run, loop):
     run("check", "a.cu", "--fix", "--unsafe-fixes")
     assert loop.read_text(encoding="utf-8").count("cudaMallocAsync(") == 3
+
+
+def test_a_step_of_two_rounds_is_told_once(run, tmp_path):
+    text = (Path(__file__).parents[2] / "examples" / "default_stream_mix.cu").read_text(encoding="utf-8")
+    (tmp_path / "mix.cu").write_text(text, encoding="utf-8")
+    found = json.loads(run("check", "mix.cu", "--output-format", "json").stdout)
+    steps = [[(step["message"], str(step["location"])) for step in finding["trail"]] for finding in found]
+    assert any(steps)
+    assert all(len(set(trail)) == len(trail) for trail in steps)
+
+
+def test_a_file_without_text_has_no_source_lines(run, tmp_path):
+    (tmp_path / "a.py").write_bytes(b"import torch.cuda\n\xff\n")
+    shown = run("check", "a.py").stdout
+    assert "--> a.py:" in shown
+    assert "|" not in shown
