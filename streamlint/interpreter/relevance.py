@@ -170,7 +170,8 @@ class Relevance:
         return len(seen) < MOST_CALLEES
 
     def _find_plain(self, function: p.Function) -> bool:
-        return not self._has_word(self.text(function)) and is_plain(function, self.file)
+        text = self.text(function)  # (of a library's names is_plain knows)
+        return not has_word(text) and not any(word in text for word in self.file.models.own_words) and is_plain(function, self.file)
 
     def _holds_one(self, node: p.Node, signs: frozenset[str]) -> bool:
         return kept(self._holds, (id(node), signs), self._find_holds, node, signs)
