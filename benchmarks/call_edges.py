@@ -2,6 +2,7 @@
 
     python benchmarks/call_edges.py record [--corpus DIR] [--to DIR] [NAME…]   fetch packages, run their tests, write the edges as JSON
     python benchmarks/call_edges.py compare [NAME…] [--graph MODULE:FUNCTION] [--missed N] [--from DIR]
+    python benchmarks/call_edges.py hold FOLDER EDGES        the same for edges that executed_calls.py wrote for a folder
     python benchmarks/call_edges.py resolved FOLDER… [--pyrefly COMMAND] [--missed N]     calls that pyrefly resolves in packages
 
 Packages and their suites stand in call_edges.toml; `record` runs their code, and needs Python 3.12. A call graph is a function that is
@@ -182,6 +183,11 @@ def _resolved(words: argparse.Namespace) -> None:
     _print(scores, words.missed)
 
 
+def _hold(words: argparse.Namespace) -> None:
+    root, edges = map(Path, words.names)
+    _print({root.name: score(read_edges(edges), graph_named(words.graph)(root))}, words.missed)
+
+
 def _plain(targets: Targets, file: str, row: int) -> set[Target]:
     """Targets by their plain names."""
     return {(there, name.rpartition(".")[2]) for there, name in targets(file, row)}
@@ -197,7 +203,7 @@ def _print(scores: Mapping[str, Score], missed: int) -> None:
 def main() -> int:
     """Run a command; 0 if all went well, else 2."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["record", "compare", "resolved"])
+    parser.add_argument("command", choices=["record", "compare", "hold", "resolved"])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--corpus", type=Path, default=default_folder(), metavar="DIR", help="where trees are kept")
     parser.add_argument("--to", "--from", type=Path, metavar="DIR", help="where edges are kept; default: beside the trees")
@@ -209,8 +215,8 @@ def main() -> int:
     words = parser.parse_intermixed_args()
     words.to = words.to or words.corpus / "call_edges"
     try:
-        if words.command == "resolved":
-            _resolved(words)
+        if words.command in ("resolved", "hold"):
+            (_resolved if words.command == "resolved" else _hold)(words)
             return 0
         pins = choose(read_pins(PINS), words.names)
         _record(pins, words.corpus, words.to) if words.command == "record" else _compare(pins, words)

@@ -282,7 +282,7 @@ class Calls(Constructions):
             self._receiver(frame, node)
             return
         if parameter.kind == "captured":
-            self._default(frame, index, node)
+            self.default(frame, index, node)
             return
         if frame.arguments is not None:
             offset = 1 if function.has_receiver and frame.receiver is not None else 0
@@ -367,12 +367,12 @@ class Calls(Constructions):
             found = True
             self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
         if parameter.default and not found:
-            self._default(frame, index, node)
+            self.default(frame, index, node)
 
     def spread(self, source: Node, key: int | str, node: Node) -> None:
         self.solver.when(source, lambda value: self.element(value, key, node, source.site))
 
-    def _default(self, frame: Frame, index: int, node: Node) -> None:
+    def default(self, frame: Frame, index: int, node: Node) -> None:
         """The default of a parameter, or what a closure has captured."""
         function = frame.function
         parameters = function.code.parameters

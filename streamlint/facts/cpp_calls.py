@@ -262,11 +262,11 @@ class CppCalls(CppPlaces):
         if frame.function.is_cpp and not node.values:
             self.unknown(node, "caller")
 
-    def _default(self, frame: Frame, index: int, node: Node) -> None:
+    def default(self, frame: Frame, index: int, node: Node) -> None:
         function = frame.function
         parameter = function.code.parameters[index]
         if not function.is_cpp or parameter.kind == "captured":
-            super()._default(frame, index, node)
+            super().default(frame, index, node)
             return
         default = function.default_of(parameter.name)
         if default is not None:
@@ -278,7 +278,7 @@ class CppCalls(CppPlaces):
         parameter = function.code.parameters[index]
         left_out = index - offset >= len(arguments.positional) and not arguments.starred
         if function.is_cpp and parameter.kind == "plain" and not parameter.default and left_out:
-            self._default(frame, index, node)
+            self.default(frame, index, node)
 
     def from_outside_cpp(self, frame: Frame, kind: TypeTuple | None, node: Node) -> None:
         """What callers outside of the program may hand over."""

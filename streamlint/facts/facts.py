@@ -56,6 +56,14 @@ class Facts(Bindings):
             said = self.declared(function.unit, parameter.annotation, node)
         if not said and not self.is_private(function):
             self.unknown(node, "caller")
+        if parameter.default and not self.is_private(function):
+            self.from_default(frame, parameter, node)
+
+    def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
+        """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""
+        default = Node(lambda found: self.default(frame, frame.function.code.parameters.index(parameter), found))
+        callables = (FunctionObject, ClassObject, BoundMethod)
+        self.solver.when(default, lambda value: self.solver.add(node, value) if isinstance(value, callables) else None)
 
     def values(self, function: Function, register: int) -> Node:
         """What a register may hold, over all calls of its function."""

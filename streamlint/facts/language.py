@@ -8,6 +8,7 @@ from streamlint.facts.frames import Arguments
 from streamlint.facts.library import Library
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    ClassObject,
     Constant,
     Container,
     External,
@@ -17,6 +18,7 @@ from streamlint.facts.objects import (
     Object,
     PartialObject,
     Scalar,
+    SomeClass,
     Text,
     Unknown,
 )
@@ -38,6 +40,8 @@ class Language(Library):
             rule(self, callee, arguments, target)
         elif name.startswith("builtins.container."):
             self._container_method(callee, name.rpartition(".")[2], arguments, target)
+        elif name == "builtins.class.__subclasses__" and isinstance(callee.receiver, ClassObject):
+            self._subclasses(callee.receiver, target)
         elif name.startswith("builtins.scalar."):
             self.solver.add(target, self.scalar)
         else:
@@ -59,6 +63,11 @@ class Language(Library):
             self.solver.add(target, value)
         else:
             self.solver.add(target, self.scalar)
+
+    def _subclasses(self, value: ClassObject, target: Node) -> None:
+        """The classes that derive from one directly."""
+        nodes = tuple(self.holding(self.objects(SomeClass, one)) for one in self.hierarchy.children(value.definition))
+        self.solver.add(target, self.objects(Group, "iterable", nodes))
 
     def _view_of(self, value: Object, name: str, target: Node) -> None:
         """The values of a dict, or its pairs."""

@@ -243,6 +243,9 @@ class Members(Containers):
             self.solver.add(target, self.objects(External, f"{named[0]}.{name}", value))
 
     def _class_member(self, value: ClassObject, name: str, target: Node, site: Site | None) -> None:
+        if name == "__subclasses__":
+            self.solver.add(target, self.objects(External, "builtins.class.__subclasses__", value))
+            return
         definition = value.definition
         order = self.hierarchy.order(definition)
         found = self._looked_up(definition, name, value, target, site, order)

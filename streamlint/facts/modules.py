@@ -32,7 +32,9 @@ class Resolver:
             for _ in range(level - 1):
                 folder = folder.parent
             return self._in_folder(folder, name)
-        for base in (folder, *folder.parents):
+        above = (folder, *folder.parents)
+        packages = [one for one in above if f"{one}/__init__.py".removeprefix("./") in self._paths]  # not on the path, unless by a script
+        for base in (*(one for one in above if one not in packages), *packages):
             if (found := self._in_folder(base, name)) is not None:
                 return found
         return None

@@ -13,6 +13,7 @@ from streamlint.facts.objects import (
     Container,
     DeviceValue,
     External,
+    Group,
     Instance,
     Memory,
     ModuleObject,
@@ -107,7 +108,7 @@ class Registers(Operators):
         """What an operator makes of one operand: memory where that is; what holds elements stays."""
         if isinstance(value, Memory):
             self.solver.add(node, self.computed(value))
-        elif (isinstance(value, (Container, ClassObject)) and keeps) or isinstance(value, Unknown):
+        elif (isinstance(value, (Container, Group, ClassObject)) and keeps) or isinstance(value, Unknown):
             self.solver.add(node, value)
         elif isinstance(value, Instance):
             self.unknown(node, "dynamic")

@@ -221,3 +221,31 @@ def test_what_a_function_declares_to_return(returns: str, use: str) -> None:
     assert "Thing.go" in entered(f"{text}{use}  # here\n")
     known = text.replace("outside.make()", "Other()")
     assert "Thing.go" not in entered(f"{known}{use}  # here\n")
+
+
+def test_the_subclasses_of_a_class() -> None:
+    text = "class Base:\n    def go(self): pass\nclass One(Base):\n    def go(self): pass\nclass Two(One):\n    def go(self): pass\n"
+    assert entered(text + "for kind in Base.__subclasses__():\n    kind().go()  # here\n") == {"One.go", "Two.go"}
+    walk = (
+        "found = Base.__subclasses__()\nwhile found:\n    kind = found.pop()\n    found += kind.__subclasses__()\n    kind().go()  # here\n"
+    )
+    assert entered(text + walk) == {"One.go", "Two.go"}
+    assert entered(text + "for kind in Two.__subclasses__():\n    kind().go()  # here\n") == set()
+
+
+@pytest.mark.parametrize(("name", "functions"), [("run", {"plain"}), ("_run", set())])
+def test_callers_from_outside_may_leave_a_callable_out(name: str, functions: set[str]) -> None:
+    assert entered(f"def plain(x): pass\ndef {name}(x, f=plain):\n    f(x)  # here\n") == functions
+
+
+def test_a_package_is_no_module_in_it_of_the_same_name() -> None:
+    files = {"pkg/__init__": "", "pkg/pkg": "def f(): pass\n", "pkg/tools": "def f(): pass\n", "script/helper": "def f(): pass\n"}
+    uses = {
+        "pkg/use": "from pkg import tools\ntools.f()\n",
+        "script/use": "import helper\nhelper.f()\n",
+        "pkg/alone": "import tools\ntools.f()\n",
+    }
+    facts = facts_of(**files, **uses)
+    graph = CallGraph(facts)
+    found = {name: [edge.callee.unit.path for edge in graph.calls(facts.program.units[f"{name}.py"].body).edges] for name in uses}
+    assert found == {"pkg/use": ["pkg/tools.py"], "script/use": ["script/helper.py"], "pkg/alone": ["pkg/tools.py"]}
