@@ -173,9 +173,22 @@ class Calls(Constructions):
             if isinstance(value, PLAIN):
                 self.solver.add(target, value, shared, arguments.site)
             else:
-                self.solver.edge(self.result(self._frame_of_call(called, receiver, arguments)), target, arguments.site)
+                self._told_apart(called, receiver, arguments, shared, target)
 
         self.solver.when(shared, arrived)
+
+    def _told_apart(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, shared: Node, target: Node) -> None:
+        """A call is looked at by itself; if too many of the function are, all of them give what all calls together do."""
+        frames = self._apart.setdefault(called.function, {})
+        if len(frames) <= MOST_APART:
+            frame = self._frame_of_call(called, receiver, arguments)
+            frames.setdefault(frame, []).append((shared, target, arguments.site))
+            self.solver.edge(self.result(frame), target, arguments.site)
+            if len(frames) > MOST_APART:
+                for together, one, site in (place for places in frames.values() for place in places):
+                    self.solver.edge(together, one, site)
+        else:
+            self.solver.edge(shared, target, arguments.site)
 
     def _frame_of_call(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> Frame:
         function, outer = called.function, called.frame

@@ -66,6 +66,7 @@ class Flow:
         self._constructions: dict[ClassInfo, dict[Arguments, None]] = {}
         self._construction_listeners: dict[ClassInfo, list[Callable[[Arguments], None]]] = {}
         self._dependence: dict[Function, frozenset[int]] = {}
+        self._apart: dict[Function, dict[Frame, list[tuple[Node, Node, Site | None]]]] = {}
         self._depths: dict[Function, int] = {}
         self._chain_counts: dict[tuple[Function, int], int] = {}
         self._calls: dict[Function, dict[Object | None, dict[Arguments, FunctionObject]]] = {}

@@ -68,6 +68,11 @@ class Arguments:
         """All nodes, in no order that matters."""
         return [*self.positional, *self.starred, *self.keywords.values(), *self.double]
 
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """How many there are, and by which names."""
+        return len(self.positional), bool(self.starred), tuple(sorted(self.keywords)), bool(self.double)
+
     def behind(self, before: Arguments) -> Arguments:
         """These arguments behind those of a ``functools.partial``."""
         found = Arguments(self.frame, self.site, self.joint)

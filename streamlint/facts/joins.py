@@ -32,6 +32,7 @@ from streamlint.facts.objects import (
     PartialObject,
     Rest,
     Scalar,
+    Text,
     Unknown,
     Varargs,
 )
@@ -88,6 +89,8 @@ class Joins(Flow):
     def _join_of(self, value: Object) -> Object:
         if isinstance(value, Constant):
             return value if value.value is None or isinstance(value.value, bool) else self.objects(Scalar, True)
+        if isinstance(value, Text):
+            return self.objects(Scalar, True)
         if isinstance(value, Instance):
             return self.objects(Instance, self.hierarchy.root(value.definition), False)
         if isinstance(value, BoundMethod):
@@ -120,11 +123,13 @@ class Joins(Flow):
 
     def _gather(self, value: Object) -> Object:
         if not isinstance(value, Many) and (place := _place(value)) is not None:
-            return self._many(*place, value)
+            return self._merged(value) if isinstance(value, PartialObject) else self._many(*place, value)
         return self.objects(Unknown, "budget") if isinstance(value, _HOLDING) else value
 
     def gathered_more(self, value: Object) -> Object:
         """The same for many files: callables of a folder are one."""
+        if isinstance(value, PartialObject) and (place := _place(value)) is not None:
+            return self._many(*place, value)
         if not isinstance(value, Many) or not isinstance(value.of, Unit):
             return value
         return self._many(value.kind, dirname(value.of.path), value)
@@ -136,6 +141,21 @@ class Joins(Flow):
         if isinstance(value, LibraryObject):
             return self.objects(LibraryObject, value.type, value.kind)
         return self.objects(Unknown, "external") if isinstance(value, External) else value
+
+    def _merged(self, value: PartialObject) -> PartialObject:
+        """A callable with all the arguments that it is bound to, as many at a time, anywhere."""
+        key = (value.callee, value.arguments.shape)
+        found = self._partials.get(key)
+        if found is None:
+            found = self._partials[key] = self.objects(PartialObject, value.callee, Joint(value.arguments))
+        if isinstance(found.arguments, Joint) and found is not value:
+            for source, node in found.arguments.take(value.arguments):
+                self.solver.edge(source, node)
+        return found
+
+    @cached_property
+    def _partials(self) -> dict[tuple[object, ...], PartialObject]:
+        return {}
 
     def _many(self, kind: str, of: object, value: Object) -> Many:
         found = self.objects(Many, kind, of)
@@ -201,7 +221,7 @@ class Joins(Flow):
 
     def called_through(self, value: Many, arguments: Arguments, target: Node, names: tuple[str, ...] = ()) -> None:
         """One of many is called, or one of several methods of it: the arguments of all calls with as many are handed over together."""
-        key = (value, names, len(arguments.positional), bool(arguments.starred), tuple(sorted(arguments.keywords)), bool(arguments.double))
+        key = (value, names, arguments.shape)
         found = self._joints.get(key)
         if found is None:
             found = self._joints[key] = joint = Joint(arguments)
