@@ -160,6 +160,8 @@ class Joins(Flow):
     def _many(self, kind: str, of: object, value: Object) -> Many:
         found = self.objects(Many, kind, of)
         self.solver.gather(self.members(found), value)
+        if isinstance(value, Many):
+            self.solver.widen(value, found)
         return found
 
     # --- what it leads to

@@ -109,6 +109,8 @@ class Solver:
         self._open: deque[Node] = deque()
         self._changed: deque[Node] = deque()
         self._actions: deque[tuple[Action, tuple[Object, ...]]] = deque()
+        self.wider: dict[Object, Object] = {}
+        self._narrower: dict[Object, dict[Object, None]] = {}
         self._later: deque[Callable[[], None]] = deque()
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
@@ -126,7 +128,18 @@ class Solver:
                 value = self._joined(node, value, len(values) >= MANY)
                 if value in values:
                     return
-            self._put(node, value, Source(source, site))
+            if value not in self.wider or not any(one in values for one in self._wider_than(value)):
+                self._put(node, value, Source(source, site))
+
+    def _wider_than(self, value: Object) -> Iterator[Object]:
+        while (wider := self.wider.get(value)) is not None:
+            yield wider
+            value = wider
+
+    def widen(self, value: Object, wider: Object) -> None:
+        """An object stands for all that another one stands for, and more: where both arrive, only the wider one stays."""
+        self.wider[value] = wider
+        self._narrower.setdefault(wider, {})[value] = None
 
     def gather(self, node: Node, value: Object, site: Site | None = None) -> None:
         """An object arrives at a node that holds any number of them."""
@@ -134,6 +147,8 @@ class Solver:
             self._put(node, value, Source(None, site))
 
     def _put(self, node: Node, value: Object, source: Source) -> None:
+        for narrow in self._narrower.get(value, ()):
+            node.values.pop(narrow, None)
         node.values[value] = source
         if node.fresh is not None:
             node.fresh.append(value)
@@ -147,7 +162,7 @@ class Solver:
             node.joins += 1
             for held, before in list(node.values.items()):
                 if (joined := join(held)) is not held:
-                    del node.values[held]
+                    node.values.pop(held, None)
                     if joined not in node.values:
                         self._put(node, joined, before)
         for join in self._joins[: node.joins]:
