@@ -23,15 +23,22 @@ class Frameworks:
         self.hierarchy = hierarchy
         self.models = models
         self.rows = [row for row in models.steps if not row.forward]
-        self._methods = frozenset(method for row in self.rows for method in row.methods)
+        self.forwards = [row for row in models.steps if row.forward]
 
     def row(self, function: Function) -> StepRow | None:
-        """The row of a method; None for any other function."""
+        """The row of a method that a framework calls in each step; None for any other function."""
+        return self._row(function, self.rows)
+
+    def forward(self, function: Function) -> StepRow | None:
+        """The row of a method that computes for whoever calls it in each step: the ``forward`` of a module, a loss."""
+        return self._row(function, self.forwards)
+
+    def _row(self, function: Function, rows: list[StepRow]) -> StepRow | None:
         owner = function.owner
-        if owner is None or function.code.name not in self._methods:
+        fitting = [row for row in rows if function.code.name in row.methods] if owner is not None else []
+        if owner is None or not fitting:
             return None
         names = list(self._names(owner))
-        fitting = [row for row in self.rows if function.code.name in row.methods]
         known = next((row for row in fitting if any(row.covers(name, True) for name in names)), None)
         if known is not None or not self._has_foreign_base(owner):
             return known

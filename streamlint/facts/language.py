@@ -14,6 +14,7 @@ from streamlint.facts.objects import (
     External,
     Group,
     Instance,
+    Key,
     ModuleObject,
     Object,
     PartialObject,
@@ -84,10 +85,26 @@ class Language(Library):
     def pair(self, first: Object, second: Node) -> Object:
         return self.objects(Group, "tuple", (self.holding(first), second))
 
+    def _contents(self, value: Container, key: Key | None, node: Node) -> None:
+        super()._contents(value, key, node)
+        if self._makes_what_it_lacks(value):
+            arguments = self.arguments(value.frame, value.instruction)
+            for factory in arguments.positional[:1]:
+                self.solver.when(factory, lambda called: self.call(called, self.no_arguments(arguments.site), node))
+
+    def _makes_what_it_lacks(self, value: Container) -> bool:
+        """Whether a container is a ``defaultdict``: its first argument is called for each key that it lacks."""
+        if value.instruction[0] not in (op.CALL, op.INVOKE):
+            return False
+        callees = self.callee(value.frame, value.instruction).values
+        return any(isinstance(callee, External) and callee.name == "collections.defaultdict" for callee in callees)
+
     def copied_into(self, value: Container) -> list[Node]:
         if value.instruction[0] not in (op.CALL, op.INVOKE):
             return []
         arguments = self.arguments(value.frame, value.instruction)
+        if self._makes_what_it_lacks(value):
+            return [*arguments.positional[1:2], *arguments.keywords.values()]
         return [*arguments.positional[:1], *arguments.keywords.values()]
 
 

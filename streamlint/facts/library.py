@@ -17,7 +17,7 @@ from streamlint.facts.objects import (
     Object,
     Unknown,
 )
-from streamlint.facts.selectors import Selectors, space_of
+from streamlint.facts.selectors import UNMOVED, Selectors, space_of
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
@@ -103,6 +103,8 @@ class Library(Selectors):
         space = str(row.get("space", "host"))
 
         def made(where: str, evidence: str) -> None:
+            if where == UNMOVED:
+                return
             if where != "host":
                 self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
                 return
@@ -191,7 +193,10 @@ class Library(Selectors):
             return
 
         def moved(where: str, evidence: str) -> None:
-            if where != "host":
+            if where == UNMOVED:
+                if source is not None:
+                    self.solver.edge(source, target)
+            elif where != "host":
                 self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), source, arguments.site)
             elif row.get("host_memory") == "pinned-if-asynchronous":
                 self.chosen(row, "asynchronous", receiver, arguments, lambda flag: self._fetched(source, flag, kind, target, arguments))

@@ -236,6 +236,11 @@ class Program:
                 found[name].append(unit)
         return dict(found)
 
+    @property
+    def identifiers(self) -> Iterable[str]:
+        """All identifiers of all files."""
+        return self._mentions
+
     def mentioning(self, name: str) -> list[Unit]:
         """The files whose text has an identifier, in their order."""
         return self._mentions.get(name, [])

@@ -23,6 +23,8 @@ from streamlint.facts.registers import Registers
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
+UNMOVED = "unmoved"
+"""The space that an argument names which is no device: memory stays where it is."""
 _DEVICE_WORDS = ("cuda", "gpu")
 _HOST_WORDS = ("cpu", "meta", "mps")
 
@@ -179,6 +181,6 @@ def space_of(value: Object, action: Callable[[str, str], None]) -> None:
     elif isinstance(value, Memory):
         action(value.space, value.evidence)
     elif isinstance(value, External):
-        return  # a data type
+        action(UNMOVED, "none")  # a data type
     else:
         action("device", "asked")

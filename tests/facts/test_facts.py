@@ -9,6 +9,7 @@ from facts.programs import facts_of, function
 
 from streamlint import cli
 from streamlint.facts.facts import Facts, describe
+from streamlint.facts.objects import Memory
 from streamlint.ir import opcodes as op
 
 PAGEABLE, PINNED = "torch.Tensor in pageable host memory", "torch.Tensor in pinned host memory"
@@ -143,3 +144,35 @@ def test_what_is_too_much_to_tell_apart_is_joined(backwards: bool) -> None:
     assert {value.method.function.owner for value in facts.callees(function(facts, "a", "_f"), call)} == set(
         facts.program.units["a.py"].classes
     )
+
+
+def test_a_table_that_makes_what_it_lacks() -> None:
+    facts = facts_of(
+        a="""
+        from collections import defaultdict
+
+        class Gauge:
+            def push(self, value):
+                return value
+
+        def fill(rows):
+            gauges = defaultdict(Gauge)
+            for name, row in rows:
+                gauges[name].push(row)
+        """
+    )
+    callers = [arguments.site for _, arguments in facts.callers(function(facts, "a", "Gauge.push"))]
+    assert [site.row for site in callers if site is not None] == [11]
+
+
+def test_a_data_type_moves_nothing() -> None:
+    facts = facts_of(
+        a="""
+        import torch
+
+        def half(n):
+            return torch.zeros(n, device="cuda").to(torch.float16)
+        """
+    )
+    found = facts.values(function(facts, "a", "half"), function(facts, "a", "half").by_opcode[op.RETURN][0][2]).values
+    assert [value.space for value in found if isinstance(value, Memory)] == ["device"]
