@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
@@ -83,16 +83,23 @@ class HiddenSyncInHotLoop(Check):
             return
         if path.is_idle(operation) or path.is_refused(operation):
             return
-        yield self.finding(
+        yield self.told(operation, round_trail(operation, operation.loop))
+
+    def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
+        """A wait as a finding."""
+        return self.finding(
             operation,
             self._message(operation),
             shown=operation.origin != MADE_ON_HOST,
-            trail=round_trail(operation, operation.loop),
+            trail=trail,
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
         )
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
+        return self.by_loop(findings)
+
+    def by_loop(self, findings: Iterable[Finding]) -> list[Finding]:
         """One finding a loop: the second read of a step costs little."""
         loops: dict[Span, list[Finding]] = {}
         for finding in findings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding
+from streamlint.findings import Finding, Step
 from streamlint.interpreter.trace import Trace, round_trail
 from streamlint.operations import HostWait, Operation
 
@@ -67,10 +67,14 @@ class DeviceSyncInHotLoop(Check):
             return
         if path.is_idle(operation) or path.is_refused(operation):
             return
-        yield self.finding(
+        yield self.told(operation, round_trail(operation, operation.loop))
+
+    def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
+        """A wait as a finding."""
+        return self.finding(
             operation,
             self._message(operation),
-            trail=round_trail(operation, operation.loop),
+            trail=trail,
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what},
         )

@@ -15,6 +15,7 @@ SUBCOMMANDS = {
     "facts": ("streamlint.commands.debug_facts", "main", "print what the values on a line may be, and why"),
     "hot": ("streamlint.commands.debug_hot", "main", "print whether and why a line runs in each training step"),
     "ir": ("streamlint.commands.debug_ir", "main", "print the control-flow graph of a file's functions"),
+    "waits": ("streamlint.commands.debug_waits", "main", "print the host waits that hold up each round of training"),
 }
 """By name: the module, its function, and a summary. A subcommand is registered by its row here."""
 EXAMPLES = (

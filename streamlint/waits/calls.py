@@ -1,0 +1,276 @@
+"""What calls make of a value that they are given, or that is their receiver: functions of the program by what they do, others by names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, Instance
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits import sinks
+from streamlint.waits.holders import Frame, Holders, Key, Member, Path, Places, State, fits, key_of
+from streamlint.waits.operands import argument_registers, bound_of, operand_of
+from streamlint.waits.questions import alike
+
+_DEEPEST = 6
+"""Calls into one another that are followed."""
+
+
+class Calls:
+    """Follows a value through calls. An answer of None: the call needs the value. ``is_whole``: the value is a whole tensor, no number."""
+
+    def __init__(self, places: Places, holders: Holders, is_forward: bool, is_whole: bool) -> None:
+        self.places = places
+        self.facts = places.facts
+        self.holders = holders
+        self.is_forward = is_forward
+        self.is_whole = is_whole
+
+    def used(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """What a call makes of a value that a register of it holds."""
+        function = state.frame.function
+        if any(call.instruction == one and call.row.does == "backward" for call in self.places.hot.rounds.of(function)):
+            if state.kept and not state.path:
+                yield None  # a factor of the loss, from an earlier round
+            return
+        entered = self.facts.entered_at.get((function, one), ())
+        callees = [
+            edge.callee for edge in self.places.hot.graph.calls(function).edges if edge.instruction == one and edge.callee in entered
+        ]
+        if one[3] == state.register:
+            yield from self._asked(state, one)
+        if any(register == state.register for _, register in argument_registers(function, one)):
+            inner = [found for callee in callees for found in self._into(state, one, callee)]
+            if inner:
+                yield from inner
+            else:
+                yield from self._given(state, one)
+
+    # --- functions of the program
+
+    def _into(self, state: State, one: Instruction, callee: Function) -> Iterator[State]:
+        """The parameters of a function for which a call hands a register over."""
+        frame = state.frame
+        if frame.depth >= _DEEPEST or frame.runs(callee):
+            return
+        inner = frame.enter(one, callee, self.places.blocks(callee))
+        registers = {param[3]: param[2] for param in callee.by_opcode[op.PARAM]}
+        for index, path in self._parameters(state, one, callee):
+            if index in registers:
+                yield State(inner, registers[index], path, state.kept, state.real)
+
+    def _parameters(self, state: State, one: Instruction, callee: Function) -> Iterator[tuple[int, Path]]:
+        parameters = callee.code.parameters
+        named = {parameter.name: index for index, parameter in enumerate(parameters) if parameter.kind in ("plain", "keyword")}
+        plain = [index for index, parameter in enumerate(parameters) if parameter.kind == "plain"]
+        star = next((index for index, parameter in enumerate(parameters) if parameter.kind == "star"), None)
+        double = next((index for index, parameter in enumerate(parameters) if parameter.kind == "double"), None)
+        place = bound_of(state.frame.function, one, callee)
+        for kind, register in argument_registers(state.frame.function, one):
+            if register == state.register:
+                if kind is None and place < len(plain):
+                    yield plain[place], state.path
+                elif kind is None and star is not None:
+                    yield star, (place - len(plain), *state.path)
+                elif isinstance(kind, str) and kind in named:
+                    yield named[kind], state.path
+                elif isinstance(kind, str) and double is not None:
+                    yield double, (kind, *state.path)
+                elif kind in (1, 2):
+                    rest = [index for index in plain if index >= place] if kind == 1 else list(named.values())
+                    fitting = [index for index in rest if not state.path or self._reaches(state.path[0], parameters[index].name, kind)]
+                    yield from ((index, state.path[1:]) for index in fitting)
+                    gathers = star if kind == 1 else double
+                    if gathers is not None and not fitting:
+                        yield gathers, state.path if state.path else (None,)
+            place += kind is None
+
+    def _reaches(self, key: Key, name: str, kind: int) -> bool:
+        return kind == 1 or key is None or key in (name, "*")
+
+    # --- the receiver
+
+    def _asked(self, state: State, one: Instruction) -> Iterator[State | None]:
+        function, path = state.frame.function, state.path
+        if one[0] == op.CALL:
+            if not path:
+                yield state.at(one[2], ())
+            return
+        name = function.text(one[4])
+        if not path:
+            if name not in sinks.OF_KIND:
+                yield None if self.is_forward else state.at(one[2], ())
+        elif isinstance(path[0], Member) or name in sinks.SILENT or name in sinks.KEEPS or name in sinks.EXTENDS:
+            return
+        elif name == "items":
+            yield state.at(one[2], (None, 1, *path[1:]))
+        elif name == "values":
+            yield state.at(one[2], (None, *path[1:]))
+        elif name == "copy":
+            yield state.at(one[2], path)
+        elif name in sinks.TAKES:
+            if len(one) <= 6 or fits(path[0], key_of(function, one[6])):
+                yield state.at(one[2], path[1:])
+        elif not self._is_of_program(function, one[3]):
+            yield state.at(one[2], ())
+
+    def _is_of_program(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, Instance) for value in self.facts.values(function, register).values)
+
+    # --- arguments of libraries' functions, and of what is unknown
+
+    def _given(self, state: State, one: Instruction) -> Iterator[State | None]:
+        function, path = state.frame.function, state.path
+        name = sinks.called_name(function, one)
+        is_method = one[0] == op.INVOKE
+        is_text = name in sinks.TEXT or (is_method and name == "join" and isinstance(function.constant(one[3]), str))
+        if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
+            return
+        if name in sinks.DECIDES:
+            if not path or name in ("any", "all"):
+                yield None
+        elif name in sinks.FACTORIES and self._is_uploaded(function, one, name):
+            if state.kept and self.is_whole:
+                yield None
+        elif name in sinks.EXTREMES and not is_method:
+            yield from self._extreme(state, one)
+        elif not is_method and name == "setattr" and len(one) == 8 and one[7] == state.register:
+            yield from self.holders.attribute(state, one[5], str(function.constant(one[6])))
+        elif not is_method and (around := self._through(state, one, name)) is not None:
+            yield from (state.at(one[2], inner) for inner in around)
+        elif is_method and name in sinks.KEEPS | sinks.EXTENDS | {"setdefault"}:
+            yield from self._kept(state, one, name)
+        elif is_method and name.endswith("_") and not name.endswith("__"):
+            yield state.at(one[2], ())  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
+        elif sinks.steers(name) and (is_method or name == "step"):
+            yield None
+        elif self.is_forward:
+            yield from self._forwarded(state, one, name)
+        else:
+            is_computed = self.is_whole and not self._is_of_torch(function, one)
+            yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
+
+    def _is_of_torch(self, function: Function, one: Instruction) -> bool:
+        """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays."""
+        names = [call.name for call in self.places.hot.graph.calls(function).libraries if call.instruction == one]
+        return bool(names) and all(name.startswith("torch.") for name in names)
+
+    def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
+        """A forward hands a number to something that may take a size."""
+        if name in sinks.LOGS or any(isinstance(key, str) for key in state.path):
+            return
+        if name in sinks.ROUNDS_OFF or not state.real:
+            yield None
+        yield state.at(one[2], ())
+
+    def _is_uploaded(self, function: Function, one: Instruction, name: str) -> bool:
+        """Whether a number goes straight back to the device."""
+        return name.startswith("new_") or any(kind == "device" for kind, _ in argument_registers(function, one))
+
+    def _through(self, state: State, one: Instruction, name: str) -> list[Path] | None:
+        """The paths to the value in what a builtin gives that computes nothing new; None for other functions."""
+        path = state.path
+        given = argument_registers(state.frame.function, one)
+        if name in sinks.SAME:
+            if self.is_forward and name in sinks.ROUNDS_OFF:
+                return None
+            return [path]
+        if name == "sum":
+            return [path[1:]]
+        if name in sinks.COPIES:
+            return [(None, *path[1:]) if path else ()]
+        if name in sinks.DICTS:
+            return [(kind, *path) if isinstance(kind, str) else path for kind, register in given if register == state.register]
+        if name == "enumerate":
+            return [(None, 1, *path[1:])]
+        if name == "zip":
+            return [(None, place, *path[1:]) for place, (_, register) in enumerate(given) if register == state.register]
+        return [path[1:]] if name == "next" else None
+
+    def _extreme(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """``max(worst, x)``: the largest so far can be kept on the device, as a sum can."""
+        function = state.frame.function
+        others = [register for _, register in argument_registers(function, one) if register != state.register]
+        if state.path or self._is_running(function, one, [*others, state.register]):
+            yield state.at(one[2], state.path[1:])
+        elif self.is_forward and all(self._is_literal(function, register) for register in others):
+            yield state.at(one[2], ())
+        else:
+            yield None
+
+    def _is_literal(self, function: Function, register: int) -> bool:
+        one = function.definitions[register]
+        return one is not None and one[0] == op.CONST
+
+    def _is_running(self, function: Function, one: Instruction, others: list[int]) -> bool:
+        """Whether another argument is what the call gave before: by a phi, or from the place that the result is put into."""
+        places: set[tuple[object, ...]] = set()
+        for use in function.uses[one[2]]:
+            if use[0] == op.SET_ATTR:
+                places.add((op.ATTR, alike(function, use[2]), function.text(use[3])))
+            elif use[0] == op.SET_ITEM:
+                places.add((op.ITEM, alike(function, use[2]), alike(function, use[3])))
+            elif use[0] in (op.STORE, op.SET_NAME):
+                places.add((op.LOAD if use[0] == op.STORE else op.NAME, function.unit.ir.constants[use[2]]))
+        waiting, seen = list(others), set()
+        while waiting:
+            register = waiting.pop()
+            before = function.definitions[register]
+            if before is None or register in seen:
+                continue
+            seen.add(register)
+            if before == one or self._place(function, before) in places:
+                return True
+            if before[0] == op.PHI:
+                waiting += before[3:]
+        return False
+
+    def _place(self, function: Function, one: Instruction) -> tuple[object, ...]:
+        if one[0] == op.ATTR:
+            return op.ATTR, alike(function, one[3]), function.text(one[4])
+        if one[0] == op.ITEM:
+            return op.ITEM, alike(function, one[3]), alike(function, one[4])
+        return (one[0], function.unit.ir.constants[one[3]]) if one[0] in (op.LOAD, op.NAME) else ()
+
+    def _kept(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
+        """A method of a container takes the value in."""
+        function, path = state.frame.function, state.path
+        for kind, register in argument_registers(function, one):
+            if register != state.register:
+                continue
+            if name == "setdefault":
+                yield from self.holders.put(state, one[3], (key_of(function, one[6]), *path))
+                yield state.at(one[2], path)
+            elif name in sinks.KEEPS:
+                yield from self.holders.put(state, one[3], (None, *path))
+            elif isinstance(kind, str):
+                yield from self.holders.put(state, one[3], (kind, *path))
+            elif path or self._is_container(function, one[3]):
+                yield from self.holders.put(state, one[3], (path[0] if name == "update" and path else None, *path[1:]))
+
+    def _is_container(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, Container) for value in self.facts.values(function, register).values)
+
+    def may_be_group(self, frame: Frame, register: int) -> bool:
+        """Whether a register may hold one of an optimizer's groups: it is taken from them, or nothing says that it is a container."""
+        waiting, seen = [(frame, register)], set()
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            inside, part = place
+            function, one = inside.function, inside.function.definitions[part] if part >= 0 else None
+            if one is None:
+                continue
+            if one[0] == op.ATTR and function.text(one[4]) == "param_groups":
+                return True
+            if one[0] == op.PARAM and inside.caller is not None and inside.call is not None and inside.call[0] in (op.CALL, op.INVOKE):
+                given = operand_of(inside.caller.function, inside.call, function, one[3])
+                waiting += [(inside.caller, given)] if given is not None else []
+            elif one[0] in (op.ITEM, op.NEXT, op.ITER, op.UNPACK):
+                waiting.append((inside, one[3]))
+            elif one[0] in (op.PHI, op.CALL):
+                waiting += [(inside, each) for each in one[3 if one[0] == op.PHI else 5 :]]
+        return not self._is_container(frame.function, register)

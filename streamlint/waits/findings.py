@@ -1,0 +1,110 @@
+"""SL020 and SL021 of a run's Python files: the program facts are solved once, and each hazard is told by its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from streamlint import models
+from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
+from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Program, SourceFile
+from streamlint.findings import Finding, Span, Step
+from streamlint.frontends import UnreadableSource, python
+from streamlint.ir import Instruction, ModuleIR
+from streamlint.ir.modules import lower
+from streamlint.models import StepRow
+from streamlint.operations import Context, HostWait, LoopFrame
+from streamlint.options import Options, Source
+from streamlint.waits.judge import Hazard, HotWaits
+from streamlint.waits.regions import STEP
+from streamlint.waits.wait import CACHE, DEVICE
+
+if TYPE_CHECKING:
+    from streamlint.program import Module
+
+RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
+CODES = frozenset(rule.code for rule in RULES)
+Lowered = Callable[[Source], "Module | None"]
+
+
+def find(sources: Sequence[Source], options: Options, only: Collection[str] | None = None, lowered: Lowered | None = None) -> list[Finding]:
+    """What the rules tell of the Python files among the sources; of ``only`` these, if given. ``lowered`` gives a file's syntax tree."""
+    rules = [rule() for rule in RULES if not options.codes or rule.code in options.codes]
+    files = [source for source in sources if source.language == "python"]
+    if not rules or not files:
+        return []
+    known = models.load("python", options.user_models)
+    parse = lowered or _parsed
+    program = Program([SourceFile(one.path, one.language, one.text, partial(_lower, parse, one)) for one in files])
+    waits = HotWaits(program, options.hidden_sync == "all-loops", known)
+    hazards = [hazard for hazard in waits.hazards() if only is None or hazard.place.function.unit.path in only]
+    found: list[Finding] = []
+    for rule in rules:
+        mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
+        told = [finding for finding in (_told(rule, hazard) for hazard in mine) if finding.shown or options.evidence == "possible"]
+        found += rule.by_loop(told) if isinstance(rule, HiddenSyncInHotLoop) else told
+    return sorted(found, key=Finding.sort_key)
+
+
+def _parsed(source: Source) -> Module | None:
+    try:
+        return python.lower(source.path, source.text)
+    except UnreadableSource:
+        return None
+
+
+def _lower(parse: Lowered, source: Source) -> ModuleIR | None:
+    module = parse(source)
+    return lower(module) if module is not None else None
+
+
+def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Finding:
+    chain = hazard.region.chain()
+    first = chain[0]
+    called = isinstance(first.row, StepRow) or first.does == STEP
+    head = "called" if called and not (isinstance(first.row, StepRow) and first.row.loop == "optimizer") else ""
+    loop = LoopFrame("step", _round(first.function, hazard), None, 0, head)
+    wait = HostWait(
+        span_of(hazard.place.function, hazard.place.instruction),
+        "torch",
+        hazard.wait.name,
+        what=hazard.wait.what,
+        loop=loop,
+        origin=hazard.origin,
+        trains=hazard.trains,
+    )
+    wait.context = Context(function=hazard.place.function.name)
+    if hazard.place.instruction != hazard.wait.instruction:
+        wait.inner = span_of(hazard.wait.function, hazard.wait.instruction)
+    return rule.told(wait, tuple(_trail(hazard, wait)))
+
+
+def _trail(hazard: Hazard, wait: HostWait) -> Iterator[Step]:
+    """The loop, the call in it that leads to the wait, and the wait where the call is the place to look at."""
+    chain = hazard.region.chain()
+    words = "on every iteration of this training loop" if wait.trains else "on every iteration of this loop"
+    assert wait.loop is not None
+    yield Step("an external loop calls this method on every step" if wait.called else words, wait.loop.span)
+    if wait.inner is not None:
+        yield Step("the wait is here", wait.inner)
+    elif len(chain) > 1 and chain[1].call is not None:
+        yield Step("called from here", span_of(chain[0].function, chain[1].call))
+
+
+def _round(function: Function, hazard: Hazard) -> Span:
+    """The head of the loop whose rounds are held up, or the method that is called in each step."""
+    loop = hazard.region.chain()[0].loop
+    if loop is None:
+        made, parent = function.definition, function.parent
+        row, column = parent.code.at(made[1])[:2] if made is not None and parent is not None else (function.code.first_row, 1)
+        return Span(function.unit.path, row, column, row, column + len(function.code.name))
+    head = function.code.blocks[loop.header]
+    return span_of(function, next((one for one in head if one[1] >= 0), head[0]))
+
+
+def span_of(function: Function, one: Instruction) -> Span:
+    """The place of an instruction."""
+    return Span(function.unit.path, *function.code.at(one[1]))

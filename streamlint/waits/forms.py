@@ -1,0 +1,331 @@
+"""Waits that have another form, whatever their value is used for: a test that limits its tensor, a number that was there before the loop.
+
+``clamp`` needs no test, ``a / n.clamp(min=1)`` no guard, and what a loop goes through could be fetched in one go before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.aliases import path_of
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.loops import Body
+from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.origins import UNSURE
+from streamlint.waits.questions import alike, parts_of, unnegated
+from streamlint.waits.sinks import FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
+from streamlint.waits.wait import Wait
+
+_KINDS = frozenset({"shape", "device", "dtype"})
+_PLAIN = frozenset(
+    {op.CONST, op.NAME, op.LOAD, op.ATTR, op.BINARY, op.UNARY, op.COMPARE, op.BUILD, op.ITEM, op.JUMP, op.BIND, op.UNBIND, op.UNDEF}
+)
+_CALLS = frozenset({op.CALL, op.INVOKE})
+_HANDED_ON = frozenset({op.UNARY, op.BINARY, op.ITEM, op.UNPACK, op.BUILD, op.COPY, op.CAST, op.SLICE})
+
+
+def has_device_form(body: Body, wait: Wait, says: bool) -> bool:
+    """A test that only guards a division (``clamp(min=1)`` does), or that only limits the tensor that it asks (``clamp_``).
+
+    ``says``: it may print that it did so.
+    """
+    function = wait.function
+    for compared, branch in _tests(function, wait):
+        block = body.home[branch]
+        register, turned = unnegated(function, branch[2])
+        if register != compared[2] or not _is_literal(function, compared[5]):
+            continue
+        taken, other = (branch[4], branch[3]) if turned else (branch[3], branch[4])
+        if _divides(body, block, taken, compared[4]) or (_is_choice(body, taken, other) and _divides(body, block, other, compared[4])):
+            return True
+        asked = _asked(wait) if compared[4] == wait.instruction[2] else op.NONE
+        if asked >= 0 and _only_limits(body, block, taken, asked, says) and not _only_limits(body, block, other, asked, says):
+            return True
+    return False
+
+
+def _tests(function: Function, wait: Wait) -> Iterator[tuple[Instruction, Instruction]]:
+    """The comparisons of the value that a wait fetches, each with a branch on it."""
+    one = wait.instruction
+    if one[0] == op.BRANCH:
+        compared = function.definitions[unnegated(function, one[2])[0]]
+        if compared is not None and compared[0] == op.COMPARE:
+            yield compared, one
+        return
+    for compared in function.by_opcode[op.COMPARE] if op.DEFINES[one[0]] else ():
+        if any(part == one for part in parts_of(function, [compared[4]])):
+            yield from ((compared, branch) for branch in function.by_opcode[op.BRANCH] if unnegated(function, branch[2])[0] == compared[2])
+
+
+def _is_literal(function: Function, register: int) -> bool:
+    one = function.definitions[register]
+    if one is not None and one[0] == op.UNARY:
+        one = function.definitions[one[4]]
+    return one is not None and one[0] == op.CONST
+
+
+def _divides(body: Body, block: int, edge: int, divisor: int) -> bool:
+    """Whether something is divided, where only this edge leads to, by what was tested."""
+    if body.graph.predecessors[edge] != [block]:
+        return False
+    function = body.function
+    tested = alike(function, divisor)
+    for one in function.by_opcode[op.BINARY]:
+        is_there = function.text(one[3]) == "/" and body.graph.dominates(edge, body.home[one])
+        if is_there and any(alike(function, part[2]) == tested for part in parts_of(function, [one[5]])):
+            return True
+    return False
+
+
+def _is_choice(body: Body, *edges: int) -> bool:
+    """Whether both ways of a test meet at once: ``0.0 if count == 0 else total / count``."""
+    ends = {body.function.code.blocks[edge][-1][::2] for edge in edges}  # without their places
+    headers = {loop.header for loop in body.graph.loops}
+    return len(ends) == 1 and all(end[0] == op.JUMP and end[1] not in headers for end in ends)
+
+
+def _asked(wait: Wait) -> int:
+    """The tensor of ``x.item()``, ``float(x)``; NONE for anything else."""
+    return wait.value if wait.name.rpartition(".")[2] in ("item", "float") else op.NONE
+
+
+def _only_limits(body: Body, block: int, edge: int, asked: int, says: bool) -> bool:
+    """Whether all that the way from an edge to where both ways meet does is to give the tensor a value."""
+    function, graph = body.function, body.graph
+    join = graph.post_dominators[block]
+    if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
+        return False
+    inside = [number for number in graph.order if graph.dominates(edge, number) and number != join]
+    if any(function.code.blocks[number][-1][0] != op.JUMP for number in inside):
+        return False
+    limits = False
+    for one in (one for number in inside for one in function.code.blocks[number]):
+        if _gives(function, one, asked):
+            limits = True
+        elif one[0] in (op.CALL, op.INVOKE):
+            if not function.uses[one[2]] and not (says and called_name(function, one) in SAYS):
+                return False
+        elif one[0] not in _PLAIN:
+            return False
+    return limits or _is_merged(function, inside, join, asked)
+
+
+def _gives(function: Function, one: Instruction, asked: int) -> bool:
+    """Whether an instruction gives the tensor that was asked a value: it, or its ``data``."""
+    tensor, source = alike(function, asked), function.definitions[asked]
+    if one[0] == op.SET_ATTR:
+        is_itself = source is not None and source[0] == op.ATTR and function.text(source[4]) == function.text(one[3])
+        if is_itself and source is not None and alike(function, source[3]) == alike(function, one[2]):
+            return True
+        return function.text(one[3]) == "data" and alike(function, one[2]) == tensor
+    if one[0] in (op.STORE, op.SET_NAME):
+        read = op.LOAD if one[0] == op.STORE else op.NAME
+        constants = function.unit.ir.constants
+        return source is not None and source[0] == read and constants[source[3]] == constants[one[2]]
+    if one[0] != op.INVOKE or not function.text(one[4]).endswith("_"):
+        return False
+    held = function.definitions[one[3]]
+    is_data = held is not None and held[0] == op.ATTR and function.text(held[4]) == "data"
+    return alike(function, held[3] if is_data and held is not None else one[3]) == tensor
+
+
+def _is_merged(function: Function, inside: list[int], join: int, asked: int) -> bool:
+    """Whether a local that held the tensor holds another one behind these blocks."""
+    before = function.code.predecessors()[join]
+    for one in function.code.blocks[join]:
+        if one[0] == op.PHI and asked in one[3:]:
+            ours = [register for block, register in zip(before, one[3:], strict=False) if block in inside]
+            if ours and asked not in ours:
+                return True
+    return False
+
+
+def joins_tests(function: Function, wait: Wait) -> bool:
+    """``f(a > 0 and b > 0)``: of tensors ``&`` does the same on the device."""
+    one = wait.instruction
+    compared = function.definitions[one[2]] if one[0] == op.BRANCH else None
+    if compared is None or compared[0] != op.COMPARE:
+        return False
+    joined = [use for use in function.uses[one[2]] if use[0] == op.PHI]
+    uses = [use for phi in joined for use in function.uses[phi[2]]]
+    return bool(uses) and all(use[0] in (op.CALL, op.INVOKE) for use in uses)
+
+
+def stops_loop(hot: HotRegions, wait: Wait, region: Region) -> bool:
+    """A test of a value that the code puts on the device itself ends the loop: it could be made less often."""
+    if region.loop is None or region.caller is not None:
+        return False
+    function = wait.function
+    values = [value for value in hot.facts.values(function, wait.value).values if isinstance(value, Memory)]
+    if not any(value.space == "device" and value.evidence.removeprefix(UNSURE) == "literal" for value in values):
+        return False
+    home = hot.body(function).home
+    for branch in function.by_opcode[op.BRANCH]:
+        ends = home[branch] in region.loop.body and any(after not in region.loop.body for after in branch[3:5])
+        if ends and (branch == wait.instruction or any(part == wait.instruction for part in parts_of(function, [branch[2]]))):
+            return True
+    return False
+
+
+# --- what was there before the loop
+
+
+def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
+    """Whether the number that is fetched comes from what the loop goes through, and from nothing that it computes."""
+    if region.loop is None or region.caller is not None or wait.instruction[0] not in (op.CALL, op.INVOKE):
+        return False
+    body = hot.body(wait.function)
+    element = _element(body, region.loop)
+    return element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None
+
+
+def one_of_each(body: Body, wait: Wait) -> bool:
+    """Whether each pass of an inner loop fetches a number that no pass before it makes: one list would do for all."""
+    index = body.graph.innermost[body.home[wait.instruction]]
+    if index == NOBODY:
+        return False
+    loop = body.graph.loops[index]
+    element = _element(body, loop)
+    is_comprehension = any(one[0] in (op.APPEND, op.PUT) for block in loop.body for one in body.function.code.blocks[block])
+    if element is None or is_comprehension:
+        return False
+    return bool(_rests_on(body, wait.value, loop, element, None))
+
+
+def _element(body: Body, loop: Loop) -> Instruction | None:
+    """The instruction that takes the next element of what a loop goes through."""
+    more = next((one for one in body.function.code.blocks[loop.header] if one[0] == op.MORE), None)
+    if more is None:
+        return None
+    return next((one for one in body.function.by_opcode[op.NEXT] if one[3] == more[3] and body.home[one] in loop.body), None)
+
+
+def _rests_on(body: Body, register: int, loop: Loop, element: Instruction, methods: Iterable[str] | None) -> bool | None:
+    """Whether a value is made of the element of a loop; None where it is made of something else that the loop changes.
+
+    ``methods``: those that may make it; None for all but the object's own.
+    """
+    function = body.function
+    changed = _changed(body, loop)
+    found = False
+    waiting, seen = [register], set()
+    while waiting:
+        one = function.definitions[waiting.pop()]
+        if one is None:
+            return None
+        if one[2] in seen or (body.home[one] not in loop.body and path_of(function, one[2]) not in changed):
+            continue
+        seen.add(one[2])
+        if one == element:
+            found = True
+        elif one[0] == op.PHI:
+            if body.home[one] == loop.header:
+                return None
+            waiting += one[3:]
+        elif one[0] in (op.CONST, op.NAME, op.LOAD, op.ATTR):
+            if path_of(function, one[2]) in changed:
+                return None
+            waiting += [one[3]] if one[0] == op.ATTR and function.text(one[4]) not in _KINDS else []
+        elif one[0] in (op.CALL, op.INVOKE):
+            if not _may_make(function, one, methods):
+                return None
+            waiting += op.reads(one)
+        elif one[0] in _HANDED_ON or (one[0] in (op.COMPARE, op.NEXT, op.ITER) and methods is None):
+            waiting += op.reads(one)
+        else:
+            return None
+    return found
+
+
+def _may_make(function: Function, one: Instruction, methods: Iterable[str] | None) -> bool:
+    if methods is not None:
+        return one[0] == op.INVOKE and function.text(one[4]) in methods
+    called = function.definitions[one[3]]
+    if one[0] == op.INVOKE:
+        return not function.is_parameter(one[3]) or function.method is None
+    return called is not None and called[0] == op.NAME
+
+
+def _changed(body: Body, loop: Loop) -> frozenset[str]:
+    """The paths that a loop gives values."""
+    function = body.function
+    found = set()
+    for one in (one for block in loop.body for one in function.code.blocks[block]):
+        if one[0] == op.SET_ATTR:
+            found.add(f"{path_of(function, one[2])}.{function.text(one[3])}")
+        elif one[0] == op.SET_NAME:
+            found.add(function.text(one[2]))
+        elif one[0] == op.STORE:
+            found.add(str(function.unit.ir.constants[one[2]][0]))
+    return frozenset(found - {""})
+
+
+# --- what kind of number
+
+
+def is_fraction(function: Function, register: int, region: Region | None) -> bool:
+    """Whether a value cannot be a size: a mean, a loss, a quotient."""
+    waiting: list[tuple[Function, int, Region | None]] = [(function, register, region)]
+    seen = set()
+    while waiting:
+        place = waiting.pop()
+        function, register, region = place
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or place[:2] in seen:
+            continue
+        seen.add(place[:2])
+        if one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], float):
+            return True
+        if one[0] == op.PARAM and region is not None and region.caller is not None and region.call is not None:
+            given = operand_of(region.caller.function, region.call, function, one[3]) if region.call[0] in _CALLS else None
+            waiting += [(region.caller.function, given, region.caller)] if given is not None else []
+        elif one[0] in (op.BINARY, op.INPLACE):
+            if function.text(one[3]) in ("/", "/="):
+                return True
+            waiting += [(function, part, region) for part in one[4:]]
+        elif one[0] in (op.PHI, op.UNARY, op.COPY, op.CAST):
+            waiting += [(function, part, region) for part in op.reads(one)]
+        elif one[0] == op.ATTR and function.text(one[4]) in KEEP_KIND:
+            waiting.append((function, one[3], region))
+        elif one[0] in _CALLS:
+            answer = _gives_fraction(function, one)
+            if answer is True:
+                return True
+            waiting += [(function, answer, region)] if answer is not None else []
+    return False
+
+
+def _gives_fraction(function: Function, one: Instruction) -> int | bool | None:
+    """True where a call gives one; else the register whose kind its result has, if any."""
+    name, given = called_name(function, one), argument_registers(function, one)
+    types = [register for kind, register in given if kind == "dtype"]
+    if types:
+        return True if any(is_float_type(function, register) for register in types) else None
+    has_fraction = any(isinstance(_constant(function, register), float) for _, register in given)
+    if name in FRACTIONS or (name.startswith("clamp") and has_fraction):
+        return True
+    if one[0] == op.INVOKE and not _is_module(function, one[3]):
+        if name in KEEP_KIND:
+            return one[3]
+        owner = function.method.owner if function.method is not None else None
+        is_own = function.is_parameter(one[3]) and owner is not None
+        return True if is_own and owner is not None and name not in owner.methods else None
+    return given[0][1] if given else None
+
+
+def _constant(function: Function, register: int) -> object:
+    one = function.definitions[register]
+    return function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CONST else None
+
+
+def _is_module(function: Function, register: int) -> bool:
+    """Whether a name is that of a module: ``torch``, ``torch.nn.functional``."""
+    one = function.definitions[register]
+    while one is not None and one[0] == op.ATTR:
+        one = function.definitions[one[3]]
+    return one is not None and one[0] == op.NAME

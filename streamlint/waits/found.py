@@ -1,0 +1,202 @@
+"""Finds the instructions at which the host waits for the device: by the rows of the libraries' calls, and by what the language does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+from streamlint.waits.operands import argument_registers, selected
+from streamlint.waits.origins import OF_TRAINING
+from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
+
+_CASTS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "round", "max", "min", "abs", "sum", "any", "all"})
+"""Functions of the language that fetch the number of a tensor, or that compare tensors."""
+_NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
+_COMPUTING = frozenset({"compute", "launch", "collective"})
+
+
+class WaitFinder:
+    """Finds the waits of functions."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+
+    def waits(self, function: Function) -> list[Wait]:
+        """The waits of a function that may be for values of a device, in the order of its instructions."""
+        found: dict[tuple[Instruction, str, int], Wait] = {}
+        for wait in (*self._calls(function), *self._operators(function)):
+            found.setdefault((wait.instruction, wait.what, wait.value), wait)
+        order = {one: place for place, one in enumerate(function.code.instructions())}
+        return sorted(found.values(), key=lambda wait: order[wait.instruction])
+
+    def reasons(self, function: Function, register: int) -> list[str]:
+        """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes."""
+        values = [value for value in self.facts.values(function, register).values if isinstance(value, Memory)]
+        found = [value.evidence for value in values if value.space == "device"]
+        if any(value.space in ("host", "managed") for value in values):
+            return [reason for reason in found if reason in OF_TRAINING]
+        return found
+
+    # --- calls
+
+    def _calls(self, function: Function) -> Iterator[Wait]:
+        for call in self.graph.calls(function).libraries:
+            if call.row is not None:
+                yield from self._by_row(function, call, call.row)
+            elif (name := call.name.removeprefix("builtins.")) in _NUMBERS:
+                for kind, register in argument_registers(function, call.instruction):
+                    if kind is None and self.reasons(function, register):
+                        yield Wait(function, call.instruction, CAST, name, register)
+
+    def _by_row(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
+        one = call.instruction
+        is_method = call.receiver is not None
+        if row.effect == "read":
+            for selector in _selectors(row, "of"):
+                register = selected(function, one, selector, is_method)
+                if register is not None and self.reasons(function, register):
+                    yield Wait(function, one, READ if call.name.endswith(("item", "tolist")) else CAST, call.name, register)
+        elif row.effect in ("transfer", "move"):
+            yield from self._transfer(function, call, row, is_method)
+        elif row.effect == "factory":
+            yield from self._made(function, call, row, is_method)
+        elif row.effect == "synchronize" and row.get("of") == "device":
+            yield Wait(function, one, DEVICE, call.name, op.NONE)
+        elif row.effect == "trim" and row.library == "torch":
+            yield Wait(function, one, CACHE, call.name, op.NONE)
+        elif row.effect in _COMPUTING:
+            yield from self._computes(function, call, row, is_method)
+
+    def _transfer(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        one = call.instruction
+        source = next((selected(function, one, selector, is_method) for selector in _selectors(row, "of")), None)
+        if source is None:
+            return
+        if any(self._may_hold(function, one, selector, True, is_method) for selector in _selectors(row, "asynchronous")):
+            return
+        space = self._result(function, one)
+        if "host" in space and "device" not in space and self.reasons(function, source):
+            yield Wait(function, one, READ, call.name, source)
+        elif "device" in space and row.library == "torch" and self._is_fresh(function, source):
+            yield Wait(function, one, UPLOAD, call.name, source)
+
+    def _made(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        data = next((selected(function, call.instruction, selector, is_method) for selector in _selectors(row, "data")), None)
+        if data is None or row.library != "torch" or not self._is_put_there(function, call.instruction):
+            return
+        if not self.reasons(function, data):
+            yield Wait(function, call.instruction, UPLOAD, call.name, data)
+
+    def _computes(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        one = call.instruction
+        for selector in _selectors(row, "scalars"):
+            register = selected(function, one, selector, is_method)
+            if register is not None and self.reasons(function, register):
+                yield Wait(function, one, NUMBER, call.name, register)
+        if row.get("compares"):
+            for _, register in argument_registers(function, one):
+                if self.reasons(function, register):
+                    yield Wait(function, one, CAST, call.name, register)
+        if row.get("waits") or self._fetches_size(function, one, row, is_method):
+            operands = [register for _, register in argument_registers(function, one)] + (
+                [one[3]] if is_method and one[0] == op.INVOKE else []
+            )
+            shown = next((register for register in operands if self.reasons(function, register)), None)
+            if shown is not None:
+                yield Wait(function, one, SIZE, call.name, shown)
+
+    def _fetches_size(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
+        without = _selectors(row, "waits_without")
+        if not without or any(selected(function, one, selector, is_method) is not None for selector in without):
+            return False
+        on = [selected(function, one, selector, is_method) for selector in _selectors(row, "waits_on")]
+        return not on or any(register is not None and bool(self.reasons(function, register)) for register in on)
+
+    def _is_put_there(self, function: Function, one: Instruction) -> bool:
+        """Whether a factory is told a device."""
+        values = (value for value in self.facts.values(function, one[2]).values if isinstance(value, Memory))
+        return any(value.space == "device" and value.evidence in ("literal", "asked") for value in values)
+
+    def _result(self, function: Function, one: Instruction) -> set[str]:
+        return {value.space for value in self.facts.values(function, one[2]).values if isinstance(value, Memory)}
+
+    def _may_hold(self, function: Function, one: Instruction, selector: Selector, wanted: bool, is_method: bool) -> bool:
+        register = selected(function, one, selector, is_method)
+        given = function.definitions[register] if register is not None and register >= 0 else None
+        return given is not None and given[0] == op.CONST and function.unit.ir.constants[given[3]] is wanted
+
+    def _is_fresh(self, function: Function, register: int) -> bool:
+        """Whether a register holds what the call before has made on the host."""
+        one = function.definitions[register]
+        return one is not None and one[0] in (op.CALL, op.INVOKE, op.BINARY) and "host" in self._result(function, one)
+
+    # --- what the language does
+
+    def _operators(self, function: Function) -> Iterator[Wait]:
+        for one in function.by_opcode[op.FORMAT]:
+            for register in op.reads(one):
+                if self.reasons(function, register):
+                    yield Wait(function, one, CAST, "format", register)
+        for one in (*function.by_opcode[op.BINARY], *function.by_opcode[op.INVOKE]):
+            yield from self._formatted(function, one)
+        for one in function.by_opcode[op.BRANCH]:
+            if self.reasons(function, one[2]):
+                yield Wait(function, one, CAST, "bool", one[2])
+        for one in function.by_opcode[op.UNARY]:
+            if function.unit.ir.constants[one[3]] == "not" and self.reasons(function, one[4]):
+                yield Wait(function, one, CAST, "bool", one[4])
+        for one in function.by_opcode[op.ITEM]:
+            yield from self._indexed(function, one)
+
+    def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
+        if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):
+            built = function.definitions[one[5]]
+            operands = op.reads(built) if built is not None and built[0] == op.BUILD else [one[5]]
+        elif one[0] == op.INVOKE and function.text(one[4]) == "format" and isinstance(function.constant(one[3]), str):
+            operands = [register for _, register in argument_registers(function, one)]
+        else:
+            return
+        for register in operands:
+            if self.reasons(function, register):
+                yield Wait(function, one, CAST, "format", register)
+
+    def _indexed(self, function: Function, one: Instruction) -> Iterator[Wait]:
+        index = function.definitions[one[4]]
+        if index is None or not any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
+            return
+        if index[0] == op.SLICE:
+            for register in index[3:5]:
+                if register >= 0 and "literal" in self.reasons(function, register):
+                    yield Wait(function, one, SIZE, "slicing", register)
+        elif self.reasons(function, one[4]) and (self._is_mask(function, one[4]) or not self.reasons(function, one[3])):
+            yield Wait(function, one, SIZE, "indexing", one[4])
+
+    def _is_mask(self, function: Function, register: int) -> bool:
+        """Whether a register holds the result of a comparison of tensors, or what operators make of those."""
+        waiting, seen = [register], set()
+        while waiting:
+            one = function.definitions[waiting.pop()]
+            if one is None or one[2] in seen:
+                continue
+            seen.add(one[2])
+            if one[0] == op.COMPARE:
+                return True
+            if one[0] == op.PHI:
+                waiting += one[3:]
+            elif one[0] == op.BINARY and function.text(one[3]) in ("&", "|", "^"):
+                waiting += one[4:6]
+            elif one[0] == op.UNARY and function.text(one[3]) == "~":
+                waiting.append(one[4])
+        return False
+
+
+def _selectors(row: Row, key: str) -> tuple[Selector, ...]:
+    held = row.get(key)
+    return held if isinstance(held, tuple) else (held,) if isinstance(held, Selector) else ()

@@ -1,0 +1,362 @@
+"""Waits that find nothing to wait for: right behind another one, with no work queued in between, or right before one that has to stay.
+
+From a wait all ways back (or on) through one round are followed to the nearest other waits. The wait is idle if each way comes to one, and
+nothing on it may queue work. What is not known to leave the streams alone may: a forgotten case is a finding too many, never one too few.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from streamlint.facts.effects import Effect, Effects
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
+from streamlint.waits.questions import alike, unnegated
+from streamlint.waits.quiet import Quiet
+from streamlint.waits.steady import Steadiness
+from streamlint.waits.wait import CAST, DEVICE, NUMBER, READ, Wait
+
+_FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
+"""Casts that do nothing but fetch; others compare tensors first."""
+_ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all"})
+_DEEPEST = 6
+Fact = tuple[object, ...]
+
+
+class Reach(NamedTuple):
+    """What the ways from a place come to first: waits; whether one comes to the end of the round or call; whether one may queue work."""
+
+    waits: tuple[Wait, ...] = ()
+    passes: bool = False
+    queues: bool = False
+
+
+_QUEUES = Reach(queues=True)
+
+
+class _Limits(NamedTuple):
+    """Within what ways are followed: the loop's first block, the blocks of a round, edges that are left out, and what holds."""
+
+    head: int
+    within: frozenset[int] | None
+    without: frozenset[tuple[int, int]]
+    facts: Mapping[Fact, bool]
+
+
+class Idle:
+    """Finds, for a wait, the one that leaves it nothing to wait for."""
+
+    def __init__(self, hot: HotRegions, waits: Mapping[Function, Sequence[Wait]]) -> None:
+        self.hot = hot
+        self.quiet = Quiet(hot.graph)
+        self.steadiness = Steadiness(hot)
+        self._at: dict[Function, dict[Instruction, Wait]] = {}
+        self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
+        self._effects: Effects | None = None
+        self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
+        self._sites: dict[Function, set[tuple[Function, Instruction]]] | None = None
+        for function, found in waits.items():
+            self._at[function] = {}
+            for wait in found:
+                if wait.what in (READ, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES):
+                    self._at[function].setdefault(wait.instruction, wait)
+
+    def before(self, wait: Wait, region: Region) -> Wait | None:
+        """The wait right before one, in every round in which that is met; None where work may be queued in between."""
+        if wait.what not in (READ, CAST, NUMBER, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
+            return None
+        facts = self._known(wait, region)
+        skipped = set(self._conversions(wait))
+        nearest: list[Wait] = []
+        current, at = region, wait.instruction
+        while True:
+            limits = self._limits(current, facts)
+            reach = self._back(current.function, [self._place(current.function, at)], limits, skipped, _DEEPEST)
+            nearest += reach.waits
+            if reach.queues:
+                return None
+            if not reach.passes:
+                break
+            around = self._around(current)
+            if around is None:
+                return None
+            current, at = around
+        if not nearest or not all(self._covers(first, wait, region) for first in nearest):
+            return None
+        return nearest[0]
+
+    def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
+        """The wait right behind one that has to stay, in every round in which that is met."""
+        if self._at.get(wait.function, {}).get(wait.instruction) is None or wait.what not in (READ, CAST):
+            return None
+        nearest: list[Wait] = []
+        current, at = region, wait.instruction
+        while True:
+            block, index = self._place(current.function, at)
+            reach = self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST)
+            nearest += reach.waits
+            if reach.queues:
+                return None
+            if not reach.passes:
+                break
+            around = self._around(current)
+            if around is None:
+                return None
+            current, at = around
+        if not nearest or not all(self._covers(later, wait, region) and needed(later) for later in nearest):
+            return None
+        return nearest[0]
+
+    # --- where ways lead
+
+    def _place(self, function: Function, one: Instruction) -> tuple[int, int]:
+        block = self.hot.body(function).home[one]
+        return block, function.code.blocks[block].index(one)
+
+    def _around(self, region: Region) -> tuple[Region, Instruction] | None:
+        """The only call that enters a region's function, and where it stands."""
+        if region.loop is not None or region.caller is None or region.call is None or region.call[0] not in (op.CALL, op.INVOKE, op.ATTR):
+            return None
+        if region.function.code.flags & {"generator", "async"}:
+            return None
+        if self._sites is None:
+            self._sites = defaultdict(set)
+            for function in self.hot.regions:
+                for edge in self.hot.graph.calls(function).edges:
+                    if self.hot.regions_of(function, self.hot.body(function).home[edge.instruction]):
+                        self._sites[edge.callee].add((function, edge.instruction))
+        is_only = self._sites[region.function] == {(region.caller.function, region.call)}
+        return (region.caller, region.call) if is_only and self.quiet.entered(region.caller.function, region.call) else None
+
+    def _limits(self, region: Region, facts: Mapping[Fact, bool]) -> _Limits:
+        without = frozenset((one.block, one.after) for one in region.rare)
+        return _Limits(region.loop.header if region.loop is not None else NOBODY, region.blocks, without, facts)
+
+    def _inside(self, function: Function, facts: Mapping[Fact, bool]) -> _Limits:
+        """The limits of a function that is entered on the way: without the edges that are rare in each of its regions."""
+        regions = self.hot.regions.get(function, ())
+        if not regions:
+            return _Limits(NOBODY, None, frozenset(), facts)
+        rare = [frozenset((one.block, one.after) for one in region.rare) for region in regions]
+        blocks = [region.blocks for region in regions]
+        return _Limits(NOBODY, frozenset().union(*blocks), frozenset.intersection(*rare), facts)
+
+    def _back(
+        self, function: Function, starts: Iterable[tuple[int, int]], limits: _Limits, skipped: Iterable[Instruction], depth: int
+    ) -> Reach:
+        """What the ways back from some places come to."""
+        body = self.hot.body(function)
+        waits: dict[Wait, None] = {}
+        passes = False
+        seen: set[int] = set()
+        waiting = list(starts)
+        while waiting:
+            block, index = waiting.pop()
+            for one in reversed(function.code.blocks[block][:index]):
+                if one in skipped:
+                    continue
+                reach = self._met(function, one, limits.facts, depth, False)
+                if reach is not None and reach.queues:
+                    return _QUEUES
+                waits.update(dict.fromkeys(reach.waits if reach is not None else ()))
+                if reach is not None and not reach.passes:
+                    break
+            else:
+                if block in (limits.head, 0):
+                    passes = True
+                    continue
+                for before in body.graph.predecessors[block]:
+                    if before not in seen and self._is_way(function, before, block, limits):
+                        seen.add(before)
+                        waiting.append((before, len(function.code.blocks[before])))
+        return Reach(tuple(waits), passes)
+
+    def _on(self, function: Function, start: tuple[int, int], limits: _Limits, depth: int) -> Reach:
+        """What the ways on from a place come to. What computes the value that is read next does not count as work."""
+        body = self.hot.body(function)
+        waits: dict[Wait, None] = {}
+        passes = False
+        seen: set[tuple[int, frozenset[Instruction]]] = set()
+        waiting: list[tuple[int, int, frozenset[Instruction]]] = [(*start, frozenset())]
+        while waiting:
+            block, index, pending = waiting.pop()
+            ended = False
+            for one in function.code.blocks[block][index:]:
+                reach = self._met(function, one, limits.facts, depth, True)
+                if reach is not None and reach.queues and one in self._preparing(function):
+                    pending |= {one}
+                elif reach is not None and (reach.queues or (reach.waits and not self._is_prepared(function, pending, reach.waits))):
+                    return _QUEUES
+                elif reach is not None:
+                    waits.update(dict.fromkeys(reach.waits))
+                    ended = not reach.passes
+                if ended:
+                    break
+            if ended:
+                continue
+            ends = function.code.blocks[block][-1][0] == op.RETURN or limits.head in body.graph.successors[block]
+            if ends and pending:
+                return _QUEUES
+            passes = passes or ends
+            for after in body.graph.successors[block]:
+                if after == limits.head:
+                    continue
+                if (after, pending) not in seen and self._is_way(function, block, after, limits):
+                    seen.add((after, pending))
+                    waiting.append((after, 0, pending))
+        return Reach(tuple(waits), passes)
+
+    def _is_way(self, function: Function, before: int, after: int, limits: _Limits) -> bool:
+        """Whether a round may take an edge."""
+        lost = self.hot.body(function).lost
+        if (before, after) in limits.without or before in lost or after in lost:
+            return False
+        if limits.within is not None and not (before in limits.within and after in limits.within):
+            return False
+        return all(limits.facts.get(fact, truth) == truth for fact, truth in self._facts(function, before, after))
+
+    def _met(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
+        """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
+        wait = self._at.get(function, {}).get(one)
+        if wait is not None:
+            return Reach((wait,))
+        if self.quiet.queues(function, one):
+            return _QUEUES
+        callees = self.quiet.entered(function, one)
+        if not callees:
+            return None
+        waits: dict[Wait, None] = {}
+        passes = bool(self.quiet.library(function, one))
+        entered = self.hot.facts.entered_at.get((function, one), ())
+        for callee in callees:
+            reach = self._summary(callee, facts, depth - 1, forwards)
+            if reach.queues or callee not in entered:  # (it is handed over: who knows how often it is called)
+                return _QUEUES
+            waits.update(dict.fromkeys(reach.waits))
+            passes = passes or reach.passes
+        return Reach(tuple(waits), passes)
+
+    def _summary(self, function: Function, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach:
+        """What a call of a function comes to first, or last."""
+        if depth <= 0 or function.is_cpp or function.code.flags & {"generator", "async"}:
+            return _QUEUES
+        facts = {fact: truth for fact, truth in facts.items() if fact[0] == "attribute"}
+        key = (function, forwards, frozenset(facts.items()))
+        if key not in self._summaries:
+            self._summaries[key] = _QUEUES  # where it calls itself
+            limits = self._inside(function, facts)
+            if forwards:
+                self._summaries[key] = self._on(function, (0, 0), limits, depth)
+            else:
+                lost = self.hot.body(function).lost
+                blocks = limits.within if limits.within is not None else range(len(function.code.blocks))
+                ends = [block for block in blocks if function.code.blocks[block][-1][0] == op.RETURN and block not in lost]
+                starts = [(block, len(function.code.blocks[block])) for block in sorted(ends)]
+                self._summaries[key] = self._back(function, starts, limits, (), depth)
+        return self._summaries[key]
+
+    # --- what holds
+
+    def _known(self, wait: Wait, region: Region) -> dict[Fact, bool]:
+        """The conditions under which a wait is met: how they come out is known on the way to it."""
+        function = wait.function
+        body = self.hot.body(function)
+        found: dict[Fact, bool] = {}
+        seen: set[int] = set()
+        waiting = [body.home[wait.instruction]]
+        while waiting:
+            edges = body.graph.controlled_by[waiting.pop()]
+            if len(edges) != 1 or edges[0][0] in seen or (region.loop is not None and edges[0][0] == region.loop.header):
+                continue
+            seen.add(edges[0][0])
+            found.update(self._facts(function, *edges[0]))
+            waiting.append(edges[0][0])
+        return found
+
+    def _facts(self, function: Function, before: int, after: int) -> list[tuple[Fact, bool]]:
+        """What an edge says of a condition: of a register, and of an attribute of the receiver that rounds do not change."""
+        end = function.code.blocks[before][-1]
+        if end[0] != op.BRANCH or end[3] == end[4]:
+            return []
+        register, turned = unnegated(function, end[2])
+        truth = (after == end[3]) != turned
+        one = function.definitions[register]
+        found: list[tuple[Fact, bool]] = [(("register", function, register), truth)]
+        owner = function.method.owner if function.method is not None else None
+        is_own = one is not None and one[0] == op.ATTR and owner is not None and function.is_parameter(one[3], 0)
+        if is_own and one is not None and not self.steadiness.is_changed(function, one):
+            found.append((("attribute", owner, function.text(one[4])), truth))
+        return found
+
+    # --- what covers
+
+    def _covers(self, first: Wait, wait: Wait, region: Region) -> bool:
+        """Whether the host, having waited at one, has waited for what it waits for at the other, if nothing was queued in between."""
+        if first.instruction == wait.instruction and first.function is wait.function:
+            return False
+        if any("." in one.name and not one.name.startswith(("torch.", "builtins.")) for one in (first, wait)):
+            return False
+        if wait.what != DEVICE:
+            return True
+        if first.what == DEVICE:
+            return self._device(first) == self._device(wait)
+        if self._effects is None:
+            self._effects = Effects(self.hot.graph)
+        return not self._effects.of(region.chain()[0].function) & Effect.STREAMS
+
+    def _device(self, wait: Wait) -> tuple[object, ...]:
+        """What says which device is waited for."""
+        one, function = wait.instruction, wait.function
+        given = [alike(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
+        return (*given, function if any(len(key) == 1 for key in given) else None)
+
+    def _conversions(self, wait: Wait) -> Iterable[Instruction]:
+        """The conversions of the value that is read: a copy takes as long as a conversion and a copy."""
+        register = wait.value
+        while (one := wait.function.definitions[register] if register >= 0 else None) is not None and one[0] == op.INVOKE:
+            calls = self.quiet.library(wait.function, one)
+            rows = [call.row for call in calls if call.row is not None]
+            is_cast = bool(rows) and len(rows) == len(calls) and all(row.get("cast") for row in rows)
+            if is_cast:
+                yield one
+            elif not rows or any(row.effect not in ("view", "same") for row in rows):
+                return
+            register = one[3]
+
+    def _preparing(self, function: Function) -> dict[Instruction, set[Wait]]:
+        """The instructions that compute what a wait reads: arithmetic, conversions, and questions about numbers."""
+        if function not in self._prepares:
+            found: dict[Instruction, set[Wait]] = defaultdict(set)
+            for wait in self._at.get(function, {}).values():
+                for one in (*self._conversions(wait), *self._computed(wait)):
+                    found[one].add(wait)
+            self._prepares[function] = found
+        return self._prepares[function]
+
+    def _computed(self, wait: Wait) -> Iterable[Instruction]:
+        function = wait.function
+        seen: set[int] = set()
+        waiting = [wait.value]
+        while waiting:
+            register = waiting.pop()
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or register in seen:
+                continue
+            seen.add(register)
+            if one[0] in (op.BINARY, op.UNARY, op.COMPARE) and function.text(one[3]) != "@":
+                yield one
+                waiting += op.reads(one)
+            elif one[0] in (op.CALL, op.INVOKE):
+                name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+                if name in _ASKS:
+                    yield one
+                    waiting += op.reads(one)
+
+    def _is_prepared(self, function: Function, pending: frozenset[Instruction], waits: Iterable[Wait]) -> bool:
+        prepares = self._preparing(function)
+        return all(wait in prepares[one] for one in pending for wait in waits)

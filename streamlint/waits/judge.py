@@ -1,0 +1,207 @@
+"""SL020 and SL021 from program facts: which waits of hot regions are hazards, each with the loop that it holds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.aliases import SELF, path_of
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.effects import Effects
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import Region
+from streamlint.facts.objects import Site
+from streamlint.facts.program import Program
+from streamlint.ir import opcodes as op
+from streamlint.models import Models, StepRow
+from streamlint.waits.found import WaitFinder
+from streamlint.waits.idle import Idle
+from streamlint.waits.measuring import measures
+from streamlint.waits.met import is_met
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.origins import INPUT, PARAMETERS, UNSURE, LossSlice, ModelFacts
+from streamlint.waits.regions import WaitRegions
+from streamlint.waits.uploads import upload_reason
+from streamlint.waits.uses import Uses
+from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
+
+ASKED = "a device tensor"
+FROM_INPUT = "input-derived values"
+_PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
+"""Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
+_RANK = ("the loss", "the model's output", "gradients", "parameters", "a loss term")
+
+
+class Hazard(NamedTuple):
+    """A wait that holds up each round: what it reads (or uploads), the region that runs it in each round, and the place to look at."""
+
+    wait: Wait
+    region: Region
+    origin: str
+    trains: bool
+    place: Site
+
+
+class HotWaits:
+    """The hazards of a program."""
+
+    def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None) -> None:
+        self.all_loops = all_loops
+        self.facts = ModelFacts(program, models)
+        graph = CallGraph(self.facts)
+        self.hot = WaitRegions(Effects(graph), all_loops)
+        self.hot.find()
+        self.facts.plant(self._seeds(graph))
+        self.graph = CallGraph(self.facts)
+        self.finder = WaitFinder(self.graph)
+
+    def _seeds(self, graph: CallGraph) -> dict[tuple[Function, int], str]:
+        seeds = LossSlice(graph, self.hot.rounds).run(self.hot.reaching)
+        for function, regions in self.hot.regions.items():
+            if any(isinstance(region.row, StepRow) and region.caller is None for region in regions):
+                for one in function.by_opcode[op.PARAM]:
+                    if one[3] > 0:
+                        seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
+            for one in function.by_opcode[op.ATTR]:
+                if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
+                    seeds.setdefault((function, one[3]), PARAMETERS)
+            for place in self._on_asked_device(function) if self.all_loops else ():
+                seeds.setdefault(place, f"{UNSURE}{ASKED}")
+        return seeds
+
+    @cached_property
+    def _is_on_host(self) -> bool:
+        """Whether the program makes modules of its own, and no file of it names a device, or what would choose one."""
+        program = self.facts.program
+        if "to" in program.identifiers or any(word in name for name in program.identifiers for word in _PLACES):
+            return False
+        classes = (one for unit in program.units.values() for one in unit.classes)
+        modules = (one for one in classes if any(map(self.facts.forwarded, self.facts.hierarchy.libraries(one))))
+        return any(self.facts.construction_places(one) for one in modules)
+
+    def hazards(self) -> Iterator[Hazard]:
+        """The hazards, one for each wait."""
+        waits = {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
+        uses, idle = Uses(self.hot), Idle(self.hot, {function: self._on_device(each) for function, each in waits.items()})
+        found: dict[Wait, list[Hazard]] = {}
+        for function, each in waits.items():
+            home = self.hot.body(function).home
+            for wait in each:
+                regions = self.hot.regions_of(function, home[wait.instruction])
+                judged = [hazard for region in regions if (hazard := self._judged(wait, region, uses)) is not None]
+                if judged:
+                    found[wait] = judged
+        told: dict[Wait, Hazard | None] = {}
+        for wait in found:
+            if (hazard := self._told(wait, found, told, uses, idle)) is not None:
+                yield hazard
+
+    def _on_device(self, waits: list[Wait]) -> list[Wait]:
+        """The waits that may be for a value of a device, in whichever region."""
+        found = []
+        for wait in waits:
+            regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
+            if any(self._origin(wait, region.chain()[0]) is not None for region in regions):
+                found.append(wait)
+        return found
+
+    def _told(self, wait: Wait, found: dict[Wait, list[Hazard]], told: dict[Wait, Hazard | None], uses: Uses, idle: Idle) -> Hazard | None:
+        """The hazard of a wait that finds something to wait for. Another hazard right before it is no reason to leave it out."""
+        if wait not in told:
+            told[wait] = None  # while it is asked
+            for hazard in found.get(wait, ()):
+                before = idle.before(wait, hazard.region)
+                if before is not None and self._told(before, found, told, uses, idle) is None:
+                    continue
+                if idle.after(wait, hazard.region, self._stays(uses, hazard.region)) is None:
+                    told[wait] = hazard
+                    break
+        return told[wait]
+
+    def _stays(self, uses: Uses, region: Region) -> Callable[[Wait], bool]:
+        return lambda other: other.what in (READ, CAST) and not uses.is_avoidable(other, region, self.all_loops)
+
+    def _judged(self, wait: Wait, region: Region, uses: Uses) -> Hazard | None:
+        first = region.chain()[0]
+        trains = self.hot.trains(region)
+        if self._is_on_host or measures(self.graph, wait, region):
+            return None
+        origin = self._origin(wait, first)
+        if origin is None or not is_met(self.hot, wait, region, self.all_loops):
+            return None
+        if wait.what in (READ, CAST) and not uses.is_avoidable(wait, region, self.all_loops):
+            return None
+        if wait.what == UPLOAD:
+            reason = upload_reason(self.hot, wait, region, self.all_loops)
+            if reason is None:
+                return None
+            origin = reason
+        return Hazard(wait, region, origin, trains, self._place(wait, region))
+
+    def _place(self, wait: Wait, region: Region) -> Site:
+        """The wait; or the call in the round, where another file's helper is right to wait, and calling it in each round is not."""
+        chain = region.chain()
+        first = chain[0]
+        is_forward = isinstance(first.row, StepRow) and first.row.forward and wait.function.owner is None
+        if len(chain) > 1 and (is_forward or wait.what in (DEVICE, CACHE)) and first.function.unit is not wait.function.unit:
+            call = chain[1].call
+            if call is not None:
+                return Site(first.function, call)
+        return Site(wait.function, wait.instruction)
+
+    def _origin(self, wait: Wait, first: Region) -> str | None:
+        """What the host waits for; None where nothing shows that it is on the device."""
+        if wait.what in (DEVICE, CACHE, UPLOAD):
+            return ""
+        reasons = self.finder.reasons(wait.function, wait.value)
+        if wait.what == SIZE:
+            return "a device value" if "literal" in reasons else None
+        is_computed = self._is_computed(wait)
+        sure = [one for one in reasons if not one.startswith(UNSURE)]
+        unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
+        if is_computed:
+            sure += unsure
+        candidates = sure or (unsure if wait.what == READ else [])
+        of_input = [one for one in candidates if one == INPUT]
+        candidates = [one for one in candidates if one != INPUT]
+        if not candidates and of_input and isinstance(first.row, StepRow) and is_computed:
+            return FROM_INPUT
+        if not candidates:
+            return None
+        return min((_text(one) for one in candidates), key=lambda text: _RANK.index(text) if text in _RANK else len(_RANK))
+
+    def _is_computed(self, wait: Wait) -> bool:
+        """Whether a value is the result of an operation on tensors, or a part of one."""
+        function = wait.function
+        calls = self.graph.calls(function).libraries
+        computed = {call.instruction for call in calls if call.row is not None and call.row.effect in ("compute", "view", "factory")}
+        waiting, seen = [wait.value], set()
+        while waiting:
+            one = function.definitions[waiting.pop()]
+            if one is None or one[2] in seen:
+                continue
+            seen.add(one[2])
+            if one in computed:
+                return True
+            if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
+                waiting += op.reads(one)
+            elif one[0] in (op.PHI, op.ITEM, op.UNPACK, op.NEXT, op.ITER):
+                waiting += one[3:] if one[0] == op.PHI else one[3:4]
+        return False
+
+    def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
+        """Attributes of what was told a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""
+        told = {
+            path_of(function, one[3])
+            for one in function.by_opcode[op.INVOKE]
+            for kind, register in argument_registers(function, one)
+            if kind == "device" and function.constant(register) != "cpu"
+        } - {"", SELF, "torch"}
+        for one in function.by_opcode[op.ATTR]:
+            if path_of(function, one[3]) in told:
+                yield function, one[2]
+
+
+def _text(reason: str) -> str:
+    return {"literal": "a device value", "asked": "a moved batch", "none": "a device value"}.get(reason, reason)

@@ -1,0 +1,353 @@
+"""Whether a wait of a hot region is met in each round: what holds it back is read from the control flow, condition by condition.
+
+A branch that a wait hangs on lets it through if it comes out the same in each round, if it is the test of an accumulation, if it asks
+that there is data, or if only what is no number goes the other way. Rounds that end the loop do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from streamlint.facts.counters import is_counter
+from streamlint.facts.effects import OF_ROUNDS
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.waits.options import is_left_out, is_off
+from streamlint.waits.questions import (
+    Key,
+    alike,
+    compares,
+    counted_in,
+    holds_gradients,
+    is_new,
+    is_set_aside,
+    parts_of,
+    says_filled,
+    says_odd,
+    unnegated,
+)
+from streamlint.waits.steady import Steadiness
+from streamlint.waits.wait import Wait
+
+_DEEPEST = 6
+
+
+class Edge(NamedTuple):
+    """An edge of a branch that a place hangs on: taken, the place runs."""
+
+    block: int
+    after: int
+
+
+class _Asked(NamedTuple):
+    """A condition and how it comes out where the place runs; ``skips``: the other way leads out of the round at once."""
+
+    region: Region
+    edge: Edge
+    register: int
+    holds: bool
+    skips: bool
+    target: Instruction
+
+
+def is_met(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool:
+    """Whether each round of the loop or framework step behind a region comes by a wait in it."""
+    found = _KNOWN.get(hot)
+    if found is None:
+        found = _KNOWN[hot] = _Conditions(hot)
+    chain = region.chain()
+    calls = [one.call for one in chain[1:]]
+    if any(call is None for call in calls):
+        return False
+    targets = [*(call for call in calls if call is not None), wait.instruction]
+    return all(found.lets_pass(one, target, all_loops) for one, target in zip(chain, targets, strict=True))
+
+
+class _Conditions:
+    """The conditions of the regions of a program."""
+
+    def __init__(self, hot: HotRegions) -> None:
+        self.hot = hot
+        self.steadiness = Steadiness(hot)
+        self._graphs: dict[tuple[int, frozenset[int]], list[list[Edge]]] = {}
+        self._makes_progress: dict[Function, frozenset[int]] = {}
+
+    def lets_pass(self, region: Region, target: Instruction, all_loops: bool) -> bool:
+        """Whether each round of a region, or each call of it, comes to an instruction."""
+        block = self.hot.body(region.function).home[target]
+        if block not in region.blocks:
+            return False
+        hangs_on = self._control(region, block)
+        if self._is_contradictory(region, hangs_on, block, target):
+            return False
+        seen: set[Edge] = set()
+        waiting = [block]
+        while waiting:
+            for edge in hangs_on[waiting.pop()]:
+                if edge in seen:
+                    continue
+                seen.add(edge)
+                asked = self._asked(region, edge, target)
+                if asked is None:
+                    waiting.append(edge.block)
+                elif self._is_set_aside(region, asked.register, asked.holds, _DEEPEST):
+                    return False
+                elif not self._accumulates(asked):
+                    if not self._passes(asked, all_loops):
+                        return False
+                    waiting.append(edge.block)
+        return True
+
+    # --- control flow
+
+    def _control(self, region: Region, target: int) -> list[list[Edge]]:
+        """For each block the edges that decide whether a round runs it. A round that leaves a loop around the target is none."""
+        graph = self.hot.body(region.function).graph
+        around = [index for index, loop in enumerate(graph.loops) if target in loop.body]
+        if region.loop is not None:
+            around = [index for index in around if graph.loops[index].body < region.loop.body]
+        key = (id(region), frozenset(around))
+        found = self._graphs.get(key)
+        if found is None:
+            control = Graph(self._rounds(region, [graph.loops[index] for index in around])).controlled_by
+            found = [[Edge(block - 1, after - 1) for block, after in edges if block > 0] for edges in control[1:]]
+            self._graphs[key] = found
+        return found
+
+    def _rounds(self, region: Region, around: list[Loop]) -> list[list[int]]:
+        """The successors of blocks in one round. Blocks count from 1: 0 leads to those that it begins with, the last is its end."""
+        graph = self.hot.body(region.function).graph
+        skipped = {(one.block, one.after) for one in region.rare}
+        head = region.loop.header if region.loop is not None else NOBODY
+        end = len(graph) + 1
+        successors: list[list[int]] = [[] for _ in range(end + 1)]
+        successors[0] = [block + 1 for block in self._starts(region)]
+        for block in region.blocks:
+            for after in graph.successors[block]:
+                leaves = any(block in loop.body and after not in loop.body and block != loop.header for loop in around)
+                if (block, after) in skipped or leaves:
+                    continue
+                if after == head:
+                    successors[block + 1].append(end)
+                elif after in region.blocks:
+                    successors[block + 1].append(after + 1)
+        return successors
+
+    def _is_contradictory(self, region: Region, hangs_on: list[list[Edge]], block: int, target: Instruction) -> bool:
+        """Whether a block runs only where one value equals two constants, or equals one and does not."""
+        function = region.function
+        equal: dict[Key, object] = {}
+        unequal: set[tuple[Key, object]] = set()
+        seen: set[int] = set()
+        while len(hangs_on[block]) == 1 and block not in seen:
+            seen.add(block)
+            (edge,) = hangs_on[block]
+            asked = self._asked(region, edge, target)
+            compared = compares(function, asked.register) if asked is not None else None
+            block = edge.block
+            if asked is None or compared is None or compared[0] not in ("==", "!="):
+                continue
+            key = alike(function, compared[1])
+            if len(key) > 1 and not self.steadiness.of(region, compared[1]):
+                continue
+            if (compared[0] == "==") != asked.holds:
+                unequal.add((key, compared[2]))
+            elif equal.setdefault(key, compared[2]) != compared[2]:
+                return True
+        return any(item in unequal for item in equal.items())
+
+    def _starts(self, region: Region) -> list[int]:
+        if region.loop is not None:
+            return [region.loop.header]
+        if 0 in region.blocks:
+            return [0]
+        return [loop.header for loop in self.hot.body(region.function).graph.loops if loop.header in region.blocks]
+
+    def _asked(self, region: Region, edge: Edge, target: Instruction) -> _Asked | None:
+        """The condition of an edge; None for one more element of a loop, or the end of a ``with``."""
+        function = region.function
+        end = function.code.blocks[edge.block][-1]
+        if end[0] != op.BRANCH:
+            return None
+        register, turned = unnegated(function, end[2])
+        one = function.definitions[register]
+        if one is not None and one[0] in (op.MORE, op.EXIT):
+            return None
+        other = end[4] if edge.after == end[3] else end[3]
+        skips = edge.after == end[4] and self._ends(region, other)
+        return _Asked(region, edge, register, (edge.after == end[3]) != turned, skips, target)
+
+    def _ends(self, region: Region, block: int) -> bool:
+        """Whether a block leads straight to the end of the round, the call, or an inner loop's round."""
+        graph = self.hot.body(region.function).graph
+        headers = {loop.header for loop in graph.loops}
+        ends = {number for number, one in enumerate(region.function.code.blocks) if one[-1][0] == op.RETURN}
+        seen: set[int] = set()
+        while block not in seen:
+            seen.add(block)
+            if block in ends or block in headers:
+                return True
+            if len(graph.successors[block]) != 1 or len(graph.predecessors[block]) > 1:
+                return False
+            block = graph.successors[block][0]
+        return True
+
+    # --- what is set aside
+
+    def _is_set_aside(self, region: Region, register: int, holds: bool, depth: int) -> bool:
+        """Whether a condition comes out so only where nothing trains, something is no number, or the first time."""
+        function = region.function
+        register, turned = unnegated(function, register)
+        holds = holds != turned
+        one = function.definitions[register]
+        if one is None or depth == 0:
+            return False
+        if says_odd(function, register) is holds or is_set_aside(function, one, holds):
+            return True
+        if one[0] == op.PHI:
+            return self._by_flow(region, one, lambda value: bool(value) == holds, holds, depth)
+        asked = compares(function, register)
+        if asked is not None and asked[0] in ("==", "!="):
+            left = function.definitions[asked[1]]
+            if left is not None and left[0] == op.PHI:
+                wanted = (asked[0] == "==") == holds
+                return self._by_flow(region, left, lambda value: (value == asked[2]) == wanted, None, depth)
+        return False
+
+    def _by_flow(self, region: Region, phi: Instruction, fits: Callable[[object], bool], holds: bool | None, depth: int) -> bool:
+        """Whether all ways on which a variable gets a value that fits are set aside."""
+        function = region.function
+        block = self.hot.body(function).home[phi]
+        constants = function.unit.ir.constants
+        if region.loop is not None and block not in region.loop.body:
+            return False
+        for before, register in zip(self.steadiness.before(function, block), phi[3:], strict=True):
+            one = function.definitions[register] if register >= 0 else None
+            if one is not None and one[0] == op.CONST:
+                if not fits(constants[one[3]]) or before not in region.blocks or self._runs_aside(region, before, depth - 1):
+                    continue
+                return False
+            if before not in region.blocks or self._contradicts(function, before, block, register, holds):
+                continue
+            if holds is None or not (self._is_set_aside(region, register, holds, depth - 1) or self._runs_aside(region, before, depth - 1)):
+                return False
+        return True
+
+    def _contradicts(self, function: Function, before: int, block: int, register: int, holds: bool | None) -> bool:
+        """Whether the branch that leads here has found that a value is not what is asked for: ``a and b`` is no true ``a``."""
+        end = function.code.blocks[before][-1]
+        return end[0] == op.BRANCH and end[2] == register and end[3] != end[4] and holds is (block == end[4])
+
+    def _runs_aside(self, region: Region, block: int, depth: int) -> bool:
+        """Whether a block runs only where a condition is set aside."""
+        if depth <= 0:
+            return False
+        for edge in self._control(region, block)[block]:
+            asked = self._asked(region, edge, region.function.code.blocks[block][-1])
+            if asked is not None and self._is_set_aside(region, asked.register, asked.holds, depth - 1):
+                return True
+        return False
+
+    # --- what lets pass
+
+    def _accumulates(self, asked: _Asked) -> bool:
+        """Whether progress is made behind an edge: what else stands there runs once a step."""
+        graph = self.hot.body(asked.region.function).graph
+        return any(graph.dominates(asked.edge.after, block) for block in self._progress(asked.region.function))
+
+    def _progress(self, function: Function) -> frozenset[int]:
+        """The blocks of a function that make progress."""
+        found = self._makes_progress.get(function)
+        if found is None:
+            home = self.hot.body(function).home
+            blocks = {home[one.instruction] for one in self.hot.rounds.of(function) if one.row.does in OF_ROUNDS}
+            for edge in self.hot.graph.calls(function).edges:
+                if not edge.is_elsewhere and edge.callee in self.hot.reaching and NOBODY in self.hot.progress(edge.callee):
+                    blocks.add(home[edge.instruction])
+            found = self._makes_progress[function] = frozenset(blocks)
+        return found
+
+    def _passes(self, asked: _Asked, all_loops: bool) -> bool:
+        """Whether a condition comes out the same in each round, or holds where there is anything to do."""
+        function = asked.region.function
+        one = function.definitions[asked.register]
+        if one is None or is_off(self.hot.facts, function, asked.register, asked.holds):
+            return False
+        if all_loops and asked.region.chain()[0].row is not None and is_left_out(function, asked.register, asked.holds):
+            return False
+        if says_odd(function, asked.register) is not None:
+            return True
+        is_given = one[0] == op.PARAM and asked.region.caller is None  # what a framework hands over
+        if is_given or self.steadiness.of(asked.region, asked.register):
+            return True
+        if self._guards_progress(asked) or self._is_of_nothing(asked) or self._counts(asked):
+            return True
+        return all_loops and self._fills(asked)
+
+    def _guards_progress(self, asked: _Asked) -> bool:
+        """Whether the same condition, asked again, guards what makes progress."""
+        function = asked.region.function
+        graph = self.hot.body(function).graph
+        progress = self._progress(function)
+        if not progress or asked.region.loop is None:
+            return False
+        key = alike(function, asked.register)
+        for block in asked.region.blocks:
+            end = function.code.blocks[block][-1]
+            if end[0] != op.BRANCH or block == asked.edge.block:
+                continue
+            register, turned = unnegated(function, end[2])
+            after = end[3] if asked.holds != turned else end[4]
+            if alike(function, register) == key and any(graph.dominates(after, one) for one in progress):
+                return True
+        return False
+
+    def _is_of_nothing(self, asked: _Asked) -> bool:
+        """A guard for a round without data: ``if count == 0: continue``, ``a / count if count > 0 else 0.0``."""
+        function = asked.region.function
+        filled = says_filled(function, asked.register, asked.holds)
+        if filled is None:
+            return False
+        counted, is_filled = filled
+        held = counted_in(function, counted)
+        if asked.skips or self._divides(asked, counted):
+            return True
+        return is_filled and held is not None and holds_gradients(function, held)
+
+    def _divides(self, asked: _Asked, counted: int) -> bool:
+        """Whether something is divided behind an edge by what was tested."""
+        function = asked.region.function
+        body = self.hot.body(function)
+        key = alike(function, counted)
+        behind = (one for one in function.by_opcode[op.BINARY] if body.graph.dominates(asked.edge.after, body.home[one]))
+        divisors = [one[5] for one in behind if function.text(one[3]) == "/"]
+        return any(op.DEFINES[part[0]] and alike(function, part[2]) == key for part in parts_of(function, divisors))
+
+    def _counts(self, asked: _Asked) -> bool:
+        """Whether a condition is that of a loop that counts."""
+        function = asked.region.function
+        body = self.hot.body(function)
+        one = function.definitions[asked.register]
+        if one is None or one[0] != op.COMPARE or not any(loop.header == asked.edge.block for loop in body.graph.loops):
+            return False
+        return any(is_counter(function, body.graph, body.home, register) for register in one[4:6])
+
+    def _fills(self, asked: _Asked) -> bool:
+        """``len(x)`` of a list that the function begins with nothing in it, or of which an element is what is read."""
+        function = asked.region.function
+        compared = compares(function, asked.register)
+        held = counted_in(function, compared[1]) if compared is not None else None
+        if held is None or compared is None:
+            return False
+        if is_new(function, held):
+            return True
+        is_some = compared[0] == ">" and compared[2] == 0 and asked.holds and not asked.skips
+        return is_some and any(held in op.reads(part) for part in parts_of(function, op.reads(asked.target)))
+
+
+_KNOWN: WeakKeyDictionary[HotRegions, _Conditions] = WeakKeyDictionary()

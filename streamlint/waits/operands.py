@@ -1,0 +1,61 @@
+"""The operands of call instructions: which register is which argument of a function, of a library or of the program."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+
+Given = tuple["str | int | None", int]
+"""An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
+
+
+def argument_registers(function: Function, one: Instruction) -> list[Given]:
+    """The arguments of a call instruction, in their order, the receiver aside."""
+    first, shape = (6, one[5]) if one[0] == op.INVOKE else (5, one[4])
+    registers = one[first:]
+    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers)
+    return list(zip(kinds, registers, strict=False))
+
+
+def selected(function: Function, one: Instruction, selector: Selector, is_method: bool) -> int | None:
+    """The register of the argument that a row's selector means; None where it is not given or not to be told."""
+    given = argument_registers(function, one)
+    receiver = one[3] if one[0] == op.INVOKE else None
+    if selector.kind == "self":
+        return receiver if is_method else (given[0][1] if given else None)
+    if selector.kind != "argument":
+        return None
+    by_position: list[int] = []
+    for kind, register in given:
+        if kind is not None:
+            break
+        by_position.append(register)
+    if selector.position is not None and selector.position < len(by_position):
+        return by_position[selector.position]
+    return next((register for kind, register in given if isinstance(kind, str) and kind == selector.keyword), None)
+
+
+def bound_of(function: Function, call: Instruction, callee: Function) -> int:
+    """How many parameters come before the first argument: the receiver, unless it is an argument itself (``Base.method(self, x)``)."""
+    if not callee.has_receiver:
+        return 0
+    one = function.definitions[call[3]] if call[0] == op.INVOKE else None
+    owner = callee.owner
+    if one is None or owner is None or one[0] not in (op.NAME, op.ATTR, op.LOAD):
+        return 1
+    return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
+
+
+def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
+    parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
+    if bound > index:
+        return call[3] if call[0] == op.INVOKE else None
+    place = bound
+    for kind, register in argument_registers(function, call):
+        if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
+            return register
+        place += kind is None
+    return None

@@ -1,0 +1,83 @@
+"""Options that are off unless somebody turns them on: a parameter's default, also one that the constructor keeps in an attribute."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from streamlint.facts.aliases import source_of
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.questions import compares
+
+_OPERATORS: dict[str, Callable[[Any, Any], object]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool:
+    """Whether a condition comes out so only for an option that is off by default, and that nobody in view turns on."""
+    compared = compares(function, register)
+    compare: Callable[[object], object] = bool
+    if compared is not None and compared[0] in _OPERATORS and type(compared[2]) in (int, bool):
+        sign, register, number = compared
+        compare = lambda value: _OPERATORS[sign](value, number)  # noqa: E731
+    one = function.definitions[register]
+    if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
+        return False
+    values = list(facts.values(function, register).values)
+    known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(function, one)]
+    others = [value for value in values if not isinstance(value, Constant)]
+    if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
+        return False
+    return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+
+
+def is_left_out(function: Function, register: int, holds: bool) -> bool:
+    """``if self.file is not None`` where the constructor gives None unless somebody asks for more."""
+    compared = compares(function, register)
+    if compared is None or compared[0] not in ("is", "is not") or compared[2] is not None or (compared[0] == "is not") != holds:
+        return False
+    one = function.definitions[compared[1]]
+    owner = function.method.owner if function.method is not None else None
+    if one is None or one[0] != op.ATTR or owner is None:
+        return False
+    stores = (store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__")
+    return any(value is None for store in stores for value in _choices(store.function, store.value))
+
+
+def _defaults(function: Function, one: Instruction) -> Iterator[object]:
+    """The constant default of a parameter, or of the parameter that the constructor keeps in an attribute."""
+    owner = function.method.owner if function.method is not None else None
+    kept = [(function, one)]
+    if one[0] == op.ATTR and owner is not None and function.is_parameter(one[3]):
+        stores = (store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__")
+        kept = [(store.function, source) for store in stores if (source := source_of(store.function, store.value)) is not None]
+    for holder, parameter in kept:
+        register = holder.default_register(parameter[3]) if parameter[0] == op.PARAM else None
+        if register is not None and holder.parent is not None:
+            yield from _choices(holder.parent, register)
+
+
+def _choices(function: Function, register: int) -> Iterator[object]:
+    """The constants that a register may hold, over the arms of a conditional expression."""
+    seen: set[int] = set()
+    waiting = [register]
+    while waiting:
+        held = waiting.pop()
+        one = source_of(function, held)
+        if one is None or held in seen:
+            continue
+        seen.add(held)
+        if one[0] == op.CONST:
+            yield function.unit.ir.constants[one[3]]
+        waiting += one[3:] if one[0] == op.PHI else []

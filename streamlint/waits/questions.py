@@ -1,0 +1,150 @@
+"""What the condition of a branch asks: whether a value is a number, whether there is data, whether a module trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+Key = tuple[object, ...]
+_ODD = {"isnan": True, "isinf": True, "isposinf": True, "isneginf": True, "isfinite": False}
+"""By the name of a question about numbers: whether the answer is yes for what is none."""
+_ONE_OF = frozenset({"any", "all", "item", "sum", "bool", "detach", "cpu", "max", "is_true"})
+_EXPORTS = frozenset("is_tracing is_scripting is_in_onnx_export is_exporting is_compiling is_dynamo_compiling is_torchscript".split())
+_LOUD = frozenset({"isEnabledFor"})
+_TRAINS = frozenset({"is_grad_enabled"})
+_DEEPEST = 8
+_ASKED_AGAIN = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST})
+
+
+def unnegated(function: Function, register: int) -> tuple[int, bool]:
+    """A condition without ``not`` around it, and whether it was turned round."""
+    turned = False
+    while (one := _definition(function, register)) is not None and one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
+        register, turned = one[4], not turned
+    return register, turned
+
+
+def says_odd(function: Function, register: int) -> bool | None:
+    """Whether a condition that holds says that a value is no (finite) number; None if it does not ask that."""
+    turned = False
+    for _ in range(_DEEPEST):
+        one = _definition(function, register)
+        if one is None:
+            return None
+        if one[0] == op.UNARY and function.text(one[3]) in ("not", "~", "!"):
+            register, turned = one[4], not turned
+        elif one[0] == op.COMPARE and one[4] == one[5] and function.text(one[3]) in ("==", "!="):
+            return (function.text(one[3]) == "!=") != turned
+        elif one[0] in (op.CALL, op.INVOKE):
+            name, given = _called(function, one), list(one[6 if one[0] == op.INVOKE else 5 :])
+            if name in _ODD:
+                return _ODD[name] != turned
+            if name not in _ONE_OF:
+                return None
+            is_of_value = one[0] == op.INVOKE and _is_value(function, one[3])
+            register = one[3] if is_of_value else given[0] if given else op.NONE
+        else:
+            return None
+    return None
+
+
+def is_set_aside(function: Function, one: Instruction, holds: bool) -> bool:
+    """Whether a condition that comes out so means no training at full speed: a module evaluates, a graph is exported, a log is loud."""
+    if one[0] == op.ATTR:
+        return function.text(one[4]) == "training" and not holds
+    if one[0] not in (op.CALL, op.INVOKE):
+        return False
+    name = _called(function, one)
+    return (holds and name in _EXPORTS | _LOUD) or (not holds and name in _TRAINS)
+
+
+def compares(function: Function, register: int) -> tuple[str, int, object] | None:
+    """The operator, the left side and the constant on the right of a comparison."""
+    one = _definition(function, register)
+    if one is None or one[0] != op.COMPARE:
+        return None
+    right = _definition(function, one[5])
+    if right is None or right[0] != op.CONST:
+        return None
+    return function.text(one[3]), one[4], function.unit.ir.constants[right[3]]
+
+
+def says_filled(function: Function, register: int, holds: bool) -> tuple[int, bool] | None:
+    """What a comparison with 0 or 1 counts, if there is some of it where the condition comes out so, and whether it asks for some."""
+    asked = compares(function, register)
+    if asked is None or asked[2] not in (0, 1) or isinstance(asked[2], bool):
+        return None
+    operator, counted, number = asked
+    is_empty = operator in ("==", "<", "<=") and (operator, number) not in (("==", 1), ("<", 0), ("<=", 1))
+    is_filled = operator in ("!=", ">", ">=") and (operator, number) not in (("!=", 1), (">=", 0), (">", 1))
+    return (counted, is_filled) if (is_filled if holds else is_empty) else None
+
+
+def counted_in(function: Function, register: int) -> int | None:
+    """``x`` of ``len(x)``."""
+    one = _definition(function, register)
+    return one[5] if one is not None and one[0] == op.CALL and len(one) == 6 and function.dotted(one[3]) == "len" else None
+
+
+def is_new(function: Function, register: int) -> bool:
+    """Whether a register holds a list, set or dict that was empty when it was made."""
+    one = _definition(function, register)
+    return one is not None and ((one[0] == op.BUILD and len(one) == 4) or (one[0] == op.DICT and len(one) == 3))
+
+
+def holds_gradients(function: Function, register: int) -> bool:
+    """Whether gradients are put into a list."""
+    added = [use for use in function.uses[register] if use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "append"]
+    for use in added:
+        for part in parts_of(function, list(use[6:])):
+            if part[0] == op.ATTR and function.text(part[4]) == "grad":
+                return True
+    return False
+
+
+def parts_of(function: Function, registers: list[int]) -> Iterator[Instruction]:
+    """The instructions from which registers are computed, through variables of one value."""
+    seen: set[int] = set()
+    waiting = list(registers)
+    while waiting:
+        register = waiting.pop()
+        one = _definition(function, register)
+        if one is None or register in seen:
+            continue
+        seen.add(register)
+        yield one
+        waiting += op.reads(one) if one[0] != op.PHI else []
+
+
+def alike(function: Function, register: int, depth: int = _DEEPEST) -> Key:
+    """A key that expressions share which say the same of the same values."""
+    one = _definition(function, register)
+    if one is None or depth == 0 or one[0] not in _ASKED_AGAIN:
+        return (register,)
+    first, reads = 3, op.reads(one)
+    told = [function.unit.ir.constants[one[place]] for place in _constants(one) if one[place] != op.NONE]
+    return (one[0], *map(str, told), *(alike(function, read, depth - 1) for read in reads), len(one) - first)
+
+
+def _constants(one: Instruction) -> Iterator[int]:
+    return (place for place, letter in enumerate(op.FIXED[one[0]], 2) if letter in "kK")
+
+
+def _definition(function: Function, register: int) -> Instruction | None:
+    return function.definitions[register] if register >= 0 else None
+
+
+def _called(function: Function, one: Instruction) -> str:
+    """The last part of the name of what is called."""
+    return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+
+
+def _is_value(function: Function, register: int) -> bool:
+    """Whether a method's receiver is a value, no module of a library."""
+    one = _definition(function, register)
+    while one is not None and one[0] == op.ATTR:
+        one = _definition(function, one[3])
+    return one is None or one[0] != op.NAME

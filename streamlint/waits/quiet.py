@@ -1,0 +1,168 @@
+"""Whether an instruction may put work on a stream: what is not known to leave the streams alone may."""
+
+from __future__ import annotations
+
+from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Container, Elements, Group, Rest, Scalar, Unknown, Varargs
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_QUIET_OPCODES = frozenset(
+    {
+        *(op.CONST, op.PARAM, op.UNDEF, op.PHI, op.NAME, op.SET_NAME, op.DEL_NAME, op.LOAD, op.STORE, op.BIND, op.UNBIND, op.ATTR),
+        *(op.SET_ATTR, op.DEL_ATTR, op.DEL_ITEM, op.SLICE, op.BUILD, op.DICT, op.FORMAT, op.APPEND, op.PUT, op.FUNCTION, op.IMPORT),
+        *(op.ITER, op.MORE, op.UNPACK, op.CAUGHT, op.CATCHES, op.MATCH, op.CAPTURE, op.COPY),
+        *(op.JUMP, op.BRANCH, op.RETURN, op.RAISE, op.UNREACHABLE),
+    }
+)
+_ARITHMETIC = frozenset({op.UNARY, op.BINARY, op.INPLACE, op.COMPARE})
+_FETCHING = frozenset({"item", "tolist", "cpu", "numpy", "detach"})
+"""Methods of tensors that put no work on a stream but what they wait for."""
+_SIZES = frozenset({"size", "numel", "nelement", "dim", "element_size", "get_device"})
+_NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "len", "isinstance", "hasattr", "callable"})
+_HANDED_ON = frozenset({"range", "super", "getattr", "enumerate", "zip", "reversed", "functools.partial", "typing.cast"})
+_HOST = ("none", "same", "view")
+_WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
+_MOST = 200
+"""Registers that are looked at for one."""
+_IN_CONTAINERS = (Container, Elements, Group, Varargs, Rest, Constant, Scalar)
+
+
+class Quiet:
+    """Answers for the functions of a program."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+        self._plain: set[tuple[Function, int]] = set()
+        self._libraries: dict[Function, dict[Instruction, list[LibraryCall]]] = {}
+
+    def entered(self, function: Function, one: Instruction) -> list[Function]:
+        """The functions of the program that an instruction runs at once."""
+        return [edge.callee for edge in self.graph.calls(function).edges if edge.instruction == one and not edge.is_elsewhere]
+
+    def queues(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction may queue work, functions of the program that it enters aside."""
+        opcode = one[0]
+        if opcode in (op.CALL, op.INVOKE):
+            return self._calls(function, one)
+        if opcode in _QUIET_OPCODES:
+            return False
+        if opcode in _ARITHMETIC:
+            return not self._is_of_host(function, one)
+        if opcode == op.ITEM:
+            return not (self._is_fixed(function, one[4]) or self._is_container(function, one[3]))
+        if opcode == op.SET_ITEM:
+            return not (isinstance(function.constant(one[3]), str) or self._is_container(function, one[2]))
+        return True
+
+    def library(self, function: Function, one: Instruction) -> list[LibraryCall]:
+        """What an instruction calls of libraries."""
+        if function not in self._libraries:
+            found = self._libraries[function] = {}
+            for call in self.graph.calls(function).libraries:
+                found.setdefault(call.instruction, []).append(call)
+        return self._libraries[function].get(one, [])
+
+    # --- values
+
+    def is_plain(self, function: Function, register: int) -> bool:
+        """Whether a register holds a number or a text of the host."""
+        assumed: set[tuple[Function, int]] = set()
+        waiting = [(function, register)]
+        while waiting:
+            holder, held = waiting.pop()
+            if (holder, held) in assumed or (holder, held) in self._plain:
+                continue
+            one = holder.definitions[held] if held >= 0 else None
+            if one is None or len(assumed) > _MOST:
+                return False
+            assumed.add((holder, held))
+            if one[0] in (op.CONST, op.FORMAT) or self._is_number(holder, one) or self._is_told(holder, held):
+                continue
+            if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
+                waiting += [(holder, part) for part in op.reads(one)]
+                continue
+            given = self._given(holder, one)
+            if not given:
+                return False
+            waiting += given
+        self._plain |= assumed
+        return True
+
+    def _given(self, function: Function, one: Instruction) -> list[tuple[Function, int]]:
+        """What the functions of the program return that a call enters; empty where it may give something else."""
+        callees = self.entered(function, one) if one[0] in (op.CALL, op.INVOKE, op.ATTR) else []
+        if not callees or self.library(function, one) or one in self.graph.calls(function).unknown:
+            return []
+        if any(callee.code.flags & {"generator", "async"} or not callee.by_opcode[op.RETURN] for callee in callees):
+            return []
+        return [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN]]
+
+    def _is_told(self, function: Function, register: int) -> bool:
+        """Whether all that is known of a register are numbers and texts, whatever else callers out of view may give."""
+        values = self.facts.values(function, register).values
+        others = [value for value in values if not isinstance(value, (Constant, Scalar))]
+        if not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
+            return False
+        return any(not isinstance(value, Constant) or value.value is not None for value in values if value not in others)
+
+    def _is_number(self, function: Function, one: Instruction) -> bool:
+        """Whether a call gives a number whatever it is called on."""
+        if one[0] == op.INVOKE:
+            return function.text(one[4]) in (_SIZES | {"item"}) and not self.entered(function, one)
+        return one[0] == op.CALL and function.dotted(one[3]) in _NUMBERS and not self.entered(function, one)
+
+    def _is_container(self, function: Function, register: int) -> bool:
+        values = self.facts.values(function, register).values
+        return bool(values) and all(isinstance(value, _IN_CONTAINERS) for value in values)
+
+    def _is_of_host(self, function: Function, one: Instruction) -> bool:
+        """Whether an operator compares what things are, or works on numbers of the host."""
+        operator = function.text(one[3])
+        if operator in ("is", "is not", "not", "!"):
+            return True
+        if operator in ("in", "not in") and self._is_container(function, one[5]):
+            return self.is_plain(function, one[4])
+        return all(self.is_plain(function, register) for register in op.reads(one))
+
+    def _is_fixed(self, function: Function, index: int) -> bool:
+        """Whether an index takes a part that is seen in place: constants and slices."""
+        waiting = [index]
+        while waiting:
+            one = function.definitions[waiting.pop()]
+            if one is not None and one[0] == op.BUILD:
+                waiting += one[4:]
+            elif one is not None and one[0] == op.UNARY:
+                waiting.append(one[4])
+            elif one is None or not (one[0] == op.SLICE or (one[0] == op.CONST and not isinstance(function.constant(one[2]), bool))):
+                return False
+        return True
+
+    # --- calls
+
+    def _calls(self, function: Function, one: Instruction) -> bool:
+        calls = self.library(function, one)
+        is_unknown = one in self.graph.calls(function).unknown
+        if one[0] == op.INVOKE and function.text(one[4]) in (_FETCHING | _SIZES) and not self.entered(function, one):
+            return any(call.row is not None and self._works(function, call) for call in calls)
+        if is_unknown or not (calls or self.entered(function, one)):
+            return True
+        return any(self._works(function, call) for call in calls)
+
+    def _works(self, function: Function, call: LibraryCall) -> bool:
+        one, row = call.instruction, call.row
+        if row is None:
+            name = call.name.removeprefix("builtins.")
+            return not (name in _HANDED_ON or name.startswith("container."))
+        if row.effect in _WAITING or row.effect == "none":
+            return False
+        if row.effect in _HOST:
+            return not (row.library == "python" or call.name.startswith("torch.Tensor.")) or row.get("part") == "contiguous"
+        if row.effect == "transfer":
+            return row.get("to") != "host" or row.library != "torch"
+        if row.effect == "compute":
+            given = list(one[6 if one[0] == op.INVOKE else 5 :])
+            return call.receiver is not None or not all(self.is_plain(function, register) for register in given)
+        return True

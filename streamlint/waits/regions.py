@@ -1,0 +1,135 @@
+"""The hot regions in which waits are told: loops that train, and on request all that runs once in each round or step.
+
+On request: loops that decode, denoise or serve, methods that frameworks call in each step, the ``forward`` of modules, a step that is
+called by whoever owns the loop, and loops that take a tensor or the gradients apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from streamlint.facts.effects import Effects
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.reaching import reaching
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.models import StepRow
+
+TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
+PARTS, STEP = "parts", "step"
+"""What a region does that is no row's: it takes a tensor apart, or it is a step by itself."""
+_KEEPS_NONE = frozenset({"torch.no_grad", "torch.inference_mode"})
+
+
+class WaitRegions(HotRegions):
+    """The regions of a program; those of training first, so that they are the reason for what both run."""
+
+    def __init__(self, effects: Effects, all_loops: bool) -> None:
+        super().__init__(effects)
+        self.all_loops = all_loops
+
+    def find(self) -> None:
+        functions = [function for unit in self.facts.program.units.values() for function in unit.functions if not function.is_cpp]
+        self.reaching = reaching(self.graph, self.rounds, functions)
+        for function in functions:
+            self._add_training(function)
+        self._spread()
+        if self.all_loops:
+            for function in functions:
+                self._add_others(function)
+            self._spread()
+
+    def trains(self, region: Region) -> bool:
+        """Whether the loop behind a region is one that trains, or the step of an optimizer."""
+        first = region.chain()[0]
+        if isinstance(first.row, StepRow):
+            return first.row.loop == "optimizer"
+        return first.loop is None or first.does in TRAINING
+
+    def _add_training(self, function: Function) -> None:
+        row = self.frameworks.row(function)
+        if row is not None and row.loop == "optimizer":
+            self._region(function, None, row, None, None, {})
+        if not self.handlers.names.isdisjoint(function.called_names):
+            for handler in self.handlers.of(function):
+                self._region(handler.function, None, handler.row, None, None, {})
+        for index, progress in self.progress(function).items():
+            if index != NOBODY and progress.does in TRAINING:
+                self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
+
+    def _add_others(self, function: Function) -> None:
+        row = self.frameworks.row(function) or self._forward(function)
+        if row is not None and row.loop != "optimizer":
+            self._region(function, None, row, None, None, {})
+        progress = self.progress(function)
+        for index, one in progress.items():
+            if index != NOBODY and one.does not in TRAINING:
+                self._region(function, self.body(function).graph.loops[index], None, None, None, {}, one.does)
+        if row is None and self._is_whole_step(function):
+            self._region(function, None, None, None, None, {}, STEP)
+        for loop in self._taking_apart(function):
+            self._region(function, loop, None, None, None, {}, PARTS)
+
+    def _forward(self, function: Function) -> StepRow | None:
+        if _KEEPS_NONE.intersection(function.decorators):
+            return None
+        return self.frameworks.forward(function)
+
+    def _is_whole_step(self, function: Function) -> bool:
+        """A body that is given its data goes backward and steps an optimizer, in no loop: nobody trains for one step."""
+        parameters = len(function.code.parameters) - (1 if function.has_receiver else 0)
+        if not parameters or function not in self.reaching:
+            return False
+        body = self.body(function)
+        done = {one.row.does for one in self.rounds.of(function) if body.loop_of(one.instruction) == NOBODY}
+        return {"backward", "optimizer"} <= done
+
+    def _taking_apart(self, function: Function) -> Iterator[Loop]:
+        """Loops over gradients that are looked at one by one, and those in a module's method that read one element in each round."""
+        graph = self.body(function).graph if function.by_opcode[op.NEXT] else None
+        for loop in graph.loops if graph is not None else ():
+            inside = [one for block in sorted(loop.body) for one in function.code.blocks[block]]
+            elements = _from(function, [one[2] for one in inside if one[0] == op.NEXT])
+            if self._looks_at_gradients(function, inside, elements) or self._reads_parts(function, inside, elements, loop):
+                yield loop
+
+    def _looks_at_gradients(self, function: Function, inside: Iterable[Instruction], elements: frozenset[int]) -> bool:
+        """``for p in parameters: p.grad.norm()``. Who looks for NaN needs what he finds."""
+        asks = any(one[0] == op.ATTR and function.text(one[4]) == "grad" and one[3] in elements for one in inside)
+        return asks and not any(one[0] == op.INVOKE and function.text(one[4]) in ("isnan", "isinf", "isfinite") for one in inside)
+
+    def _reads_parts(self, function: Function, inside: list[Instruction], elements: frozenset[int], loop: Loop) -> bool:
+        """``for i in range(n): counts[i].item()`` in a module's method: each layer waits for each part."""
+        owner = function.owner
+        if owner is None or function.code.name.startswith("__"):
+            return False
+        if not any(map(self.facts.forwarded, self.facts.hierarchy.libraries(owner))) and self.frameworks.forward(function) is None:
+            return False
+        home = self.body(function).home
+        for one in inside:
+            operand = -1
+            if one[0] == op.INVOKE and function.text(one[4]) == "item":
+                operand = one[3]
+            elif one[0] == op.CALL and function.dotted(one[3]) in ("int", "float") and len(one) > 5:
+                operand = one[5]
+            part = function.definitions[operand] if operand >= 0 else None
+            if part is not None and part[0] == op.ITEM and part[4] in elements:
+                whole = function.definitions[part[3]]
+                if whole is not None and home[whole] not in loop.body:
+                    return True
+        return False
+
+
+def _from(function: Function, registers: list[int]) -> frozenset[int]:
+    """Registers, and those that are taken out of what they hold."""
+    found: set[int] = set()
+    waiting = list(registers)
+    while waiting:
+        register = waiting.pop()
+        if register not in found:
+            found.add(register)
+            waiting += [use[2] for use in function.uses[register] if use[0] in (op.UNPACK, op.PHI, op.BUILD)]
+    return frozenset(found)

@@ -1,0 +1,260 @@
+"""Whether a condition comes out the same in each round: what it is computed from does not change with the rounds.
+
+Options, constants, questions of kind and what is defined outside of a loop are steady; what a round is given, computes or counts is not.
+Parameters of a function that a round calls are what the call hands over.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streamlint.facts.aliases import SELF, arguments_of, path_of
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
+
+KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass", "type"})
+"""Builtins that ask what a value is."""
+_OF_KIND = frozenset({"device", "dtype", "ndim", "is_cuda", "is_sparse", "is_quantized", "requires_grad", "layout", "is_leaf", "training"})
+_ASK_KIND = frozenset({"is_tensor", "is_floating_point", "is_complex", "is_storage", "dim", "get_device"})
+_PURE = frozenset("len getattr int bool float str abs min max all any round tuple list sorted vars".split())
+_METHODS = frozenset("startswith endswith get keys values items lower upper strip split count".split())
+_CHANGING = frozenset({"time", "random", "datetime", "secrets", "uuid"})
+_FILLING = frozenset("append add update extend pop popleft appendleft clear setdefault insert remove discard put popitem".split())
+_FROM_PARTS = frozenset({op.UNARY, op.COPY, op.CAST, op.DEREF, op.UNPACK, op.FORMAT, op.MATCH, op.SLICE, op.INPLACE})
+_FIXED = frozenset({op.CONST, op.IMPORT, op.FUNCTION, op.CLASS, op.UNDEF, op.MORE})
+_DEEPEST = 16
+Seen = dict[tuple[int, int], bool]
+
+
+class Steadiness:
+    """Answers whether registers hold the same in each round of a region."""
+
+    def __init__(self, hot: HotRegions) -> None:
+        self.hot = hot
+        self._attributes: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        self._names: set[tuple[int, object]] = set()
+        self._made: dict[tuple[int, Instruction, Function], Region] = {}
+        self._before: dict[Function, list[list[int]]] = {}
+        for function, one in self._hot_instructions():
+            if one[0] == op.SET_ATTR and function.code.name != "__init__":
+                self._attributes[function.text(one[3])].append((function, one))
+            elif one[0] == op.SET_NAME:
+                self._names.add((function.unit.number, function.text(one[2])))
+            elif one[0] == op.STORE:
+                self._names.add((function.unit.number, function.unit.ir.constants[one[2]]))
+
+    def _hot_instructions(self) -> Iterator[tuple[Function, Instruction]]:
+        for function, regions in self.hot.regions.items():
+            for block in frozenset().union(*(region.blocks for region in regions)):
+                yield from ((function, one) for one in function.code.blocks[block])
+
+    def of(self, region: Region, register: int) -> bool:
+        """Whether a register holds the same in each round."""
+        return self._ask(region, register, {}, _DEEPEST)
+
+    def before(self, function: Function, block: int) -> list[int]:
+        """The blocks that lead to a block, in the order of the operands of its phis."""
+        if function not in self._before:
+            self._before[function] = function.code.predecessors()
+        return self._before[function][block]
+
+    def _ask(self, region: Region, register: int, seen: Seen, depth: int) -> bool:
+        one = region.function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0:
+            return False
+        if region.loop is not None and self._home(region.function, one) not in region.loop.body:
+            return True
+        key = (id(region), register)
+        if key not in seen:
+            seen[key] = False
+            seen[key] = self._decide(region, one, seen, depth - 1)
+        return seen[key]
+
+    def _home(self, function: Function, one: Instruction) -> int:
+        return self.hot.body(function).home[one]
+
+    def _all(self, region: Region, registers: list[int], seen: Seen, depth: int) -> bool:
+        return all(self._ask(region, register, seen, depth) for register in registers)
+
+    def _decide(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        function, opcode = region.function, one[0]
+        if opcode in _FIXED:
+            return True
+        if opcode == op.PARAM:
+            return self._parameter(region, one, seen, depth)
+        if opcode == op.NAME:
+            return (function.unit.number, function.text(one[3])) not in self._names
+        if opcode == op.LOAD:
+            return (function.unit.number, function.unit.ir.constants[one[3]]) not in self._names
+        if opcode == op.ATTR:
+            return self._attribute(region, one, seen, depth)
+        if opcode == op.COMPARE:
+            return self._compare(region, one, seen, depth)
+        if opcode in (op.BINARY, op.INPLACE) and function.text(one[3]).rstrip("=") in ("%", "&"):
+            return False
+        if opcode == op.PHI:
+            return self._phi(region, one, seen, depth)
+        if opcode in (op.CALL, op.INVOKE):
+            return self._call(region, one, seen, depth)
+        if opcode in (op.BUILD, op.DICT):
+            parts = op.reads(one)
+            return bool(parts) and not self._is_filled(region, one[2]) and self._all(region, parts, seen, depth)
+        if opcode == op.ITEM:
+            return not self._is_filled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+        return (opcode in _FROM_PARTS or opcode == op.BINARY) and self._all(region, op.reads(one), seen, depth)
+
+    # --- names
+
+    def _parameter(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        function, index = region.function, one[3]
+        parameter = function.code.parameters[index]
+        if (index == 0 and function.has_receiver) or region.caller is None or region.call is None:
+            return (index == 0 and function.has_receiver) or bool(parameter.default)
+        if region.call[0] == op.NEXT:
+            return True  # a generator keeps its arguments
+        if region.call[0] not in (op.CALL, op.INVOKE) or parameter.kind in ("star", "double"):
+            return False
+        given = list(arguments_of(region.caller.function, region.call))
+        offset = 1 if function.has_receiver else 0
+        for place, (register, kind) in enumerate(given):
+            if kind == parameter.name or (kind is None and place + offset == index):
+                return self._ask(region.caller, register, seen, depth)
+        return not any(kind in (1, 2) for _, kind in given)  # its default
+
+    def _attribute(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        function, name = region.function, region.function.text(one[4])
+        if name in _OF_KIND:
+            return True
+        callees = self._entered(function, one)
+        if callees:
+            return all(self._gives_steady(region, one, callee, seen, depth) for callee in callees)
+        stores = self._stores(function, one)
+        if stores:
+            value = self._stored_before(region, one, stores)
+            return value is not None and self._ask(region, value, seen, depth)
+        return self._ask(region, one[3], seen, depth)
+
+    def is_changed(self, function: Function, one: Instruction) -> bool:
+        """Whether a round may set the attribute that an instruction reads."""
+        return bool(self._stores(function, one))
+
+    def _stores(self, function: Function, one: Instruction) -> list[tuple[Function, Instruction]]:
+        held = self._attributes.get(function.text(one[4]), ())
+        return [(other, store) for other, store in held if self._may_be_same(function, one[3], other, store[2])]
+
+    def _may_be_same(self, function: Function, base: int, other: Function, receiver: int) -> bool:
+        """Whether an attribute of one receiver may be one of another: not of ``self`` in classes that are not related."""
+        if path_of(function, base) != SELF or path_of(other, receiver) != SELF:
+            return True
+        one, two = (each.method.owner if each.method is not None else None for each in (function, other))
+        if one is None or two is None:
+            return True
+        order = self.hot.facts.hierarchy.order
+        return one in order(two) or two in order(one)
+
+    def _stored_before(self, region: Region, one: Instruction, stores: list[tuple[Function, Instruction]]) -> int | None:
+        """The value that the only store of an attribute has put there, earlier in the same call."""
+        if len(stores) != 1 or stores[0][0] is not region.function:
+            return None
+        function, store = stores[0]
+        body = self.hot.body(function)
+        first, then = body.home[store], body.home[one]
+        block = function.code.blocks[then]
+        is_before = block.index(store) < block.index(one) if first == then else body.graph.dominates(first, then)
+        return store[4] if is_before and path_of(function, store[2]) == path_of(function, one[3]) else None
+
+    def _is_filled(self, region: Region, register: int) -> bool:
+        """Whether a container gets or loses elements in a round."""
+        function = region.function
+        home, path = self.hot.body(function).home, path_of(function, register)
+        changes = [(one, one[3]) for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in _FILLING]
+        changes += [(one, one[2]) for opcode in (op.SET_ITEM, op.DEL_ITEM, op.APPEND, op.PUT) for one in function.by_opcode[opcode]]
+        return any(home[one] in region.blocks and (held == register or (path and path_of(function, held) == path)) for one, held in changes)
+
+    # --- operators
+
+    def _compare(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        function = region.function
+        operator = function.text(one[3])
+        left, right = (function.definitions[register] for register in one[4:6])
+        if operator in ("is", "is not"):
+            return (right is not None and right[0] == op.CONST) or self._all(region, list(one[4:6]), seen, depth)
+        if operator in ("in", "not in"):
+            if left is not None and left[0] == op.CONST:
+                return True
+            return not self._is_filled(region, one[5]) and self._all(region, list(one[4:6]), seen, depth)
+        if operator in ("==", "!=") and isinstance(function.constant(one[5]), str) and left is not None and left[0] == op.PARAM:
+            return region.caller is None or self._ask(region, one[4], seen, depth)
+        return self._all(region, list(one[4:6]), seen, depth)
+
+    def _phi(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        body = self.hot.body(region.function)
+        block = body.home[one]
+        if any(loop.header == block for loop in body.graph.loops):
+            return False
+        branches = self._deciding(region.function, block)
+        return self._all(region, [*one[3:], *branches], seen, depth)
+
+    def _deciding(self, function: Function, block: int) -> list[int]:
+        """The conditions that decide by which of its edges a block is reached."""
+        graph = self.hot.body(function).graph
+        top = graph.dominators[block]
+        found: dict[int, int] = {}
+        waiting = list(graph.predecessors[block])
+        for one in waiting:
+            if len(graph.successors[one]) > 1 and top != NOBODY:
+                found[one] = function.code.blocks[one][-1][2]
+        while waiting:
+            for branch, _ in graph.controlled_by[waiting.pop()]:
+                if top != NOBODY and branch not in found and graph.dominates(top, branch):
+                    found[branch] = function.code.blocks[branch][-1][2]
+                    waiting.append(branch)
+        return list(found.values())
+
+    # --- calls
+
+    def _entered(self, function: Function, one: Instruction) -> list[Function]:
+        return [edge.callee for edge in self.hot.graph.calls(function).edges if edge.instruction == one]
+
+    def _call(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        function = region.function
+        is_method = one[0] == op.INVOKE
+        last = function.text(one[4]) if is_method else function.dotted(one[3]).rpartition(".")[2]
+        if (not is_method and last in KINDS) or last in _ASK_KIND:
+            return True
+        callees = self._entered(function, one)
+        if callees:
+            return all(self._gives_steady(region, one, callee, seen, depth) for callee in callees)
+        if not is_method and last in _PURE:
+            given = list(one[5:])
+            return not any(self._is_filled(region, register) for register in given) and self._all(region, given, seen, depth)
+        if is_method and last in _METHODS:
+            return not self._is_filled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+        names = [call.name for call in self.hot.graph.calls(function).libraries if call.instruction == one]
+        if any(name.partition(".")[0] in _CHANGING or ".random." in name for name in names):
+            return False
+        return not one[6 if is_method else 5 :] and self._ask(region, one[3], seen, depth)
+
+    def _gives_steady(self, region: Region, call: Instruction, callee: Function, seen: Seen, depth: int) -> bool:
+        """Whether a function of the program returns the same in each round, by the same way."""
+        if callee.code.flags & {"generator", "async"}:
+            return False
+        key = (id(region), call, callee)
+        inner = self._made.get(key)
+        if inner is None:
+            blocks = frozenset(range(len(callee.code.blocks)))
+            inner = self._made[key] = Region(callee, blocks, "", None, None, region, call, (), {})
+        graph = self.hot.body(callee).graph
+        ends = [block for block in graph.order if callee.code.blocks[block][-1][0] == op.RETURN]
+        asked = {register: None for block in ends for register in op.reads(callee.code.blocks[block][-1])}
+        found, waiting = set(ends), list(ends)
+        while waiting:
+            for branch, _ in graph.controlled_by[waiting.pop()]:
+                asked[callee.code.blocks[branch][-1][2]] = None
+                waiting += [branch] if branch not in found else []
+                found.add(branch)
+        return bool(ends) and self._all(inner, list(asked), seen, depth)

@@ -1,0 +1,143 @@
+"""What is uploaded in each round though it need not be: constants, sizes, lists of tensors, noise that the host draws."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.objects import Instance, Memory, Object
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.operations import MADE_ON_HOST
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.origins import INPUT, UNSURE
+from streamlint.waits.wait import Wait
+
+CONSTANT, SIZE_OF, TENSORS = "a constant", "a size", "a list of tensors"
+_MAKERS = frozenset("rand randn randint randperm zeros ones full eye arange linspace empty normal".split())
+"""Factories of torch that make a tensor of nothing but sizes and numbers."""
+_OF_SIZES = frozenset("Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split())
+_FILLS = frozenset("uniform_ normal_ fill_ zero_ random_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_".split())
+_SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float clone".split())
+_ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
+_LITERAL = frozenset({op.CONST, op.UNARY, op.BINARY, op.BUILD, op.PHI, op.UNDEF})
+
+
+def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> str | None:
+    """What is uploaded needlessly; None where each round needs an upload of its own."""
+    function, register = wait.function, wait.value
+    one = function.definitions[register]
+    if one is None:
+        return None
+    if wait.name.endswith((".to", ".cuda")):
+        if _is_made_on_host(function, one):
+            return MADE_ON_HOST
+        given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
+        made = one[0] == op.CALL or (one[0] == op.INVOKE and not _is_method(function, one))
+        if not made or not given or given[0][0] is not None:
+            return None
+        register = given[0][1]
+    if is_constant(hot, function, register, region):
+        return CONSTANT
+    if not all_loops:
+        return None
+    if _is_size(function, function.definitions[register]):
+        return SIZE_OF
+    return TENSORS if _are_tensors(hot, function, function.definitions[register]) else None
+
+
+def is_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
+    """Whether a register holds the same number in each round: literals, what was there before the loop, settings of the object."""
+    inside = region.loop.body if region.loop is not None and region.function is function else None
+    home = hot.body(function).home
+    waiting, seen = [register], set()
+    while waiting:
+        one = function.definitions[waiting.pop()]
+        if one is None:
+            return False
+        if one[2] in seen:
+            continue
+        seen.add(one[2])
+        if one[0] == op.CONST or (inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR)):
+            continue
+        if one[0] in (op.UNARY, op.BINARY) or one[0] == op.BUILD:
+            waiting += one[4:]
+        elif one[0] == op.PHI:
+            if inside is not None and home[one] in inside and any(loop.header == home[one] for loop in hot.body(function).graph.loops):
+                return False  # it changes from round to round
+            waiting += one[3:]
+        elif one[0] == op.ATTR:
+            if not _is_setting(hot, function, one):
+                return False
+        elif one[0] != op.NAME:
+            return False
+    return True
+
+
+def _is_setting(hot: HotRegions, function: Function, one: Instruction) -> bool:
+    """Whether only constructors give an attribute a value."""
+    name = function.text(one[4])
+    values = [value for value in hot.facts.values(function, one[3]).values if isinstance(value, Instance)]
+    if not values:
+        changed = any(function.text(use[3]) == name for use in function.by_opcode[op.SET_ATTR])
+        return function.is_parameter(one[3]) and not changed
+    stores = [
+        store
+        for value in values
+        for definition in hot.facts.hierarchy.order(value.definition)
+        for store in definition.own_stores.get(name, ())
+    ]
+    return all(store.function.code.name == "__init__" for store in stores)
+
+
+def _is_method(function: Function, one: Instruction) -> bool:
+    """Whether an invoked name is that of a tensor's method, not of a module's function (``torch.tensor``)."""
+    return function.dotted(one[3]).partition(".")[0] not in ("torch", "th")
+
+
+def _is_made_on_host(function: Function, one: Instruction | None) -> bool:
+    """``torch.randn(n, m)``, ``torch.FloatTensor(n).uniform_() * 2``: drawn or filled on the host, of nothing that is there already."""
+    while one is not None and one[0] == op.BINARY:
+        sides = [function.definitions[register] for register in one[4:6]]
+        one = next((side for side in sides if side is not None and side[0] != op.CONST), None)
+        if sum(side is not None and side[0] == op.CONST for side in sides) != 1:
+            return False
+    while one is not None and one[0] == op.INVOKE:
+        given = argument_registers(function, one)
+        name, module = function.text(one[4]), function.dotted(one[3])
+        if module == "torch":
+            open_or_elsewhere = any(kind in _ELSEWHERE for kind, _ in given)
+            return not open_or_elsewhere and (name in _MAKERS or (name in _OF_SIZES and len(given) > 1))
+        if name not in _FILLS | _SHAPES or any(kind == "generator" for kind, _ in given):
+            return False
+        inner = function.definitions[one[3]]
+        if name in _FILLS and inner is not None and inner[0] == op.INVOKE and function.text(inner[4]) in _OF_SIZES:
+            return function.dotted(inner[3]) == "torch"
+        one = inner
+    return False
+
+
+def _is_size(function: Function, one: Instruction | None) -> bool:
+    """Whether an instruction gives a number of a tensor's shape or a container's length."""
+    if one is None:
+        return False
+    if one[0] == op.INVOKE:
+        return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
+    if one[0] == op.CALL:
+        return function.dotted(one[3]) == "len"
+    if one[0] == op.ITEM:
+        held = function.definitions[one[3]]
+        return held is not None and held[0] == op.ATTR and function.text(held[4]) == "shape"
+    return False
+
+
+def _are_tensors(hot: HotRegions, function: Function, one: Instruction | None) -> bool:
+    """Whether a list holds nothing but tensors."""
+    if one is not None and one[0] == op.BINARY and function.text(one[3]) == "*":
+        one = function.definitions[one[4]]
+    if one is None or one[0] != op.BUILD or len(one) < 5:
+        return False
+    return all(any(_is_tensor(value) for value in hot.facts.values(function, register).values) for register in one[4:])
+
+
+def _is_tensor(value: Object) -> bool:
+    return isinstance(value, Memory) and value.evidence != f"{UNSURE}{INPUT}"

@@ -1,0 +1,279 @@
+"""What the number that the host fetched is used for: logs, sums, text and containers could do with it later, decisions could not.
+
+The value is followed forward from the register that the wait defines: over the uses of registers, into containers and attributes and out of
+them where the round reads them, into functions of the program and back to their callers. It is needed where a condition, a comparison, a
+size or an index takes it, or somebody who goes on by it. What runs in few of the rounds needs it in few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import StepRow
+from streamlint.waits.calls import Calls
+from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, stops_loop
+from streamlint.waits.holders import MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
+from streamlint.waits.regions import TRAINING
+from streamlint.waits.sinks import OF_GROUPS, OF_KIND
+from streamlint.waits.wait import READ, Wait
+
+if TYPE_CHECKING:
+    from streamlint.facts.functions import Function
+
+MOST_STATES = 2000
+"""Places of a value that are looked at; behind that it counts as needed."""
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "**"})
+
+
+class Uses:
+    """Answers whether a round could do without the value that a wait fetches."""
+
+    def __init__(self, hot: HotRegions) -> None:
+        self.hot = hot
+        self.places = Places(hot)
+
+    def is_avoidable(self, wait: Wait, region: Region, all_loops: bool) -> bool:
+        """Whether nothing in the rounds of a region needs the value. A round that does not train may read what was there before its loop,
+        and may make the test that ends it less often."""
+        first = region.chain()[0]
+        body = self.hot.body(wait.function)
+        is_forward = isinstance(first.row, StepRow) and first.row.forward
+        if is_forward:
+            if wait.name.rpartition(".")[2] not in ("item", "float", "int"):
+                return False
+            if one_of_each(body, wait):
+                return True
+        elif joins_tests(wait.function, wait):
+            return True
+        if has_device_form(body, wait, is_forward):
+            return True
+        is_other = not is_forward and all_loops and not _trains(first)
+        if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
+            return True
+        if not op.DEFINES[wait.instruction[0]]:
+            return False
+        real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
+        is_whole = wait.what == READ and not wait.name.endswith("item")
+        return Flow(self.places, region, is_forward, is_whole).ends_well(wait.instruction[2], real)
+
+
+def _trains(first: Region) -> bool:
+    """Whether a loop, or the method that a framework calls, trains."""
+    if isinstance(first.row, StepRow):
+        return first.row.loop == "optimizer"
+    return first.loop is None or first.does in TRAINING
+
+
+class Flow:
+    """Follows one value. ``is_forward``: a module's forward works with it, often as a size: only what is seen to be harmless is so."""
+
+    def __init__(self, places: Places, region: Region, is_forward: bool, is_whole: bool) -> None:
+        self.places = places
+        self.facts = places.facts
+        self.is_forward = is_forward
+        self.holders = Holders(places)
+        self.calls = Calls(places, self.holders, is_forward, is_whole)
+        self.seen: set[State] = set()
+        self.waiting: list[State] = []
+        frame: Frame | None = None
+        for one in region.chain():
+            frame = Frame(one.function, one.blocks, frame, one.call, one)
+        assert frame is not None
+        self.frame = frame
+
+    def ends_well(self, register: int, real: bool) -> bool:
+        """Whether nothing needs the value that a register holds."""
+        self._add(State(self.frame, register, (), False, real))
+        while self.waiting:
+            state = self.waiting.pop()
+            function, blocks = state.frame.function, state.frame.blocks
+            home = self.places.hot.body(function).home
+            for use in dict.fromkeys(function.uses.get(state.register, ())):
+                for found in self._used(state, use) if home[use] in blocks else ():
+                    if found is None or len(self.seen) >= MOST_STATES:
+                        return False
+                    self._add(found)
+        return True
+
+    def _add(self, state: State) -> None:
+        if state not in self.seen:
+            self.seen.add(state)
+            self.waiting.append(state)
+
+    # --- what an instruction makes of it: further places of the value, or None where it needs the value
+
+    def _used(self, state: State, one: Instruction) -> Iterator[State | None]:
+        opcode, register, path = one[0], state.register, state.path
+        is_value = not path
+        if opcode in (op.CALL, op.INVOKE):
+            yield from self.calls.used(state, one)
+        elif opcode in _STORES:
+            yield from self._stored(state, one)
+        elif opcode in (op.RETURN, op.YIELD, op.YIELD_FROM):
+            yield from self._left(state, one)
+        elif opcode == op.ITEM:
+            yield from self._item(state, one)
+        elif opcode == op.ATTR:
+            yield from self._attribute(state, one)
+        elif opcode in (op.BINARY, op.INPLACE):
+            yield from self._binary(state, one)
+        elif opcode == op.COMPARE:
+            if is_value and state.frame.function.text(one[3]) not in ("is", "is not"):
+                yield None
+        elif opcode in (op.BRANCH, op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE):
+            if is_value or (opcode == op.DEL_ITEM and one[3] == register):
+                yield None
+        elif opcode == op.UNARY:
+            if is_value:
+                yield None if self.is_forward and state.frame.function.text(one[3]) == "not" else state.at(one[2], ())
+        elif opcode in (op.NEXT, op.UNPACK):
+            yield from self._element(state, one)
+        elif opcode == op.BUILD:
+            yield from (state.at(one[2], (place, *path)) for place in self._positions(state, one))
+        elif opcode == op.DICT:
+            yield from self._dict(state, one)
+        elif opcode == op.ITER and is_value and self.is_forward:
+            yield None
+        elif opcode not in (op.FORMAT, op.MORE, op.BIND, op.CATCHES) and op.DEFINES[opcode]:
+            yield state.at(one[2], path)
+
+    def _element(self, state: State, one: Instruction) -> Iterator[State | None]:
+        if not state.path:
+            yield None if self.is_forward else state.at(one[2], ())
+        elif one[0] == op.NEXT or one[6] != op.NONE or fits(state.path[0], one[4]):
+            yield state.at(one[2], state.path[1:])
+
+    def _positions(self, state: State, one: Instruction) -> Iterator[int | None]:
+        """The places of a display that a register is in."""
+        kind = state.frame.function.unit.ir.constants[one[3]]
+        for place, register in enumerate(one[4:]):
+            if register == state.register:
+                yield place if kind in ("list", "tuple") else None
+
+    def _dict(self, state: State, one: Instruction) -> Iterator[State | None]:
+        for key, value in zip(one[3::2], one[4::2], strict=False):
+            if value == state.register:
+                yield state.at(one[2], (key_of(state.frame.function, key), *state.path) if key != op.NONE else state.path)
+            if key == state.register and not state.path:
+                yield None
+
+    def _item(self, state: State, one: Instruction) -> Iterator[State | None]:
+        function = state.frame.function
+        if one[4] == state.register:
+            yield None
+        if one[3] != state.register:
+            return
+        index = function.definitions[one[4]]
+        if not state.path:
+            yield None if self.is_forward else state.at(one[2], ())
+        elif index is not None and index[0] == op.SLICE:
+            yield state.at(one[2], (None, *state.path[1:]))
+        elif fits(state.path[0], key_of(function, one[4])):
+            yield state.at(one[2], state.path[1:])
+
+    def _attribute(self, state: State, one: Instruction) -> Iterator[State | None]:
+        name = state.frame.function.text(one[4])
+        if not state.path and name not in OF_KIND:
+            yield None if self.is_forward else state.at(one[2], ())
+        elif state.path and state.path[0] == (name,):
+            yield state.at(one[2], state.path[1:])
+
+    def _binary(self, state: State, one: Instruction) -> Iterator[State | None]:
+        function, path = state.frame.function, state.path
+        operator = function.text(one[3]).removesuffix("=")
+        if operator == "%" and isinstance(function.constant(one[4]), str):
+            return
+        if path:
+            yield state.at(one[2], (None if isinstance(path[0], int) else path[0], *path[1:]))
+        elif operator == "*" and any(self._repeats(function, side) for side in one[4:6]):
+            yield None
+        elif not self.is_forward:
+            yield state.at(one[2], ())
+        elif operator == "/" and one[5] == state.register:
+            return  # a tensor divides as well
+        else:
+            yield state.at(one[2], ()) if operator in _ARITHMETIC else None
+
+    def _repeats(self, function: Function, register: int) -> bool:
+        """Whether a factor is a list, a tuple or a text: the other one says how often."""
+        one = function.definitions[register]
+        return one is not None and (one[0] == op.BUILD or isinstance(function.constant(register), str))
+
+    # --- where it is put
+
+    def _stored(self, state: State, one: Instruction) -> Iterator[State | None]:
+        function, register = state.frame.function, state.register
+        if one[0] in (op.SET_ATTR, op.INIT):
+            if register in one[4:]:
+                if self.is_forward and not (state.real or state.path):
+                    yield None
+                yield from self.holders.attribute(state, one[2], function.text(one[3]))
+        elif one[0] in (op.STORE, op.SET_NAME):
+            yield from self.holders.named(state, one[2], one[0] == op.STORE, one)
+        elif one[0] == op.APPEND:
+            yield from self.holders.put(state, one[2], (None, *state.path)) if one[3] == register else ()
+        elif one[0] == op.PUT:
+            yield from self.holders.put(state, one[2], (key_of(function, one[3]), *state.path)) if one[4] == register else ()
+        elif one[4] == register:
+            yield from self._entry(state, one)
+        elif one[3] == register:
+            yield None
+
+    def _entry(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """``held[key] = value``: into a container; a tensor takes one as well, and an optimizer's step needs what is in its groups."""
+        function = state.frame.function
+        key = key_of(function, one[3])
+        values = self.facts.values(function, one[2]).values
+        if any(isinstance(value, Memory) and value.space == "device" for value in values):
+            return
+        if key in OF_GROUPS and self.calls.may_be_group(state.frame, one[2]):
+            yield None
+        path: Path = (key, *state.path)
+        if self.is_forward and isinstance(key, str):
+            return
+        yield from self.holders.put(state, one[2], path)
+
+    # --- where it leaves a function
+
+    def _left(self, state: State, one: Instruction) -> Iterator[State | None]:
+        frame: Frame | None = state.frame
+        if one[0] == op.RETURN:
+            yield from self._returned(state)
+            return
+        while frame is not None and frame.call is not None and frame.call[0] == op.YIELD_FROM:
+            frame = frame.caller
+        path = state.path[1:] if one[0] == op.YIELD_FROM else state.path
+        calls = [(frame.caller, frame.call)] if frame is not None and frame.caller is not None and frame.call is not None else []
+        if not calls and frame is not None:
+            calls = [(self.places.free(function), call) for function, call in self.places.calls(frame.function)]
+        if not calls:
+            yield None
+        for caller, call in calls:
+            if call[0] == op.NEXT:
+                yield State(caller, call[2], path, state.kept, state.real)
+            elif call[0] in (op.CALL, op.INVOKE):  # the generator, which gives the value to whoever asks it
+                yield State(caller, call[2], (None, *path)[:MOST_KEYS], state.kept, state.real)
+            else:
+                yield None
+
+    def _returned(self, state: State) -> Iterator[State | None]:
+        """The value goes to the caller; a step's result to whoever calls it in each round: for a log."""
+        frame = state.frame
+        if frame.caller is not None and frame.call is not None:
+            if op.DEFINES[frame.call[0]]:
+                yield State(frame.caller, frame.call[2], state.path, state.kept, state.real)
+            return
+        callers = self.places.calls(frame.function) if frame.region is None else []
+        for function, call in callers:
+            if op.DEFINES[call[0]]:
+                yield State(self.places.free(function), call[2], state.path, state.kept, state.real)
+        if self.is_forward and not callers and not (state.real or any(isinstance(key, str) for key in state.path)):
+            yield None
+
+
+_STORES = frozenset({op.SET_ATTR, op.INIT, op.STORE, op.SET_NAME, op.SET_ITEM, op.APPEND, op.PUT})

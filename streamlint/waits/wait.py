@@ -1,0 +1,25 @@
+"""A wait of the host, as the other modules of the package pass it on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+
+READ, CAST, SIZE, UPLOAD, NUMBER, DEVICE, CACHE = "read", "cast", "size", "upload", "number", "device", "cache"
+"""What a wait is for: the value itself; a number that may already be one (``float(x)``); a shape of the result; an upload from pageable
+memory; an argument that must be a number; the whole device; the cache of an allocator."""
+
+
+class Wait(NamedTuple):
+    """An instruction at which the host waits for the device.
+
+    ``value`` is the register of the value that is read or uploaded, NONE where there is none; ``name`` is the API's dotted name.
+    """
+
+    function: Function
+    instruction: Instruction
+    what: str
+    name: str
+    value: int
