@@ -40,6 +40,8 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 
 _HOLDING = (Container, Group, Rest, Varargs, Activation, PartialObject)
+_ASKED_OF_OBJECTS = ("member", "element", "iterated")
+"""What functions and methods have nothing known to give for."""
 
 
 class Relatives:
@@ -199,6 +201,9 @@ class Joins(Flow):
 
     def through(self, value: Many, what: tuple[object, ...], action: Callable[[Object, Node], None], target: Node) -> None:
         """Have an action bring what it finds for each member to one node, and from there to all that ask the same."""
+        if what[0] in _ASKED_OF_OBJECTS and value.kind not in ("object", "class"):
+            self.unknown(target, "dynamic")
+            return
         key = (value, *what)
         found = self._through.get(key)
         if found is None:
