@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.operands import argument_registers, selected
-from streamlint.waits.origins import OF_TRAINING
+from streamlint.waits.origins import OF_TRAINING, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _CASTS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "round", "max", "min", "abs", "sum", "any", "all"})
@@ -41,7 +41,7 @@ class WaitFinder:
         values = [value for value in self.facts.values(function, register).values if isinstance(value, Memory)]
         found = [value.evidence for value in values if value.space == "device"]
         if any(value.space in ("host", "managed") for value in values):
-            return [reason for reason in found if reason in OF_TRAINING]
+            return [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING]
         return found
 
     # --- calls

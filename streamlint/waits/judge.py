@@ -162,7 +162,8 @@ class HotWaits:
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:
             sure += unsure
-        candidates = sure or (unsure if wait.what == READ else [])
+        reads = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
+        candidates = sure or (unsure if reads else [])
         of_input = [one for one in candidates if one == INPUT]
         candidates = [one for one in candidates if one != INPUT]
         if not candidates and of_input and isinstance(first.row, StepRow) and is_computed:

@@ -18,7 +18,7 @@ from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import External, Group, Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.objects import Constant, External, Group, Instance, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -348,7 +348,7 @@ class LossSlice:
             return
         library = [call for call in calls.libraries if call.instruction == one]
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-        operands = [register for _, register in argument_registers(function, one)]
+        operands = [register for _, register in argument_registers(function, one) if not self._is_number(function, register)]
         if one[0] == op.INVOKE:
             operands.append(one[3])
         if library and all(call.row is None and is_of_tensors(call.name) for call in library):
@@ -373,8 +373,13 @@ class LossSlice:
             return
         if is_element:  # data: where it is, nothing says
             return
-        self.seeds.setdefault((function, one[2]), OUTPUT)
+        self.seeds.setdefault((function, one[2]), f"{UNSURE}{OUTPUT}")
         yield from ((function, operand) for operand in operands if self._is_computed(function, operand))
+
+    def _is_number(self, function: Function, register: int) -> bool:
+        """Whether a register may hold a number or text of the host: then no tensor that the loss was computed from."""
+        values = self.facts.values(function, register).values
+        return any(isinstance(value, Scalar) or (isinstance(value, Constant) and value.value is not None) for value in values)
 
     def _is_term(self, function: Function, one: Instruction, library: list[LibraryCall]) -> None:
         """What a library has computed, and the loss was computed from, is a tensor where that is."""

@@ -32,8 +32,7 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         if _is_made_on_host(function, one):
             return MADE_ON_HOST
         given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
-        made = one[0] == op.CALL or (one[0] == op.INVOKE and not _is_method(function, one))
-        if not made or not given or given[0][0] is not None:
+        if not _makes_of_numbers(hot, function, one) or not given or given[0][0] is not None:
             return None
         register = given[0][1]
     if is_constant(hot, function, register, region):
@@ -89,9 +88,10 @@ def _is_setting(hot: HotRegions, function: Function, one: Instruction) -> bool:
     return all(store.function.code.name == "__init__" for store in stores)
 
 
-def _is_method(function: Function, one: Instruction) -> bool:
-    """Whether an invoked name is that of a tensor's method, not of a module's function (``torch.tensor``)."""
-    return function.dotted(one[3]).partition(".")[0] not in ("torch", "th")
+def _makes_of_numbers(hot: HotRegions, function: Function, one: Instruction) -> bool:
+    """Whether an instruction is ``torch.tensor(…)`` or ``torch.as_tensor(…)``."""
+    names = (getattr(value, "name", "") for value in hot.facts.callees(function, one)) if one[0] in (op.CALL, op.INVOKE) else ()
+    return any(name in ("torch.tensor", "torch.as_tensor") for name in names)
 
 
 def _is_made_on_host(function: Function, one: Instruction | None) -> bool:
