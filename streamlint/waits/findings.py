@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
@@ -22,25 +21,20 @@ from streamlint.waits.judge import Hazard, HotWaits
 from streamlint.waits.regions import STEP
 from streamlint.waits.wait import CACHE, DEVICE
 
-if TYPE_CHECKING:
-    from streamlint.program import Module
-
 RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
-Lowered = Callable[[Source], "Module | None"]
 
 
-def find(sources: Sequence[Source], options: Options, only: Collection[str] | None = None, lowered: Lowered | None = None) -> list[Finding]:
-    """What the rules tell of the Python files among the sources; of ``only`` these, if given. ``lowered`` gives a file's syntax tree."""
+def find(sources: Sequence[Source], options: Options) -> list[Finding]:
+    """What the rules tell of the Python files among the sources."""
     rules = [rule() for rule in RULES if not options.codes or rule.code in options.codes]
     files = [source for source in sources if source.language == "python"]
     if not rules or not files:
         return []
     known = models.load("python", options.user_models)
-    parse = lowered or _parsed
-    program = Program([SourceFile(one.path, one.language, one.text, partial(_lower, parse, one)) for one in files])
+    program = Program([SourceFile(one.path, one.language, one.text, partial(_lowered, one)) for one in files])
     waits = HotWaits(program, options.hidden_sync == "all-loops", known)
-    hazards = [hazard for hazard in waits.hazards() if only is None or hazard.place.function.unit.path in only]
+    hazards = list(waits.hazards())
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
@@ -49,16 +43,11 @@ def find(sources: Sequence[Source], options: Options, only: Collection[str] | No
     return sorted(found, key=Finding.sort_key)
 
 
-def _parsed(source: Source) -> Module | None:
+def _lowered(source: Source) -> ModuleIR | None:
     try:
-        return python.lower(source.path, source.text)
+        return lower(python.lower(source.path, source.text))
     except UnreadableSource:
         return None
-
-
-def _lower(parse: Lowered, source: Source) -> ModuleIR | None:
-    module = parse(source)
-    return lower(module) if module is not None else None
 
 
 def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Finding:

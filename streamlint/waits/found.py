@@ -15,9 +15,8 @@ from streamlint.waits.operands import argument_registers, selected
 from streamlint.waits.origins import OF_TRAINING, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
-_CASTS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "round", "max", "min", "abs", "sum", "any", "all"})
-"""Functions of the language that fetch the number of a tensor, or that compare tensors."""
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
+"""Functions of the language that fetch the number of a tensor."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
 

@@ -72,20 +72,12 @@ class Idle:
             return None
         facts = self._known(wait, region)
         skipped = set(self._conversions(wait))
-        nearest: list[Wait] = []
-        current, at = region, wait.instruction
-        while True:
-            limits = self._limits(current, facts)
-            reach = self._back(current.function, [self._place(current.function, at)], limits, skipped, _DEEPEST)
-            nearest += reach.waits
-            if reach.queues:
-                return None
-            if not reach.passes:
-                break
-            around = self._around(current)
-            if around is None:
-                return None
-            current, at = around
+
+        def back(current: Region, at: Instruction) -> Reach:
+            place = self._place(current.function, at)
+            return self._back(current.function, [place], self._limits(current, facts), skipped, _DEEPEST)
+
+        nearest = self._nearest(region, wait.instruction, back)
         if not nearest or not all(self._covers(first, wait, region) for first in nearest):
             return None
         return nearest[0]
@@ -94,23 +86,30 @@ class Idle:
         """The wait right behind one that has to stay, in every round in which that is met."""
         if self._at.get(wait.function, {}).get(wait.instruction) is None or wait.what not in (READ, CAST):
             return None
-        nearest: list[Wait] = []
-        current, at = region, wait.instruction
-        while True:
+
+        def on(current: Region, at: Instruction) -> Reach:
             block, index = self._place(current.function, at)
-            reach = self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST)
-            nearest += reach.waits
-            if reach.queues:
-                return None
-            if not reach.passes:
-                break
-            around = self._around(current)
-            if around is None:
-                return None
-            current, at = around
+            return self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST)
+
+        nearest = self._nearest(region, wait.instruction, on)
         if not nearest or not all(self._covers(later, wait, region) and needed(later) for later in nearest):
             return None
         return nearest[0]
+
+    def _nearest(self, region: Region, at: Instruction, look: Callable[[Region, Instruction], Reach]) -> list[Wait]:
+        """The waits that all ways from a place come to first, out of the calls around it too; none where work may be queued before."""
+        nearest: list[Wait] = []
+        while True:
+            reach = look(region, at)
+            nearest += reach.waits
+            if reach.queues:
+                return []
+            if not reach.passes:
+                return nearest
+            around = self._around(region)
+            if around is None:
+                return []
+            region, at = around
 
     # --- where ways lead
 

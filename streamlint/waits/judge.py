@@ -20,7 +20,7 @@ from streamlint.waits.idle import Idle
 from streamlint.waits.measuring import measures
 from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers
-from streamlint.waits.origins import INPUT, PARAMETERS, UNSURE, LossSlice, ModelFacts
+from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, LossSlice, ModelFacts
 from streamlint.waits.regions import WaitRegions
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -30,7 +30,7 @@ ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
 _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
 """Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
-_RANK = ("the loss", "the model's output", "gradients", "parameters", "a loss term")
+_RANK = (LOSS, OUTPUT, GRADIENTS, PARAMETERS, TERM)
 
 
 class Hazard(NamedTuple):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from streamlint.facts.aliases import arguments_of
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 
-Given = tuple["str | int | None", int]
+Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
 
 
 def argument_registers(function: Function, one: Instruction) -> list[Given]:
     """The arguments of a call instruction, in their order, the receiver aside."""
-    first, shape = (6, one[5]) if one[0] == op.INVOKE else (5, one[4])
-    registers = one[first:]
-    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers)
-    return list(zip(kinds, registers, strict=False))
+    return [(kind, register) for register, kind in arguments_of(function, one)]
 
 
 def selected(function: Function, one: Instruction, selector: Selector, is_method: bool) -> int | None:

@@ -19,9 +19,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Constant, External, Group, Instance, LibraryObject, Memory, Object, Scalar, Unknown
+from streamlint.facts.program import Program
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 from streamlint.waits.operands import argument_registers, operand_of
 
 UNSURE = "?"
@@ -59,7 +61,9 @@ class Step(NamedTuple):
 class ModelFacts(Facts):
     """Program facts in which what is where the model is counts as memory of the device."""
 
-    seeds: dict[Place, str]
+    def __init__(self, program: Program, models: Models | None = None) -> None:
+        self.seeds: dict[Place, str] = {}
+        super().__init__(program, models)
 
     def plant(self, seeds: dict[Place, str]) -> None:
         """Let registers hold memory for these reasons, wherever their functions are entered from."""
@@ -78,7 +82,7 @@ class ModelFacts(Facts):
         super().define(frame, instruction, node)
         if instruction is None or frame.function.is_cpp:
             return
-        reason = self.seeds.get((frame.function, instruction[2])) if hasattr(self, "seeds") else None
+        reason = self.seeds.get((frame.function, instruction[2]))
         if reason is not None:
             self._grow(node, reason)
         if instruction[0] == op.ATTR and frame.function.text(instruction[4]) == "grad":
@@ -368,7 +372,7 @@ class LossSlice:
             return
         if name in _SOURCES:
             return
-        if any(isinstance(value, External) and _is_of_language(value.name) for value in self._callees(function, one)):
+        if any(isinstance(value, External) and _is_of_language(value.name) for value in self.facts.callees(function, one)):
             yield from ((function, operand) for operand in operands)
             return
         if is_element:  # data: where it is, nothing says
@@ -385,9 +389,6 @@ class LossSlice:
         """What a library has computed, and the loss was computed from, is a tensor where that is."""
         if any(call.row is not None and call.row.library == "torch" and call.row.get("result", "buffer") == "buffer" for call in library):
             self.seeds.setdefault((function, one[2]), TERM)
-
-    def _callees(self, function: Function, one: Instruction) -> list[Object]:
-        return self.facts.callees(function, one)
 
     def _is_computed(self, function: Function, register: int) -> bool:
         """Whether a register holds the result of an operation, or of a value that is called directly."""
