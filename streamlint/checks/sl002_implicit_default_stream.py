@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail, entered
 from streamlint.operations import (
@@ -230,7 +230,7 @@ class ImplicitDefaultStream(Check):
         if facts.is_torch_extension:
             alone = context.setup or self._on_own_memory(operation, path)
             return None if alone else "torch extensions run on PyTorch's current stream"
-        if context.setup or facts.lives_on_null or self._elsewhere(operation, facts):
+        if context.setup or facts.lives_on_null or facts.has_one_stream or self._elsewhere(operation, facts):
             return None
         if operation.stream is not None and operation.stream.how == "default" and not self._chosen_beside_stream(operation, facts):
             return None
@@ -341,7 +341,8 @@ class ImplicitDefaultStream(Check):
         return False
 
     def _has_stream_at_hand(self, operation: Launch | Copy, facts: FileFacts) -> bool:
-        for function, place in entered(operation):
+        choosers = self._choosers(operation, facts)
+        for function, place in choosers:
             if function in facts.setup_functions:
                 return False
             if facts.is_given_stream(function, place):
@@ -349,7 +350,15 @@ class ImplicitDefaultStream(Check):
             owner = function.rpartition("::")[0]
             if owner in facts.classes_with_streams and not function.endswith(f"::{owner.rpartition('::')[2]}"):
                 return True
-        return any(self._mentions_context(facts, function) for function in operation.context.functions)
+        return any(self._mentions_context(facts, function) for function, _ in choosers)
+
+    def _choosers(self, operation: Launch | Copy, facts: FileFacts) -> list[tuple[str, Span]]:
+        """The functions entered, but for those that were handed the null stream: it is theirs, whatever their parameter could be."""
+        found, stream = list(entered(operation)), operation.stream
+        if stream is None or stream.how != "literal" or stream.chosen is None:
+            return found
+        holding = [number for number, (function, _) in enumerate(found) if facts.is_in(function, stream.chosen)]
+        return found[: holding[-1] + 1] if holding else found
 
     def _mentions_context(self, facts: FileFacts, function: str) -> bool:
         """A function whose other launches in the same body have a stream."""

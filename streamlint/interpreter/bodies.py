@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter.alternatives import built
 from streamlint.interpreter.arguments import Arguments, CallSite, bind
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
@@ -36,7 +37,7 @@ from streamlint.record import replace
 
 def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: CallSite) -> Value:
     """Run a body at hand in place, or make the call opaque where that is not possible."""
-    callee = run.program.with_body(callee)
+    callee = built(run, run.program.with_body(callee), site.span)
     function = callee.function
     wrapped = None if callee.bare or not function.decorators or callee.file.is_cuda else _decorated(run, callee)
     if wrapped is not None:

@@ -20,13 +20,20 @@ _HEADERS = (
     "torch/serialize",
     "torch/csrc/stable/",
 )
+BINDS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "RegisterOperators")
 TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList", "torch::stable::Tensor"})
 
 
 @question
 def is_torch_extension(file: File) -> bool:
-    """Whether the work of a C++ file is done for PyTorch."""
-    return _works_on_tensors(file) or _is_linked(file)
+    """Whether the work of a C++ file is done for PyTorch, on a stream that the caller has chosen."""
+    return not is_own_program(file) and (_works_on_tensors(file) or _is_linked(file))
+
+
+def is_own_program(file: File) -> bool:
+    """Whether a file is a program that nobody calls: it has a ``main`` and binds nothing."""
+    begins = any(not is_declaration(function) and not function.class_name for function in file.functions.get("main", ()))
+    return begins and not any(word in file.module.text for word in BINDS)
 
 
 def _works_on_tensors(file: File) -> bool:

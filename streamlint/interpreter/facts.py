@@ -11,7 +11,7 @@ from streamlint.build import build_root
 from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
 from streamlint.interpreter.at_hand import contains
-from streamlint.interpreter.extension import is_torch_extension
+from streamlint.interpreter.extension import is_own_program, is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue, places_given, places_in
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.hot import stepwise_functions
@@ -50,6 +50,7 @@ _CURRENT = (
     "getStreamFromPool",
     "getCurrentCUDABlasHandle",
 )
+_MAKES_OR_SWITCHES = re.compile(r"Stream(?:Create|Guard|FromPool|PerThread)|setCurrent\w*Stream|\bcuda_stream(?:_pool)?\b")
 
 
 @record(slots=True)
@@ -76,6 +77,7 @@ class FileFacts:
     without_stream: dict[str, list[p.Position]] = field(default_factory=dict)  # where functions stand that are given none
     classes_with_streams: set[str] = field(default_factory=set)
     setup_functions: set[str] = field(default_factory=set)  # those that create streams themselves
+    has_one_stream: bool = False  # C++: a program whose streams, parameters and the current one, are the null stream
     per_thread: bool = False
     stream_is_told: bool = True  # C++: whether settings or build files say which default stream it is built with
     measures_time: bool = False  # the time between two events that may be any is asked for, here or in a file at hand
@@ -241,6 +243,7 @@ def facts_of(file: File, default_stream: str = "auto") -> FileFacts:
             facts.classes_with_streams.add(definition.qualname)
     for function, _ in p.functions_of(file.module):
         _scan(facts, function)
+    facts.has_one_stream = is_own_program(file) and not any(_MAKES_OR_SWITCHES.search(other.module.text) for other in near)
     return facts
 
 

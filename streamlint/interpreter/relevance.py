@@ -72,13 +72,13 @@ class Relevance:
         for name in classes_given(owner, self.file) if owner is not None else ():
             yield from self.named(name)
 
-    def _defined(self, function: p.Function) -> p.Function:
-        """C++: the body of a declaration, where another file has it."""
+    def _defined(self, function: p.Function) -> list[p.Function]:
+        """C++: the bodies of a declaration, where other files have them."""
         home = self.holder(function).file
         if not home.is_cuda or not is_declaration(function):
-            return function
+            return [function]
         found = self.file.program.definition(function, home)
-        return found[0] if found is not None else function
+        return [f for f, _ in self.file.program.linker.alternatives(found[0]) or (found,)] if found is not None else [function]
 
     def named(self, name: str) -> Sequence[p.Function]:
         """The functions of the file, and of those that it names, that may be called by a name."""
@@ -290,7 +290,8 @@ class Relevance:
         own = self._meant(names)
         bound = own if self.file.is_cuda else self._meant(open_names)
         for name in sorted(own):
-            yield from map(self._defined, self.named(name) if name in bound else self._methods_named(name))
+            for function in self.named(name) if name in bound else self._methods_named(name):
+                yield from self._defined(function)
         for name in sorted(foreign - own):
             yield from self._bound(name)
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 
 from streamlint import program as p
-from streamlint.interpreter.extension import is_torch_extension
+from streamlint.interpreter.extension import BINDS, is_torch_extension
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
 
-_BINDS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "RegisterOperators")
 _SHORTEST = 6  # a piece of a name that a macro may be given to make it of
 
 
@@ -41,7 +40,7 @@ def _unbound(file: File, function: p.Function) -> bool:
     if function.class_name or function.template or function.kind != "function" or file.path.endswith((".h", ".hpp", ".cuh", ".hh")):
         return False
     files = file.program.cpp(file)
-    if not is_torch_extension(file) or not any(word in other.module.text for other in files for word in _BINDS):
+    if not is_torch_extension(file) or not any(word in other.module.text for other in files for word in BINDS):
         return False
     if not _has_company(file):
         return False
@@ -58,7 +57,7 @@ def _is_named_in_others(file: File, name: str) -> bool:
 @remembered(256)
 def _has_company(file: File) -> bool:
     """Whether a file binds, includes a file at hand, or is named by another one: of one by itself, who calls it is out of view."""
-    if file.neighbours() or any(word in file.module.text for word in _BINDS):
+    if file.neighbours() or any(word in file.module.text for word in BINDS):
         return True
     names = {f.name for f, _ in p.functions_of(file.module) if not f.static and not is_declaration(f)}
     others = [other for other in file.program.cpp() if other is not file]
