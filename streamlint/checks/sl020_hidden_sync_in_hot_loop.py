@@ -119,7 +119,7 @@ class HiddenSyncInHotLoop(Check):
     def _message(self, wait: HostWait) -> str:
         word = wait.name.rpartition(".")[2]
         if wait.origin == MADE_ON_HOST or wait.what == "upload":
-            known = (MADE_ON_HOST, "a size", "a list of tensors")
+            known = (MADE_ON_HOST, "a size", "a list of tensors", "an index")
             data = wait.origin if wait.origin in known else "a constant"
             return f"upload of {data} each {wait.round}; the host waits (if on CUDA)"
         if wait.what == "size" and word in ("indexing", "slicing"):
@@ -133,6 +133,8 @@ class HiddenSyncInHotLoop(Check):
             return "pass the number itself, or use torch.full((), n, device=...), which fills on the device"
         if wait.what == "upload" and wait.origin == "a list of tensors":
             return "join the tensors on the device: torch.stack, torch.cat, expand"
+        if wait.what == "upload" and wait.name == "indexing" and wait.origin != "a constant":
+            return "make the index on the device (torch.arange(n, device=...)), or upload it once for all that it selects from"
         if wait.origin == MADE_ON_HOST:
             return "pass the device to the factory: torch.randn(..., device=...) computes on the device"
         if wait.what == "upload":

@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.operands import argument_registers, selected
 from streamlint.waits.origins import OF_TRAINING, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
@@ -174,26 +175,15 @@ class WaitFinder:
             for register in index[3:5]:
                 if register >= 0 and "literal" in self.reasons(function, register):
                     yield Wait(function, one, SIZE, "slicing", register)
-        elif self.reasons(function, one[4]) and (self._is_mask(function, one[4]) or not self.reasons(function, one[3])):
-            yield Wait(function, one, SIZE, "indexing", one[4])
-
-    def _is_mask(self, function: Function, register: int) -> bool:
-        """Whether a register holds the result of a comparison of tensors, or what operators make of those."""
-        waiting, seen = [register], set()
-        while waiting:
-            one = function.definitions[waiting.pop()]
-            if one is None or one[2] in seen:
-                continue
-            seen.add(one[2])
-            if one[0] == op.COMPARE:
-                return True
-            if one[0] == op.PHI:
-                waiting += one[3:]
-            elif one[0] == op.BINARY and function.text(one[3]) in ("&", "|", "^"):
-                waiting += one[4:6]
-            elif one[0] == op.UNARY and function.text(one[3]) == "~":
-                waiting.append(one[4])
-        return False
+            return
+        parts = parts_of(function, one[4])
+        reasons = self.reasons(function, one[3])
+        for part in parts:
+            if self.reasons(function, part):
+                if is_mask(self.facts, function, part) or (not reasons and part == one[4]):
+                    yield Wait(function, one, SIZE, "indexing", part)
+            elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
+                yield Wait(function, one, UPLOAD, "indexing", part)
 
 
 def _selectors(row: Row, key: str) -> tuple[Selector, ...]:

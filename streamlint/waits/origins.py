@@ -24,6 +24,7 @@ from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
+from streamlint.waits.indices import LIST
 from streamlint.waits.operands import argument_registers, operand_of
 
 UNSURE = "?"
@@ -32,6 +33,7 @@ OF_TRAINING = frozenset({LOSS, OUTPUT, GRADIENTS, TERM})
 """Reasons of what the loss was computed from, which is all in one place."""
 INPUT = "a module's input"
 _TENSOR = "torch.Tensor"
+_BATCHES = "torch.utils.data.BatchSampler"
 _OF_MEMBERS = {"parameters": PARAMETERS, "named_parameters": PARAMETERS, "clip_grad_norm_": GRADIENTS, "get_total_norm": GRADIENTS}
 """Library names of functions and methods that give what training works on."""
 _SOURCES = frozenset(
@@ -165,6 +167,13 @@ class ModelFacts(Facts):
     def _computed_there(self, value: Object, target: Node) -> None:
         if isinstance(value, Memory) and value.space == "device":
             self.solver.add(target, self.objects(Memory, "device", "unknown", _TENSOR, value.evidence.removeprefix(UNSURE)))
+
+    def library_element(self, value: LibraryObject, target: Node) -> None:
+        """A sampler of batches gives lists of numbers, which are no tensors yet."""
+        if value.type == _BATCHES:
+            self.solver.add(target, self.objects(Memory, "host", "pageable", LIST, "none"))
+        else:
+            super().library_element(value, target)
 
     def _inherited(self, value: Instance, name: str, target: Node) -> None:
         """An attribute that no code of the program gives a value may hold anything."""

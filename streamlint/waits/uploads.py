@@ -7,17 +7,21 @@ from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Instance, Memory, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.operations import MADE_ON_HOST
+from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import INPUT, UNSURE
 from streamlint.waits.wait import Wait
 
-CONSTANT, SIZE_OF, TENSORS = "a constant", "a size", "a list of tensors"
+CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
 _MAKERS = frozenset("rand randn randint randperm zeros ones full eye arange linspace empty normal".split())
 """Factories of torch that make a tensor of nothing but sizes and numbers."""
 _OF_SIZES = frozenset("Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split())
 _FILLS = frozenset("uniform_ normal_ fill_ zero_ random_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_".split())
 _SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float clone".split())
+_OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
+"""Functions of torch that make a tensor of one other, on the same side."""
 _ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
 _LITERAL = frozenset({op.CONST, op.UNARY, op.BINARY, op.BUILD, op.PHI, op.UNDEF})
 
@@ -28,6 +32,8 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
     one = function.definitions[register]
     if one is None:
         return None
+    if wait.name == "indexing":
+        return _index_reason(hot, wait, region)
     if wait.name.endswith((".to", ".cuda")):
         if _is_made_on_host(function, one):
             return MADE_ON_HOST
@@ -42,6 +48,21 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
     if _is_size(function, function.definitions[register]):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, function.definitions[register]) else None
+
+
+def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
+    """An index that is the same in each round, that the device can make, or that is uploaded once for each of several tensors."""
+    function, register = wait.function, wait.value
+    one = function.definitions[register]
+    if one is not None and is_new_index(hot.facts, function, register):
+        random = one[0] == op.INVOKE and function.text(one[4]) == "randperm"
+        return MADE_ON_HOST if random else INDEX
+    if is_constant(hot, function, register, region):
+        return CONSTANT
+    home = hot.body(function).home
+    loops = [loop for loop in hot.body(function).graph.loops if home[wait.instruction] in loop.body]
+    made = home[one] if one is not None else NOBODY
+    return INDEX if any(made not in loop.body for loop in loops if loop is not region.loop) else None
 
 
 def is_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
@@ -104,6 +125,9 @@ def _is_made_on_host(function: Function, one: Instruction | None) -> bool:
     while one is not None and one[0] == op.INVOKE:
         given = argument_registers(function, one)
         name, module = function.text(one[4]), function.dotted(one[3])
+        if module == "torch" and name in _OF_ONE and given and given[0][0] is None:
+            one = function.definitions[given[0][1]]
+            continue
         if module == "torch":
             open_or_elsewhere = any(kind in _ELSEWHERE for kind, _ in given)
             return not open_or_elsewhere and (name in _MAKERS or (name in _OF_SIZES and len(given) > 1))
@@ -117,9 +141,22 @@ def _is_made_on_host(function: Function, one: Instruction | None) -> bool:
 
 
 def _is_size(function: Function, one: Instruction | None) -> bool:
-    """Whether an instruction gives a number of a tensor's shape or a container's length."""
-    if one is None:
-        return False
+    """Whether an instruction gives numbers of a tensor's shape or a container's length, or what is computed of them alone."""
+    waiting, found = [one], False
+    while waiting:
+        one = waiting.pop()
+        if one is None:
+            return False
+        if one[0] in (op.BINARY, op.BUILD):
+            waiting += [function.definitions[register] for register in one[4:]]
+        elif one[0] != op.CONST:
+            if not _is_one_size(function, one):
+                return False
+            found = True
+    return found
+
+
+def _is_one_size(function: Function, one: Instruction) -> bool:
     if one[0] == op.INVOKE:
         return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
     if one[0] == op.CALL:

@@ -1,8 +1,9 @@
-"""The documents of SL020 and SL021, decided from program facts: their Python sections, in both directions."""
+"""The documents of SL020 and SL021, decided from program facts: their Python sections, in both directions; and those of this folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 from documents import DOCUMENTS, Section, options_of, read
@@ -19,10 +20,11 @@ UNLIKE = {
 """Sections that come out otherwise, and why."""
 UNTOLD = {"a loss reads what it only divides by"}
 """Sections in which a further read of the same round is not told in the trail: it stands in a loop of the forward."""
+OWN = sorted(Path(__file__).parent.glob("*.md"))
+"""What only program facts tell."""
 SECTIONS = [
     section
-    for document in DOCUMENTS
-    if document.stem.startswith(("sl020", "sl021"))
+    for document in (*(one for one in DOCUMENTS if one.stem.startswith(("sl020", "sl021"))), *OWN)
     for section in read(document)
     if all(file.language == "python" for file in section.files)
 ]
@@ -63,4 +65,4 @@ def test_names_mean_nothing(section: Section, other: Callable[[Iterable[File]], 
 
 def test_all_documents_are_read() -> None:
     assert len(SECTIONS) > 130
-    assert {section.document for section in SECTIONS} == {"sl020", "sl020_all_loops", "sl020_possible", "sl021"}
+    assert {section.document for section in SECTIONS} > {"sl020", "sl020_all_loops", "sl020_possible", "sl021", "indices"}

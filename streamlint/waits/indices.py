@@ -1,0 +1,112 @@
+"""Indices of tensors: masks, whose result has a size that only the device knows, and numbers of the host, which are uploaded first."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Container, External, Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.operands import argument_registers
+
+_RESHAPED = frozenset({"to", "view", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as", "detach", "clone", "contiguous"})
+_BOOLEAN = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "isfinite", "bool"})
+
+
+def parts_of(function: Function, register: int) -> list[int]:
+    """The registers of the indices of each dimension: ``x[rows, columns]``."""
+    one = function.definitions[register]
+    if one is not None and one[0] == op.BUILD and _kind(function, one) == "tuple":
+        return list(one[4:])
+    return [register]
+
+
+def _kind(function: Function, one: Instruction) -> str:
+    kind = function.unit.ir.constants[one[3]]
+    return str(kind if isinstance(kind, str) else kind[0])
+
+
+def is_mask(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those."""
+    waiting, seen = [register], set()
+    while waiting:
+        one = function.definitions[waiting.pop()]
+        if one is None or one[2] in seen:
+            continue
+        seen.add(one[2])
+        if one[0] == op.COMPARE or _has_boolean_type(facts, function, one):
+            return True
+        if one[0] == op.PHI:
+            waiting += one[3:]
+        elif one[0] == op.BINARY and function.text(one[3]) in ("&", "|", "^"):
+            waiting += one[4:6]
+        elif one[0] == op.UNARY and function.text(one[3]) == "~":
+            waiting.append(one[4])
+        elif one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED:
+            waiting.append(one[3])
+    return False
+
+
+def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:
+    """``torch.ones_like(x, dtype=torch.bool)``, ``x.bool()``, ``torch.isnan(x)``."""
+    if one[0] not in (op.CALL, op.INVOKE):
+        return False
+    names = [value.name for value in facts.callees(function, one) if isinstance(value, External)]
+    if any(name.startswith("torch.") and name.rpartition(".")[2] in _BOOLEAN for name in names):
+        return True
+    typed = [register for kind, register in argument_registers(function, one) if kind == "dtype"]
+    if one[0] == op.INVOKE and function.text(one[4]) == "to":
+        typed += [register for _, register in argument_registers(function, one)]
+    return any(function.dotted(register) == "torch.bool" or _is_bool(facts, function, register) for register in typed)
+
+
+def _is_bool(facts: Facts, function: Function, register: int) -> bool:
+    return any(isinstance(value, External) and value.name in ("torch.bool", "bool") for value in facts.values(function, register).values)
+
+
+def is_uploaded(facts: Facts, function: Function, register: int) -> bool:
+    """Whether an index is a list of numbers, or a tensor of the host with a dimension. A tensor of one number is read where it is."""
+    values = facts.values(function, register).values
+    if not values:
+        return False
+    if all(isinstance(value, Container) and value.kind == "list" for value in values):
+        return not _holds_others(facts, function, register)
+    if not all(isinstance(value, Memory) and value.space == "host" for value in values):
+        return False
+    return all(isinstance(value, Memory) and value.type == LIST for value in values) or is_new_index(facts, function, register)
+
+
+def _holds_others(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a list is seen to hold what is no number: slices, tensors, names."""
+    one = function.definitions[register]
+    if one is None or one[0] != op.BUILD:
+        return False
+    held = [value for part in one[4:] for value in facts.values(function, part).values]
+    parts = [function.definitions[part] for part in one[4:]]
+    if any(part is not None and part[0] == op.SLICE for part in parts):
+        return True
+    return any(isinstance(value, Memory) or (isinstance(value, Constant) and not isinstance(value.value, int)) for value in held)
+
+
+LIST = "list"
+"""The type of what a library gives as a list of numbers."""
+
+
+def is_new_index(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds a tensor with a dimension that a factory has just made."""
+    one = function.definitions[register]
+    if one is None or one[0] not in (op.CALL, op.INVOKE):
+        return False
+    names = [value.name for value in facts.callees(function, one) if isinstance(value, External)]
+    row = facts.models.call(names[0]) if names else None
+    if row is None or row.effect != "factory" or row.library != "torch":
+        return False
+    if row.get("data") is None:
+        return names[0].rpartition(".")[2] in INDEX_MAKERS
+    given = argument_registers(function, one)
+    made = function.definitions[given[0][1]] if given else None
+    return made is not None and made[0] == op.BUILD
+
+
+INDEX_MAKERS = frozenset({"arange", "randperm"})
+"""Factories of torch whose tensors have one dimension."""
