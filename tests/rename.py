@@ -35,7 +35,7 @@ class Names:
 
 
 def collect(trees: Iterable[ast.Module]) -> Names:
-    names = Names(set(), set(), {"self", "cls", "_", *dir(builtins)}, set())
+    names = Names(set(), set(), {"self", "cls", "_", "__all__", *dir(builtins)}, set())
     modules: set[str] = set()
     outside: list[tuple[str, str]] = []
     parameters: set[str] = set()

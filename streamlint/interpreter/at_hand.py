@@ -59,7 +59,7 @@ def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] 
     local = functions(file).get(name)
     if local is not None:
         return local, file, enclosing(file, local)[1]
-    head, _, last = file.module.imports.get(name, "").rpartition(".")
+    head, _, last = file.imports.get(name, "").rpartition(".")
     target = file.program.python_module(head or ".", file) if last else None
     if target is None or target is file or (found := target.function(last)) is None:
         return None

@@ -140,7 +140,7 @@ def is_kernel(value: Value, names: tuple[str, ...] = ("jit",)) -> bool:
         node = decorator.function if isinstance(decorator, p.Call) else decorator
         if (isinstance(node, p.Attr) and node.name in names) or (isinstance(node, p.Name) and node.id in names):
             base = node.value if isinstance(node, p.Attr) else node
-            dotted = value.file.module.imports.get(base.id, "") if isinstance(base, p.Name) else ""
+            dotted = value.file.imports.get(base.id, "") if isinstance(base, p.Name) else ""
             if dotted.startswith("numba"):
                 return True
     return False

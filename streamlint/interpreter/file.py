@@ -5,12 +5,13 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Span
 from streamlint.interpreter.by_place import marked
 from streamlint.interpreter.no_stream import with_entered
+from streamlint.interpreter.notes import Kept, kept_in_rounds
 from streamlint.lines import split_lines
 from streamlint.models import Models
 from streamlint.program import (
@@ -18,9 +19,11 @@ from streamlint.program import (
     Attr,
     Call,
     Class,
+    Collection,
     Const,
     Expression,
     Function,
+    Import,
     Module,
     Name,
     Position,
@@ -56,7 +59,7 @@ def dotted_name(file: File, node: object) -> str:
     while isinstance(node, Attr):
         names.append(node.name)
         node = node.value
-    head = file.module.imports.get(node.id, "") if isinstance(node, Name) else ""
+    head = file.imports.get(node.id, "") if isinstance(node, Name) else ""
     return ".".join((head, *reversed(names))) if head else ""
 
 
@@ -130,10 +133,29 @@ class File:
     _mentions: dict[str, bool] = field(default_factory=dict)
     _aliases: dict[str, Type | None] = field(default_factory=dict)
     _classes: dict[str, tuple[Class, File] | None] = field(default_factory=dict)
+    _imports: dict[str, Kept[dict[str, str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.path = self.module.path
         self.is_cuda = self.module.language == "cuda"
+
+    @property
+    def imports(self) -> dict[str, str]:
+        """Python: what is imported, by local name, with the names that ``from m import *`` takes from files at hand."""
+        if "*" not in self.globals:
+            return self.module.imports
+        return kept_in_rounds(self._imports, "", self.module.imports, self._with_all_names)
+
+    def _with_all_names(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for module in (module for one in self.globals["*"] if isinstance(one, Import) for _, module, name in one.names if name == "*"):
+            target = self.program.python_module(module, self)
+            if target is None or target is self:
+                continue
+            for name in _public_names(target):
+                there = target.imports.get(name, "")
+                found[name] = there if there and not there.startswith(".") else f"{module}{'' if module.endswith('.') else '.'}{name}"
+        return {name: dotted for name, dotted in found.items() if name not in self.globals} | self.module.imports
 
     @property
     def names_torch(self) -> bool:
@@ -293,6 +315,15 @@ class File:
             found = (f.module.aliases[one] for f in (self, *self.neighbours()) for one in names if one in f.module.aliases)
             self._aliases[name] = next(found, None)
         return self._aliases[name]
+
+
+def _public_names(file: File) -> Iterable[str]:
+    """What ``from m import *`` takes from a file: the names in its ``__all__`` where that is written out, else those without underscore."""
+    told = file.globals.get("__all__", ())
+    listed = told[0].value if len(told) == 1 and isinstance(told[0], Assign) and told[0].op is None else None
+    if isinstance(listed, Collection) and all(isinstance(item, Const) for item in listed.items):
+        return [str(item.value) for item in listed.items if isinstance(item, Const)]
+    return [name for name in {**file.globals, **file.imports} if not name.startswith("_") and name != "*"]
 
 
 def _type_names(name: str) -> tuple[str, str]:

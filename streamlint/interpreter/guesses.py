@@ -156,7 +156,7 @@ def _imports(run: Run, package: str) -> bool:
 @remembered(1024)
 def _names(file: File, package: str) -> bool:
     wanted = {package, *_ON_TORCH} if package == "torch" else {package}
-    return any(d.partition(".")[0] in wanted for d in file.module.imports.values())
+    return any(d.partition(".")[0] in wanted for d in file.imports.values())
 
 
 def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:

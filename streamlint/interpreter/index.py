@@ -352,8 +352,15 @@ def header_named(file: File, include: str) -> str:
 
 
 def imported_names(module: Module) -> frozenset[str]:
-    """What a module imports, by dotted names."""
-    return frozenset(module.imports.values())
+    """What a module imports, by dotted names; ``m.*`` where it takes all names of another one."""
+    names = frozenset(module.imports.values())
+    return names | frozenset(f"{name}.*" for name in _taken_whole(module)) if "import *" in module.text else names
+
+
+def _taken_whole(module: Module) -> Iterable[str]:
+    into: dict[str, list[Statement]] = {}
+    _index_globals(module.body, into)
+    return (name for one in into.get("*", ()) if isinstance(one, Import) for local, name, _ in one.names if local == "*")
 
 
 def _is_hip(file: File) -> bool:

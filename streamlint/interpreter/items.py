@@ -253,7 +253,7 @@ def _gathers(index: Value) -> bool:
 
 
 def _speaks_torch(run: Run) -> bool:
-    return any(name.partition(".")[0] == "torch" for name in run.file.module.imports.values())
+    return any(name.partition(".")[0] == "torch" for name in run.file.imports.values())
 
 
 def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: list[Value] | None = None) -> Value:

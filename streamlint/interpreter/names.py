@@ -57,7 +57,7 @@ def _from_c(run: Run, file: File, name: str) -> Value | None:
                 return found
         return LibraryName(spelled)
     for other in run.program.declarations(file):
-        if name in other.module.c_names or name in other.globals or name in other.module.imports:
+        if name in other.module.c_names or name in other.globals or name in other.imports:
             return lookup_global(run, other, name)
     return None
 
@@ -133,7 +133,7 @@ def _unpacked_global(run: Run, file: File, name: str, statement: Assign) -> Valu
 
 
 def _imported(run: Run, file: File, name: str) -> Value | None:
-    dotted = file.module.imports.get(name)
+    dotted = file.imports.get(name)
     if dotted is None:
         return None
     return resolve_dotted(run, file, dotted)

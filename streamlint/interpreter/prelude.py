@@ -193,7 +193,7 @@ def _place(node: p.Expression, receiver: str, file: File) -> Iterator[str]:
     head = node
     while isinstance(head, p.Attr | p.Index | p.Deref):
         head = head.value
-    if isinstance(head, p.Name) and head.id not in file.module.imports:
+    if isinstance(head, p.Name) and head.id not in file.imports:
         yield from _mentioned(node, receiver)
 
 

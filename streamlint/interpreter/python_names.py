@@ -42,7 +42,7 @@ class PythonNames:
 
     def is_module(self, name: str) -> bool:
         """Whether a name of the file stands for a module at hand."""
-        dotted = self.relevance.file.module.imports.get(name, "")
+        dotted = self.relevance.file.imports.get(name, "")
         return bool(dotted) and kept(self._modules, dotted, self.is_at_hand, dotted)
 
     def is_at_hand(self, dotted: str) -> bool:

@@ -70,7 +70,7 @@ def _is_idle(name: str, file: File) -> bool:
     held = file.globals.get(name)
     if held is None:
         return name in _BUILTINS
-    dotted = file.module.imports.get(name)
+    dotted = file.imports.get(name)
     if dotted is not None:
         return all(isinstance(one, p.Import) for one in held) and _is_out_of_view(dotted, file)
     return all(isinstance(one, p.FunctionDef) or (isinstance(one, p.Assign) and isinstance(one.value, p.Const)) for one in held)

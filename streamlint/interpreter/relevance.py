@@ -115,7 +115,7 @@ class Relevance:
 
     def _imported(self) -> list[File]:
         found: list[File] = []
-        for dotted in dict.fromkeys(self.file.module.imports.values()):
+        for dotted in dict.fromkeys(self.file.imports.values()):
             for candidate in (dotted, dotted.rpartition(".")[0]):
                 target = self.file.program.python_module(candidate, self.file) if candidate else None
                 if target is not None and target is not self.file and target not in found:
@@ -264,7 +264,7 @@ class Relevance:
         """What the file calls the libraries that hold memory (``np``), and what it imports from them."""
         if self._library_names is None:
             packages = self.file.models.packages
-            names = [name for name, dotted in self.file.module.imports.items() if dotted.partition(".")[0] in packages]
+            names = [name for name, dotted in self.file.imports.items() if dotted.partition(".")[0] in packages]
             self._library_names = (re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None,)
         return self._library_names[0]
 
@@ -306,13 +306,13 @@ class Relevance:
         return "" if kept(self._at_hand, package, self._find_at_hand, package) else dotted
 
     def _find_at_hand(self, package: str) -> bool:
-        named = [d for d in dict.fromkeys(self.file.module.imports.values()) if d.partition(".")[0] == package]
+        named = [d for d in dict.fromkeys(self.file.imports.values()) if d.partition(".")[0] == package]
         candidates = (package, *(c for d in named for c in (d, d.rpartition(".")[0]) if c))
         return any(self.file.program.python_module(c, self.file) is not None for c in candidates)
 
     def _meant(self, names: set[str]) -> set[str]:
         """Names, and what those that were imported under another name are called at home."""
-        imports = self.file.module.imports
+        imports = self.file.imports
         return names | {imports[name].rpartition(".")[2] for name in names if name in imports}
 
 

@@ -120,7 +120,7 @@ def is_training(root: Root, all_loops: bool = False) -> bool:
     loops = _loops(function, False) if function is not None else _outer_loops(file.module)
     if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
         return True
-    launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.module.imports.values())
+    launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.imports.values())
     return any(launches or is_hot(loop, file) for loop in loops)
 
 

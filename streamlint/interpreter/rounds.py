@@ -204,7 +204,7 @@ def _is_value(function: p.Expression, file: File, owner: p.Class | None) -> bool
         return (
             function.id not in functions(file)
             and function.id not in file.classes
-            and function.id not in file.module.imports
+            and function.id not in file.imports
             and (function.id not in _BUILTINS)
         )
     if isinstance(function, p.Attr) and isinstance(function.value, p.Name) and function.value.id == "self":

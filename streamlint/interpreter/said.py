@@ -84,7 +84,7 @@ class Said:
         return without_current(text, any(relevance.holder(callee).file.is_cuda for callee in relevance.callees(function)))
 
     def _of_python(self, text: str) -> str:
-        imports = self.relevance.file.module.imports
+        imports = self.relevance.file.imports
         text = unmarked(text, self.relevance.python.is_module)
         return without_host_events(without_text(text), (name for name, dotted in imports.items() if dotted in HOST_EVENTS))
 

@@ -72,7 +72,7 @@ def _enter(run: Run, node: p.With, index: int) -> None:
 
 def _unknown_stream(run: Run, manager: Value, expression: p.Expression) -> Stream | None:
     """CuPy: an unknown value in a ``with`` may be a stream, which is then the current one; what NumPy or Python itself makes is none."""
-    if not isinstance(manager, Opaque) or not any(d.startswith("cupy") for d in run.file.module.imports.values()):
+    if not isinstance(manager, Opaque) or not any(d.startswith("cupy") for d in run.file.imports.values()):
         return None
     if isinstance(expression, p.Call):
         head = dotted_name(run.file, expression.function).partition(".")[0]
