@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os.path import commonpath, dirname
 
+from streamlint.facts.autograd import is_differentiated
 from streamlint.facts.calls import Calls
 from streamlint.facts.containers import MUTATORS
 from streamlint.facts.frames import Arguments
@@ -304,12 +305,11 @@ class Callers(Calls):
             self._seed_class(tracker, owner, name)
         if name in ("__call__", "forward", "__enter__", "__exit__", "__aenter__") or self._is_forwarded(owner, name):
             self._seed_instances(tracker, owner, name)
-        tracker.attribute(name, owner.unit)
-        for call in function.decorations:
-            assert function.parent is not None
-            tracker.follow(function.parent, call[2])
+        for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
+            tracker.attribute(asked, owner.unit)
         if function.definition is not None and function.parent is not None:
-            tracker.follow(function.parent, function.definition[2])
+            for made in (*function.decorations, function.definition):
+                tracker.follow(function.parent, made[2])
 
     def _is_forwarded(self, owner: ClassInfo, name: str) -> bool:
         return any(self.forwarded(library) == name for library in self.hierarchy.libraries(owner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from streamlint.facts.aliases import arguments_of
+from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -14,9 +15,11 @@ def decided(caller: Function, known: Mapping[int, bool], call: Instruction, call
     """By the number of a parameter: whether it is true in a call. ``known`` are those of the caller."""
     if call[0] not in (op.CALL, op.INVOKE):
         return {}
+    offset = offset_of(caller, call, callee)
+    if offset is None:
+        return {}
     given = list(arguments_of(caller, call))
     spreads = any(kind in (1, 2) for _, kind in given)
-    offset = 1 if callee.has_receiver else 0
     found: dict[int, bool] = {}
     for index in wanted:
         parameter = callee.code.parameters[index]

@@ -16,6 +16,7 @@ from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
 from streamlint.facts.flags import decided
 from streamlint.facts.functions import Function
+from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
@@ -69,6 +70,7 @@ class HotRegions:
         self.rounds = effects.rounds
         self.handlers = Handlers(self.graph, lambda function: bool(effects.of(function) & (Effect.BACKWARD | Effect.OPTIMIZER)))
         self.frameworks = effects.facts.frameworks
+        self.gradients = Gradients(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, tuple[tuple[int, bool], ...]], dict[int, Progress]] = {}
@@ -190,6 +192,9 @@ class HotRegions:
             if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
                 continue
             self._waiting.append((edge.callee, region, edge.instruction, is_resumed and edge.instruction[0] == op.NEXT))
+        for behind in self.gradients.behind(region.function) if goes_backward(region) else ():
+            if body.home[behind.instruction] in region.blocks:
+                self._waiting.append((behind.function, region, behind.instruction, False))
 
     def _spread(self) -> None:
         while self._waiting:
@@ -205,6 +210,12 @@ class HotRegions:
             versions.add(key)
             is_generator = "generator" in function.code.flags
             self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
+
+
+def goes_backward(region: Region) -> bool:
+    """Whether the rounds behind a region run backward passes over what they compute."""
+    first = region.chain()[0]
+    return first.row.loop == "training" if isinstance(first.row, StepRow) else first.does in ("backward", "optimizer", "accumulate", "step")
 
 
 def site_of(region: Region) -> Site | None:

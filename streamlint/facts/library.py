@@ -297,7 +297,8 @@ class Library(Selectors):
         source = row.get("from")
         node = self.selected(source if isinstance(source, Selector) else None, receiver, arguments)
         if node is None:
-            space = receiver.space if isinstance(receiver, Memory) else "unknown"
+            is_shown = isinstance(receiver, Memory) and (receiver.space != "device" or receiver.evidence == "literal")
+            space = receiver.space if isinstance(receiver, Memory) and is_shown else "unknown"
             self.solver.add(target, self.objects(DeviceValue, space if space in ("host", "device") else "unknown"))
         else:
             self.solver.when(

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from streamlint.facts.autograd import has_context, is_differentiated
 from streamlint.facts.callers import Callers
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, ClassObject, Constant, Instance, Object, Site
+from streamlint.facts.objects import BoundMethod, ClassObject, Constant, Instance, Object, PartialObject, Site, Unknown
 
 
 class Protocols(Callers):
     """Value flow through the protocols of attributes and classes."""
+
+    def applied(self, definition: ClassInfo, target: Node) -> bool:
+        """Whether a class is a function of autograd: its ``apply`` runs ``forward`` with a context before the arguments."""
+        found = self.hierarchy.lookup(definition, "forward") if is_differentiated(self.hierarchy, definition) else None
+        for method in found[1] if found is not None else ():
+            called: Object = self.function_object(method, None)
+            if has_context(method):
+                called = self.objects(PartialObject, called, self.given(None, self.objects(Unknown, "external")))
+            self.solver.add(target, called)
+        return found is not None
 
     def given(self, site: Site | None, *values: Object) -> Arguments:
         """Arguments that Python itself hands over."""
@@ -61,6 +72,8 @@ class Protocols(Callers):
     # --- classes
 
     def of_metaclass(self, value: ClassObject, name: str, target: Node, site: Site | None) -> bool:
+        if name == "apply" and self.applied(value.definition, target):
+            return True
         metaclass = self.hierarchy.metaclass(value.definition)
         found = self.hierarchy.lookup(metaclass, name) if metaclass is not None else None
         for method in found[1] if found is not None else ():

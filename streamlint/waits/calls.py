@@ -124,6 +124,8 @@ class Calls:
         function, path = state.frame.function, state.path
         name = sinks.called_name(function, one)
         is_method = one[0] == op.INVOKE
+        if self._is_launch(function, one):
+            return  # a kernel loads a number as well
         is_text = name in sinks.TEXT or (is_method and name == "join" and isinstance(function.constant(one[3]), str))
         if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
             return
@@ -150,6 +152,14 @@ class Calls:
         else:
             is_computed = self.is_whole and not self._is_of_torch(function, one)
             yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
+
+    def _is_launch(self, function: Function, one: Instruction) -> bool:
+        """``kernel[grid](...)`` of a function that Triton compiles."""
+        called = function.definitions[one[3]] if one[0] == op.CALL else None
+        if called is None or called[0] != op.ITEM:
+            return False
+        kernels = self.facts.functions_in(self.facts.values(function, called[3]).values)
+        return any(name.partition(".")[0] == "triton" for kernel in kernels for name in kernel.function.decorators)
 
     def _is_of_torch(self, function: Function, one: Instruction) -> bool:
         """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays."""

@@ -145,6 +145,27 @@ def _is_merged(function: Function, inside: list[int], join: int, asked: int) -> 
     return False
 
 
+def scales_gradient(wait: Wait) -> bool:
+    """Whether the ``backward`` of a function reads a multiple of the gradient that it is given: what it gives back is linear in that, so
+    that the device can multiply, and nothing has to be left out for a factor of one."""
+    function = wait.function
+    if function.code.name != "backward" or not function.is_static or function.owner is None:
+        return False
+    waiting, seen = [wait.value], set()
+    while waiting:
+        one = function.definitions[waiting.pop()]
+        if one is None or one[2] in seen:
+            continue
+        seen.add(one[2])
+        if one[0] == op.PARAM and one[3] > 0:
+            return True
+        if one[0] in (op.BINARY, op.UNARY, op.COMPARE):
+            waiting += one[4:]
+        elif one[0] == op.PHI or one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in SHAPES):
+            waiting += one[3:] if one[0] == op.PHI else one[3:4]
+    return False
+
+
 def joins_tests(function: Function, wait: Wait) -> bool:
     """``f(a > 0 and b > 0)``: of tensors ``&`` does the same on the device."""
     one = wait.instruction

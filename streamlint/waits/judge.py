@@ -58,6 +58,9 @@ class HotWaits:
 
     def _seeds(self, graph: CallGraph) -> dict[tuple[Function, int], str]:
         seeds = LossSlice(graph, self.hot.rounds).run(self.hot.reaching)
+        for function, first in self.hot.gradients.given(self.hot.regions):
+            seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
+            seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
         for function, regions in self.hot.regions.items():
             if any(isinstance(region.row, StepRow) and region.caller is None for region in regions):
                 for one in function.by_opcode[op.PARAM]:

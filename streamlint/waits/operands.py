@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.aliases import arguments_of
+from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -38,7 +39,7 @@ def selected(function: Function, one: Instruction, selector: Selector, is_method
 def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     """How many parameters come before the first argument: the receiver, unless it is an argument itself (``Base.method(self, x)``)."""
     if not callee.has_receiver:
-        return 0
+        return offset_of(function, call, callee) or 0
     one = function.definitions[call[3]] if call[0] == op.INVOKE else None
     owner = callee.owner
     if one is None or owner is None or one[0] not in (op.NAME, op.ATTR, op.LOAD):
@@ -48,9 +49,11 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
 
 def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
+    if offset_of(function, call, callee) is None:
+        return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     if bound > index:
-        return call[3] if call[0] == op.INVOKE else None
+        return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
     place = bound
     for kind, register in argument_registers(function, call):
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):

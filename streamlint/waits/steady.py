@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from streamlint.facts.aliases import SELF, arguments_of, path_of
+from streamlint.facts.autograd import is_context, offset_of
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
@@ -112,14 +113,17 @@ class Steadiness:
     def _parameter(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, index = region.function, one[3]
         parameter = function.code.parameters[index]
-        if (index == 0 and function.has_receiver) or region.caller is None or region.call is None:
-            return (index == 0 and function.has_receiver) or bool(parameter.default)
+        is_receiver = index == 0 and (function.has_receiver or is_context(function, one))
+        if is_receiver or region.caller is None or region.call is None:
+            return is_receiver or bool(parameter.default)
         if region.call[0] == op.NEXT:
             return True  # a generator keeps its arguments
         if region.call[0] not in (op.CALL, op.INVOKE) or parameter.kind in ("star", "double"):
             return False
         given = list(arguments_of(region.caller.function, region.call))
-        offset = 1 if function.has_receiver else 0
+        offset = offset_of(region.caller.function, region.call, function)
+        if offset is None:
+            return False
         for place, (register, kind) in enumerate(given):
             if kind == parameter.name or (kind is None and place + offset == index):
                 return self._ask(region.caller, register, seen, depth)
@@ -127,7 +131,8 @@ class Steadiness:
 
     def _attribute(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, name = region.function, region.function.text(one[4])
-        if name in _OF_KIND:
+        holder = function.definitions[one[3]]
+        if name in _OF_KIND or (holder is not None and is_context(function, holder) and name != "saved_tensors"):
             return True
         callees = self._entered(function, one)
         if callees:

@@ -16,7 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
 from streamlint.waits.calls import Calls
-from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, stops_loop
+from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
 from streamlint.waits.regions import TRAINING
 from streamlint.waits.sinks import OF_GROUPS, OF_KIND
@@ -43,6 +43,8 @@ class Uses:
         first = region.chain()[0]
         body = self.hot.body(wait.function)
         is_forward = isinstance(first.row, StepRow) and first.row.forward
+        if scales_gradient(wait):
+            return True
         if is_forward:
             if wait.name.rpartition(".")[2] not in ("item", "float", "int"):
                 return False

@@ -269,7 +269,7 @@ def fit(net, loader):
         loss = net(batch).sum() / count.item()
         loss.backward()
 """,
-    "a function that is kept": loop("batch.register_hook(lambda slope: slope / now)"),
+    "a function that is kept": loop("batch.keep(lambda slope: slope / now)"),
     "a function of one line that decides": loop("print(list(map(lambda part: part if now > 3 else 0, batch.unbind())))"),
     "the helper that reads, for a decision": """
 def number_of(value):

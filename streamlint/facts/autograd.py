@@ -1,0 +1,48 @@
+"""Functions of autograd: classes whose ``apply`` runs ``forward`` with a context before the arguments that it is given."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hierarchy import Hierarchy
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_BASES = frozenset({"torch.autograd.Function", "torch.autograd.function.Function", "torch.autograd.function.InplaceFunction"})
+
+
+def is_differentiated(hierarchy: Hierarchy, definition: ClassInfo) -> bool:
+    """Whether a class is a function of autograd."""
+    return not _BASES.isdisjoint(hierarchy.libraries(definition))
+
+
+def is_of_autograd(hierarchy: Hierarchy, method: Function) -> bool:
+    """Whether a function is a static method of a function of autograd."""
+    return method.is_static and method.owner is not None and is_differentiated(hierarchy, method.owner)
+
+
+def has_context(method: Function) -> bool:
+    """Whether a ``forward`` takes the context: it does unless a method of its own sets that up."""
+    return method.owner is None or "setup_context" not in method.owner.methods
+
+
+def offset_of(function: Function, call: Instruction, callee: Function) -> int | None:
+    """How many parameters of a callee come before the first argument of a call; None if the call hands over no arguments of its."""
+    name = callee.code.name
+    if callee.has_receiver:
+        return 1
+    if name not in ("forward", "backward") or not callee.is_static or called_as(function, call) == name:
+        return 0
+    if name == "backward":
+        return None
+    return 1 if has_context(callee) else 0
+
+
+def is_context(function: Function, one: Instruction) -> bool:
+    """Whether an instruction is the parameter for the context: what ``forward`` keeps there are settings and tensors of the call."""
+    is_first = one[0] == op.PARAM and one[3] == 0 and function.is_static
+    return is_first and function.owner is not None and function.code.name in ("forward", "backward") and has_context(function)
+
+
+def called_as(function: Function, call: Instruction) -> str:
+    """The last part of the name by which a call calls."""
+    return function.text(call[4]) if call[0] == op.INVOKE else function.dotted(call[3]).rpartition(".")[2]
