@@ -24,6 +24,8 @@ OPENED = re.compile(r"\b(?:PYBIND11_(?:EMBEDDED_)?MODULE|NB_MODULE)\s*\(\s*(\w+)
 _NAME = re.compile(r"\w+")
 _CLASS = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)?(\w+)\s*(?:final\s*)?(?::[^:;{][^;{]*)?\{")
 _LAMBDA = re.compile(r"\bauto[ \t]+(\w+)[ \t]*=[ \t]*\[")
+_HELD = re.compile(r"\(\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\([^;{}=]*\)\s*[={]|\bfunction\s*<[^;{}=]*>\s+(\w+)\s*[={]")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\((?:[^\n\\]|\\\n|\\.)*?(?:\bcu(?:da)?[A-Z]|<<<)", re.MULTILINE)
 _FUNCTION = re.compile(r"\b(\w+)\s*\([^;{}()]{0,200}\)[\s\w]{0,40}\{")
 _CAPTURES = re.compile(r"\bcuda\.graph\(|\bCUDAGraph\b|\bmake_graphed_callables\b")
 # Without one of these in a text, the patterns above are not looked for: plain words are found fifty times as fast.
@@ -254,10 +256,12 @@ class Seams:
 
 
 def _defined(text: str) -> Iterator[str]:
-    """The names of the functions, classes and lambdas that a C++ text defines."""
+    """The names that a C++ text gives to functions, classes and lambdas, to variables that hold functions, and to macros that work."""
     yield from _FUNCTION.findall(text)
     yield from _CLASS.findall(text)
     yield from _LAMBDA.findall(text)
+    yield from (pointer or held for pointer, held in _HELD.findall(text))
+    yield from _MACRO.findall(text) if "define" in text else ()
 
 
 def _uses(text: str, names: set[str]) -> bool:

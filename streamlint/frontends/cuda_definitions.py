@@ -18,6 +18,7 @@ from streamlint.program import (
     Field,
     Function,
     FunctionDef,
+    Lambda,
     Module,
     Name,
     Type,
@@ -179,6 +180,9 @@ class DefinitionReader(FunctionReader):
                     self.module.elsewhere[statement.name] = statement.type
                 elif isinstance(statement, Declare):
                     statement.name = joined(scope, statement.name) if statement.name else ""
+                    if isinstance(statement.value, Lambda):
+                        function = statement.value.function
+                        function.name, function.qualname, function.static = statement.name.rpartition("::")[2], statement.name, True
                     self.module.globals.append(statement)
                     self.module.body.append(statement)
         for child in node.named_children:

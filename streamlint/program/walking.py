@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from streamlint.program.definitions import Class, Field, Function, Module, Param
-from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Launch, Name, Node
+from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Lambda, Launch, Name, Node
 from streamlint.program.positions import NOWHERE, Position
 from streamlint.program.statements import Block, Body, ClassDef, FunctionDef, Handler, If, Loop, Statement, Switch, Try, With
 from streamlint.record import names_of
@@ -93,7 +93,7 @@ def called_at(call: Call | Launch) -> Position:
 
 
 def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:
-    """The methods of a module's classes, each with its class, then its functions; overloads and declarations included."""
+    """The methods of a module's classes, each with its class, then its functions; overloads, declarations and C++ lambdas included."""
     for definition in dict.fromkeys(module.classes.values()):
         for overloads in definition.methods.values():
             for function in overloads:
@@ -101,6 +101,9 @@ def functions_of(module: Module) -> Iterator[tuple[Function, Class | None]]:
     for overloads in module.functions.values():
         for function in overloads:
             yield function, None
+    for declared in module.globals:  # what its name calls is its function
+        if isinstance(declared.value, Lambda):
+            yield declared.value.function, None
 
 
 def walk(node: object) -> Iterator[object]:

@@ -323,3 +323,25 @@ def test_who_calls_what_a_header_of_includes_hands_on_is_read(tmp_path: Path) ->
     assert lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=ALL, use_dot_cu=caller)[0] == 4
     other = '#include "all.cuh"\nint twice(int n) {\n  return 2 * n;\n}\n'
     assert lint(tmp_path, use_dot_cu=other)[0] == 3
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "static void (*const hop)(float*, float*, cudaStream_t) = send;\n",
+        "static std::function<void(float*, float*, cudaStream_t)> hop = send;\n",
+        "static const auto hop = [](float* device, float* host, cudaStream_t lane) { send(device, host, lane); };\n",
+        "#define hop(device, host, lane) \\\n  cudaMemcpyAsync(device, host, 1 << 22, cudaMemcpyHostToDevice, lane)\n",
+    ],
+    ids=["pointer", "function", "lambda", "macro"],
+)
+def test_who_calls_what_a_header_holds_under_another_name_is_read(tmp_path: Path, named: str) -> None:
+    caller = '#include "named.cuh"\nvoid use(float* device, cudaStream_t lane) {\n  hop(device, new float[1 << 20], lane);\n}\n'
+    found = lint(tmp_path, send_dot_cuh=SEND, named_dot_cuh=f'#pragma once\n#include "send.cuh"\n{named}', use_dot_cpp=caller)
+    assert found == (3, [("use.cpp", 3, "SL001")])
+
+
+def test_who_names_a_macro_without_work_is_not_read(tmp_path: Path) -> None:
+    header = SEND + "#define TWICE(n) (2 * (n))\n"
+    other = '#include "moves.cuh"\nint twice(int n) {\n  return TWICE(n);\n}\n'
+    assert lint(tmp_path, moves_dot_cuh=header, use_dot_cpp=other)[0] == 1
