@@ -14,6 +14,7 @@ from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.facts import FileFacts, facts_of
 from streamlint.interpreter.index import File, Program
+from streamlint.interpreter.no_library import NoLibrary
 from streamlint.interpreter.own_rows import OwnModels, met_in
 from streamlint.interpreter.recursion import deeper
 from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
@@ -64,6 +65,7 @@ class Analysis:
         self.checks = [check for check in self._every if not options.codes or check.code in options.codes]
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
         self._trains: dict[Root, bool] = {}
+        self._no_library = NoLibrary(program)
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
         self._on_paths = [check for check in self._every if _is_on_paths(type(check))]
@@ -184,10 +186,20 @@ class Analysis:
 
     def _is_quiet(self, root: Root) -> bool:
         """Whether nothing that a check begins with can come of a function: no path of it is run."""
-        if root.function is None or root.definition is not None or root.binding is not None or root.file.is_cuda:
+        if root.binding is not None or root.file.is_cuda:
+            return False
+        if self._comes_to_no_library(root):
+            return True
+        if root.function is None or root.definition is not None:
             return False
         stake = self._at_stake(root)
         return not stake.any and root.file.relevance.is_quiet(root.function, stake.signs)
+
+    def _comes_to_no_library(self, root: Root) -> bool:
+        """Whether nothing that a root runs can come to a device. Whether a row of the user's is met is told by running all."""
+        if self.settings.all_loops or isinstance(root.file.models, OwnModels):
+            return False
+        return self._no_library.holds(root.file) and (root.home is None or self._no_library.holds(root.home))
 
     def _kind(self, root: Root) -> _Kind:
         return _Kind(root.binding is not None or is_called_by_python(root), self._is_training(root))

@@ -92,11 +92,11 @@ class View:
 
     def added(self, store: Store, name: str) -> frozenset[str] | None:
         """The words of the files that came since a list of paths was written; None if that list is gone."""
-        from streamlint.interpreter.words import word_of
+        from streamlint.interpreter.words import words_of
 
         if name not in self._added:
             held = store.read("paths", name)
-            self._added[name] = None if held is None else frozenset(word_of(path) for path in set(self.paths) - set(held))
+            self._added[name] = None if held is None else frozenset[str]().union(*(words_of(path) for path in set(self.paths) - set(held)))
         return self._added[name]
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from streamlint.interpreter.notes import OWN, aside, begin, note, noted
-from streamlint.interpreter.words import Words, last_word
+from streamlint.interpreter.words import Words, folder_word, last_word
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ class Seen:
             self.modules.add(word)
             if answer is not None:
                 self.paths.add(answer)
+        elif kind == "folder":
+            self.modules.add(what[0])
         elif kind == "text":
             self.texts.add(what[0])
         elif kind == "called":
@@ -175,6 +177,12 @@ class Consulted:
         self.modules[asking].add(word)
         if answer is not None and answer != asking:
             self.edges[asking].add(answer)
+
+    def folder(self, name: str, asking: str) -> None:
+        """Note that more files in folders of a name would be another answer."""
+        note(("folder", asking, folder_word(name)))
+        self.touched.add(asking)
+        self.modules[asking].add(folder_word(name))
 
     def call(self, name: str, home: File, elsewhere: bool) -> None:
         """Note whether other files import a name of a file."""

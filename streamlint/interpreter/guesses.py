@@ -23,7 +23,7 @@ _TENSOR_METHODS = frozenset(
 )
 _NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided", "new_tensor"})
 _CUPY, _TORCH, _NUMBA = {"cupy": "cupy"}, {"torch": "torch"}, {"numba": "numba"}
-_ON_TORCH = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate")  # whose values are torch's as well
+ON_TORCH = ("lightning", "pytorch_lightning", "transformers", "trl", "accelerate")  # whose values are torch's as well
 # Methods of streams, and the library whose import says which.
 _STREAM_METHODS: dict[str, dict[str, str]] = {
     "launch_host_func": _CUPY,
@@ -38,11 +38,14 @@ _STREAM_METHODS: dict[str, dict[str, str]] = {
     "is_capturing": _CUPY,
 }
 _GRAPH_METHODS = frozenset({"capture_begin", "capture_end"})
+OF_ARRAYS = frozenset({"blocking", "out", "stream"})  # arguments of CuPy's `get` and `set`
 _ARRAY_METHODS = frozenset({"get", "set", "copy_to_host", "copy_to_device", "copy_from_host", "copy_from_host_async"})
 
 
 # Methods of files and sockets that fill the memory that they are given, before they return.
 _INTO = frozenset({"readinto", "readinto1", "recv_into", "recvfrom_into"})
+# Methods that mean something whatever has them, and whatever their file imports.
+EVERYWHERE = _INTO | {"to", "cuda", "cpu", "run_in_executor"}
 
 
 def _filled(run: Run, memory: Value, name: str, site: CallSite) -> Value:
@@ -155,7 +158,7 @@ def _imports(run: Run, package: str) -> bool:
 
 @remembered(1024)
 def _names(file: File, package: str) -> bool:
-    wanted = {package, *_ON_TORCH} if package == "torch" else {package}
+    wanted = {package, *ON_TORCH} if package == "torch" else {package}
     return any(d.partition(".")[0] in wanted for d in file.imports.values())
 
 
@@ -176,7 +179,7 @@ def _speaks_torch(run: Run, name: str, arguments: Arguments) -> bool:
 
 def _speaks_cupy(run: Run, name: str, arguments: Arguments) -> bool:
     if name == "get":
-        return bool({"blocking", "out", "stream"} & set(arguments.keywords))
+        return bool(OF_ARRAYS & set(arguments.keywords))
     if name == "set":
         given = arguments.positional[0] if arguments.positional else None
         arrays = isinstance(given, Buffer) and given.storage.on_host and _imports(run, "cupy")

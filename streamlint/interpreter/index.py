@@ -140,7 +140,7 @@ class Program:
     def is_called(self, name: str, home: File) -> bool:
         """Whether code at hand calls a function of ``home``: in the file itself, or where its name is imported."""
         if self._importers is None:
-            self._importers = importers((key, self._imported_by(key)) for key in dict.fromkeys((*self.outlines, *dict.keys(self.files))))
+            self._importers = importers((key, self.imported_by(key)) for key in self.file_keys())
         asked = (name, id(home))
         elsewhere = not self._importers.get(name, set()) <= {home.key}
         self.consulted.call(name, home, elsewhere)
@@ -153,6 +153,14 @@ class Program:
         paths = self._mentioning((words, every))
         self.consulted.mention((words, every), asking.path, paths)
         return [file for path in paths if (file := self.files.get(path)) is not None]
+
+    def holds_cpp(self, path: str) -> bool:
+        """Whether a file is C++ or Cython, or holds some in a string."""
+        return path in self.files.together
+
+    def file_keys(self) -> list[str]:
+        """Of all files, lowered or not."""
+        return list(dict.fromkeys((*self.outlines, *dict.keys(self.files))))
 
     def saying(self, asking: File, *words: str) -> list[File]:
         """The same, for who looks at nothing but their text."""
@@ -237,23 +245,25 @@ class Program:
         return found
 
     def _find_module(self, dotted: str, source: File) -> File | None:
-        path = self._path_of_module(dotted, source.path)
+        path = self.path_of_module(dotted, source.path)
         return self.files.get(path) if path is not None else None
 
-    def _path_of_module(self, dotted: str, asking: str) -> str | None:
+    def path_of_module(self, dotted: str, asking: str) -> str | None:
+        """The path of the file that `python_module` finds, which nobody rests on yet."""
         return module_path(dotted, asking, self.files.holds, self._lasts)
 
     def tied(self, file: File, others: Iterable[File]) -> list[File]:
         """Those of some Python files that imports tie to one, in either direction; asked on behalf of that one."""
         if self._imports is None or self._imports[0] != len(self.texts):
             among = list(self.texts)[:MOST_TIED]
-            self._imports = len(self.texts), imports_among(among, self._imported_by, self._path_of_module)
+            self._imports = len(self.texts), imports_among(among, self.imported_by, self.path_of_module)
         found = tied(file.path, self._imports[1])
         known = {other.path: other for other in others}
         self.consulted.tie(file.path, tuple(known), tuple(path for path in known if path in found))
         return [other for path, other in known.items() if path in found]
 
-    def _imported_by(self, key: str) -> frozenset[str]:
+    def imported_by(self, key: str) -> frozenset[str]:
+        """What a file imports, by dotted names; it need not be lowered."""
         return self.outlines[key] if key in self.outlines else imported_names(self.files[key].module)
 
     def declarations(self, file: File) -> list[File]:

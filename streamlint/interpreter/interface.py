@@ -40,6 +40,11 @@ class Interface:
         """The interface as plain data."""
         return {name: getattr(self, name) for name in names_of(Interface) if not name.startswith("_")}
 
+    @property
+    def may_be_imported(self) -> bool:
+        """Whether Python may come to any of this without a library that builds or opens it: as a module, or by a symbol."""
+        return bool(self.modules) or self.unnamed is not None or self.symbols
+
     def may_find(self, name: str, asking: File) -> bool:
         """Whether a dotted name of a Python file may stand for C++; `Exports.find` knows."""
         if not self.any or asking.is_cuda:

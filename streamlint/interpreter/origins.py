@@ -123,7 +123,7 @@ class Origins:
         )
         self._add(Link(_kind(receiver, method, direct), result, tuple(inputs), method, direct))
 
-    def backward(self, receiver: Value | None, given: list[Value]) -> None:
+    def went_backward(self, receiver: Value | None, given: list[Value]) -> None:
         """The value that a backward pass starts from: what was given to an engine, else the receiver."""
         self.losses.extend(given[:1] or ([receiver] if receiver is not None else []))
         if isinstance(receiver, Buffer):

@@ -31,7 +31,7 @@ def is_plain(function: p.Function, file: File) -> bool:
     for node in p.walk(function):
         if isinstance(node, p.Name):
             named.add(node.id)
-        elif (binding := _BINDING.get(node.__class__)) is not None:
+        elif (binding := BINDING.get(node.__class__)) is not None:
             bound.update(binding(node))
         elif isinstance(node, p.Scope | p.ClassDef):
             return False
@@ -53,7 +53,7 @@ def _names(*targets: p.Expression | None) -> Iterator[str]:
 
 
 # The names that a node gives a value in its function.
-_BINDING: dict[type, Callable[[Any], Iterable[str]]] = {
+BINDING: dict[type, Callable[[Any], Iterable[str]]] = {
     p.Param: lambda node: (node.name,),
     p.Handler: lambda node: (node.name,) if node.name is not None else (),
     p.FunctionDef: lambda node: (node.function.name,),

@@ -443,7 +443,7 @@ class Run:
         """A backward pass starts here: the loop around it trains."""
         from streamlint.interpreter.hot import is_trial
 
-        self.origins.backward(receiver, given)
+        self.origins.went_backward(receiver, given)
         function = self.frames[-1].function
         if self.context.loops and not (function is not None and is_trial(function, self.file)):
             self.heated.add(self.context.loops[-1].key)

@@ -86,6 +86,16 @@ def last_word(dotted: str, asking: str) -> str:
     return folders[-len(dotted)] if len(dotted) <= len(folders) else ""
 
 
+def folder_word(name: str) -> str:
+    """The word of a folder, for who asks what stands in it. No import is spelled so."""
+    return f"{name}/"
+
+
+def words_of(path: str) -> set[str]:
+    """The words by which somebody may ask for a file: that of its imports, and those of the folders around it."""
+    return {word_of(path), *map(folder_word, path.replace("\\", "/").split("/")[:-1])}
+
+
 def word_of(path: str) -> str:
     """The word by which imports may mean a file: its stem, or its folder's name."""
     *folders, name = path.replace("\\", "/").split("/")
