@@ -72,8 +72,8 @@ PYTHON = {
     "long-function": _lines(f"{PYTHON_HEAD}def f(a):\n", "    x% = 1\n", 5_000, "    s.synchronize()\n"),
     "long-function-of-copies": _lines(f"{PYTHON_HEAD}def f(a):\n", "    x% = a.to('cuda', non_blocking=True)\n", 2_000),
     "branches": _lines(f"{PYTHON_HEAD}def f(a):\n", "    if a[%]:\n        s.synchronize()\n    else:\n        a = a.to('cuda')\n", 300),
-    "calls-in-circles": "".join(
-        [PYTHON_HEAD, *(f"def f{i}(a):\n    f{(i + 1) % 100}(a)\n    f{(i + 2) % 100}(a)\n    s.synchronize()\n" for i in range(100))]
+    "calls-in-circles": "".join(  # more than calls are followed deep
+        [PYTHON_HEAD, *(f"def f{i}(a):\n    f{(i + 1) % 30}(a)\n    f{(i + 2) % 30}(a)\n    s.synchronize()\n" for i in range(30))]
     ),
     "classes-in-circles": f"{PYTHON_HEAD}class A(B): pass\nclass B(A):\n    def m(self): s.synchronize(); self.q()\n",
     "imports-itself": f"{PYTHON_HEAD}from a import *\nfrom .a import f\nimport a\na.f()\n",
@@ -146,7 +146,7 @@ CUDA = {
     "loops": f"{IN_F}" + "".join(f"for (int i{i} = 0; i{i} < a; i{i}++) " for i in range(200)) + f"{WAIT} }}",
     "calls-in-circles": CUDA_HEAD
     + "".join(
-        f"void f{(i + 1) % 100}(); void f{(i + 2) % 100}();\nvoid f{i}() {{ f{(i + 1) % 100}(); f{(i + 2) % 100}(); {WAIT} }}\n"
-        for i in range(100)
+        f"void f{(i + 1) % 30}(); void f{(i + 2) % 30}();\nvoid f{i}() {{ f{(i + 1) % 30}(); f{(i + 2) % 30}(); {WAIT} }}\n"
+        for i in range(30)
     ),
 }
