@@ -6,6 +6,7 @@ import functools
 
 from streamlint import program as p
 from streamlint.findings import Span
+from streamlint.interpreter import pointers
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.bodies import call_function
 from streamlint.interpreter.classes import find_method, library_bases, lineage
@@ -23,6 +24,7 @@ from streamlint.interpreter.values import (
     Handle,
     Instance,
     Opaque,
+    Stream,
     Value,
 )
 
@@ -34,6 +36,8 @@ def member(run: Run, value: Instance, name: str, node: p.Node | None = None) -> 
         held = value.attrs[name]
         if value.foreign and not value.file.is_cuda and isinstance(held, Const) and held.value in (None, 0, False):
             return _assigned_elsewhere(run, value, name) or held
+        if value.foreign and isinstance(held, Handle):
+            _own(run, value, name, held)
         return _pointed_to(run, value, name, held) if value.foreign and isinstance(held, Opaque) else held
     found = find_method(run, value.definition, value.file, name)
     if found is not None:
@@ -59,8 +63,26 @@ def _pointed_to(run: Run, value: Instance, name: str, held: Opaque) -> Value:
         made = filled_elsewhere(run, value, name)
     if made is not None:
         value.attrs[name] = made
+        if isinstance(made, Instance):
+            _share_streams(run, value, made)
         return made
     return held
+
+
+def _share_streams(run: Run, owner: Instance, made: Instance) -> None:
+    """Members of one object may well have been given one stream: what their constructors were handed is not known to be different."""
+    for name, held in list(made.attrs.items()):
+        if isinstance(held, Stream) and held.kind in ("parameter", "foreign"):
+            made.attrs[name] = run.memo.setdefault(f"handed to members of {owner.term}", held)
+
+
+def _own(run: Run, value: Instance, name: str, held: Handle) -> None:
+    """C++: a smart pointer of an object from out of view, which another method has set, gets the object that it owns."""
+    kind = pointers.set_elsewhere(held) if pointers.is_smart(held) else None
+    made = typed_value(run, kind, f"*{value.term}.{name}") if kind is not None and kind.pointers == 1 and len(run.frames) <= 4 else None
+    if isinstance(made, Instance):
+        pointers.point(held, made)
+        _share_streams(run, value, made)
 
 
 def _bound(run: Run, value: Instance, function: p.Function, owner: p.Class, file: File, node: p.Node | None) -> Value:

@@ -6,7 +6,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.cpp_types import class_of
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Value
+from streamlint.interpreter.values import Buffer, ClassValue, Const, FunctionValue, Handle, Instance, LibraryName, Opaque, Value
 from streamlint.program import Type
 from streamlint.record import replace
 
@@ -33,8 +33,15 @@ def make(run: Run, kind: Type, values: list[Value]) -> Handle:
 def unset(run: Run, kind: Type, name: str) -> Handle:
     """A smart pointer without an initialiser: somebody else may set it, so that what it points to is not known to be nothing."""
     handle = make(run, kind, [])
-    handle.attrs[_UNSET] = run.opaque(f"empty:{name}")
+    handle.attrs[_UNSET] = empty = run.opaque(f"empty:{name}")
+    empty.cpp_type = replace(kind.args[0], pointers=kind.args[0].pointers + 1) if kind.args else None
     return handle
+
+
+def set_elsewhere(value: Handle) -> Type | None:
+    """What an unset pointer points to, where nobody has touched it yet: by its type."""
+    empty = value.attrs.get(_UNSET)
+    return empty.cpp_type if isinstance(empty, Opaque) and not empty.attrs and empty.buffer is None else None
 
 
 def _deleter_type(run: Run, kind: Type) -> Value | None:
