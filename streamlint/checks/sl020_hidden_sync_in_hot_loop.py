@@ -143,6 +143,8 @@ class HiddenSyncInHotLoop(Check):
             return "keep the table on the device of its index, or the index on the host; multiply by a mask instead of selecting with it"
         if wait.what == "size":
             return "use an operation with a known result size: a mask, torch.where, topk, nonzero_static"
+        if wait.origin == "the model's input" and wait.what == "cast":
+            return "fetch the numbers once before the loop (values.tolist()), and compare those"
         if wait.what == "number":
             return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
         if wait.what == "cast" and wait.name.rpartition(".")[2] in ("max", "min"):

@@ -33,14 +33,15 @@ def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
                 back = _slice(function, list(one[3:]), loop.body, body)
                 if (
                     call[2] in back
-                    and _is_module(graph, function, call)
+                    and is_module(graph, function, call)
                     and (_keeps_no_gradients(function) or any(_is_tensor(graph, function, held) for held in back))
                 ):
                     yield index
                     break
 
 
-def _is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
+def is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
+    """Whether a call may be that of a module: of one, or of a value of which nothing is known."""
     if one[0] == op.INVOKE and f"torch.Tensor.{function.text(one[4])}" in graph.facts.models.calls:
         return False
     values = graph.facts.callees(function, one)

@@ -25,6 +25,7 @@ _KINDS = frozenset({"shape", "device", "dtype"})
 _PLAIN = frozenset(
     {op.CONST, op.NAME, op.LOAD, op.ATTR, op.BINARY, op.UNARY, op.COMPARE, op.BUILD, op.ITEM, op.JUMP, op.BIND, op.UNBIND, op.UNDEF}
 )
+_CHOOSING = _PLAIN | {op.BRANCH, op.PHI}
 _CALLS = frozenset({op.CALL, op.INVOKE})
 _HANDED_ON = frozenset({op.UNARY, op.BINARY, op.ITEM, op.UNPACK, op.BUILD, op.COPY, op.CAST, op.SLICE})
 
@@ -42,6 +43,8 @@ def has_device_form(body: Body, wait: Wait, says: bool) -> bool:
             continue
         taken, other = (branch[4], branch[3]) if turned else (branch[3], branch[4])
         if _divides(body, block, taken, compared[4]) or (_is_choice(body, taken, other) and _divides(body, block, other, compared[4])):
+            return True
+        if _only_chooses(body, block, compared[4]):
             return True
         asked = _asked(wait) if compared[4] == wait.instruction[2] else op.NONE
         if asked >= 0 and _only_limits(body, block, taken, asked, says) and not _only_limits(body, block, other, asked, says):
@@ -87,6 +90,21 @@ def _is_choice(body: Body, *edges: int) -> bool:
     ends = {body.function.code.blocks[edge][-1][::2] for edge in edges}  # without their places
     headers = {loop.header for loop in body.graph.loops}
     return len(ends) == 1 and all(end[0] == op.JUMP and end[1] not in headers for end in ends)
+
+
+def _only_chooses(body: Body, block: int, tested: int) -> bool:
+    """Whether all that hangs on a test is which value a variable has, one computed from what was tested: ``torch.where`` does that."""
+    function, graph = body.function, body.graph
+    join = graph.post_dominators[block]
+    if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
+        return False
+    inside = [number for number in graph.order if graph.dominates(block, number) and number not in (block, join)]
+    inside = [number for number in inside if not graph.dominates(join, number)]
+    if any(one[0] not in _CHOOSING for number in inside for one in function.code.blocks[number]):
+        return False
+    merged = [register for one in function.code.blocks[join] if one[0] == op.PHI for register in one[3:]]
+    computed = [one for register in merged if (one := function.definitions[register]) is not None and body.home[one] in inside]
+    return any(tested in op.reads(one) for one in computed if one[0] == op.BINARY)
 
 
 def _asked(wait: Wait) -> int:
@@ -198,7 +216,7 @@ def stops_loop(hot: HotRegions, wait: Wait, region: Region) -> bool:
 
 def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
     """Whether the number that is fetched comes from what the loop goes through, and from nothing that it computes."""
-    if region.loop is None or region.caller is not None or wait.instruction[0] not in (op.CALL, op.INVOKE):
+    if region.loop is None or region.caller is not None or wait.instruction[0] not in (op.CALL, op.INVOKE, op.BRANCH):
         return False
     body = hot.body(wait.function)
     element = _element(body, region.loop)
@@ -256,7 +274,7 @@ def _rests_on(body: Body, register: int, loop: Loop, element: Instruction, metho
             if not _may_make(function, one, methods):
                 return None
             waiting += op.reads(one)
-        elif one[0] in _HANDED_ON or (one[0] in (op.COMPARE, op.NEXT, op.ITER) and methods is None):
+        elif one[0] in _HANDED_ON or one[0] == op.COMPARE or (one[0] in (op.NEXT, op.ITER) and methods is None):
             waiting += op.reads(one)
         else:
             return None

@@ -22,12 +22,14 @@ from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, LossSlice, ModelFacts
 from streamlint.waits.regions import WaitRegions
+from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
 
 ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
+MODEL_INPUT = "the model's input"
 _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
 """Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
 _RANK = (LOSS, OUTPUT, GRADIENTS, PARAMETERS, TERM)
@@ -69,6 +71,9 @@ class HotWaits:
             for one in function.by_opcode[op.ATTR]:
                 if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
                     seeds.setdefault((function, one[3]), PARAMETERS)
+            for region in regions if self.all_loops else ():
+                if region.loop is not None and region.caller is None and not self.hot.trains(region):
+                    seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
             for place in self._on_asked_device(function) if self.all_loops else ():
                 seeds.setdefault(place, f"{UNSURE}{ASKED}")
         return seeds

@@ -57,12 +57,18 @@ def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     if one is not None and is_new_index(hot.facts, function, register):
         random = one[0] == op.INVOKE and function.text(one[4]) == "randperm"
         return MADE_ON_HOST if random else INDEX
-    if is_constant(hot, function, register, region):
+    if not _is_filled(function, register) and is_constant(hot, function, register, region):
         return CONSTANT
     home = hot.body(function).home
     loops = [loop for loop in hot.body(function).graph.loops if home[wait.instruction] in loop.body]
     made = home[one] if one is not None else NOBODY
     return INDEX if any(made not in loop.body for loop in loops if loop is not region.loop) else None
+
+
+def _is_filled(function: Function, register: int) -> bool:
+    """Whether something is put into a list behind its display: ``[place for place in places if wanted]``."""
+    filling = (op.APPEND, op.PUT, op.SET_ITEM)
+    return any(one[0] in filling or (one[0] == op.INVOKE and one[3] == register) for one in function.uses[register])
 
 
 def is_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
