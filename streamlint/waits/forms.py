@@ -218,6 +218,9 @@ def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
     """Whether the number that is fetched comes from what the loop goes through, and from nothing that it computes."""
     if region.loop is None or region.caller is not None or wait.instruction[0] not in (op.CALL, op.INVOKE, op.BRANCH):
         return False
+    tested = wait.function.definitions[wait.value]
+    if wait.instruction[0] == op.BRANCH and (tested is None or tested[0] != op.COMPARE):
+        return False  # whether there is anything at all: `if meters:`
     body = hot.body(wait.function)
     element = _element(body, region.loop)
     return element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None
