@@ -60,6 +60,21 @@ class Calls(NamedTuple):
     unknown: tuple[Instruction, ...]
 
 
+class _Found:
+    """The calls of some instructions, each once."""
+
+    def __init__(self) -> None:
+        self.edges: dict[Edge, None] = {}
+        self.libraries: dict[LibraryCall, None] = {}
+        self.unknown: dict[Instruction, None] = {}
+
+    def enter(self, edges: Iterable[Edge]) -> None:
+        self.edges.update(dict.fromkeys(edges))
+
+    def calls(self) -> Calls:
+        return Calls(tuple(self.edges), tuple(self.libraries), tuple(self.unknown))
+
+
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""
 
@@ -75,7 +90,7 @@ class CallGraph:
         """What a function calls."""
         if function not in self._calls:
             self.prepare([function])
-            self._calls[function] = self._found(function)
+            self._calls[function] = self._all(function)
         return self._calls[function]
 
     def prepare(self, functions: Iterable[Function]) -> None:
@@ -91,9 +106,30 @@ class CallGraph:
                     facts.solver.demand(facts.effect(frame, one))
             for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
                 facts.solver.demand(facts.register(frame, register))
-            for register in _named_arguments(function):
-                facts.solver.demand(facts.register(frame, register))
+            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+                for register in _named_arguments(function, one):
+                    facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()
+
+    def calls_at(self, function: Function, instructions: Iterable[Instruction]) -> Calls:
+        """What some call instructions of a function call. Only what these rest on is solved."""
+        asked = list(instructions)
+        if function in self._calls or any(one[0] not in _ENTERING for one in asked):
+            return self.calls(function)
+        found = _Found()
+        self.ask(function, asked)
+        self.facts.solver.solve()
+        for one in asked:
+            self._look_at(function, one, found)
+        return found.calls()
+
+    def ask(self, function: Function, calls: Iterable[Instruction]) -> None:
+        """Have what some call instructions rest on solved with what is asked next: to solve much at once takes fewer steps."""
+        facts, frame = self.facts, self.facts.base(function)
+        for one in calls:
+            facts.solver.demand(facts.register(frame, one[2]) if one[0] in _WITH_RESULT else facts.effect(frame, one))
+            for register in _named_arguments(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+                facts.solver.demand(facts.register(frame, register))
 
     def reachable(self, roots: Iterable[Function]) -> list[Function]:
         """The functions that others lead to, these included, in the order in which they are met."""
@@ -106,30 +142,31 @@ class CallGraph:
             found.update(dict.fromkeys(waiting))
         return list(found)
 
-    def _found(self, function: Function) -> Calls:
-        edges: dict[Edge, None] = {}
-        libraries: dict[LibraryCall, None] = {}
-        unknown: dict[Instruction, None] = {}
+    def _all(self, function: Function) -> Calls:
+        found = _Found()
         for opcode in _ENTERING:
             for one in function.by_opcode[opcode]:
-                elsewhere = False
-                if opcode in _CALLING:
-                    values = self.facts.solver.demand(self.facts.callee(self.facts.base(function), one)).values
-                    for call in self._library_calls(function, one, values):
-                        libraries[call] = None
-                        elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
-                        edges.update(dict.fromkeys(self._handed_over(function, one, call)))
-                    if opcode in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
-                        unknown[one] = None
-                entered = self.facts.enters(function, one)
-                edges.update(dict.fromkeys(Edge(one, callee, elsewhere) for callee in entered))
-                if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
-                    edges.update(dict.fromkeys(Edge(one, callee) for callee in self._resumed(function, one)))
+                self._look_at(function, one, found)
         for one in function.by_opcode[op.EXIT]:
-            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__"))))
+            found.enter(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__")))
         for one in function.by_opcode[op.DESTROY]:
-            edges.update(dict.fromkeys(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",))))
-        return Calls(tuple(edges), tuple(libraries), tuple(unknown))
+            found.enter(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",)))
+        return found.calls()
+
+    def _look_at(self, function: Function, one: Instruction, found: _Found) -> None:
+        """What one instruction calls."""
+        opcode, elsewhere = one[0], False
+        if opcode in _CALLING:
+            values = self.facts.solver.demand(self.facts.callee(self.facts.base(function), one)).values
+            for call in self._library_calls(function, one, values):
+                found.libraries[call] = None
+                elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
+                found.enter(self._handed_over(function, one, call))
+            if opcode in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
+                found.unknown[one] = None
+        found.enter(Edge(one, callee, elsewhere) for callee in self.facts.enters(function, one))
+        if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
+            found.enter(Edge(one, callee) for callee in self._resumed(function, one))
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
         for value in values:
@@ -145,10 +182,12 @@ class CallGraph:
         if call.name.startswith("builtins.") or call.name in ("functools.partial", "partial", "super", "staticmethod", "classmethod"):
             return
         elsewhere = call.row is not None and call.row.effect in _ELSEWHERE
-        for register in one[6 if one[0] == op.INVOKE else 5 :]:
-            for value in self.facts.functions_in(self.facts.register(self.facts.base(function), register).values):
-                if value.function not in self.facts.enters(function, one):
-                    yield Edge(one, value.function, elsewhere)
+        nodes = [self.facts.register(self.facts.base(function), register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
+        given = dict.fromkeys(value.function for node in nodes for value in self.facts.functions_in(node.values))
+        entered = self.facts.enters(function, one) if given else given
+        for callee in given:
+            if callee not in entered:
+                yield Edge(one, callee, elsewhere)
 
     def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
         """The generators and coroutines that run on where their next value is asked for."""
@@ -167,11 +206,9 @@ class CallGraph:
                     yield from found[1] if found is not None else ()
 
 
-def _named_arguments(function: Function) -> Iterator[int]:
-    """The arguments of calls that may be functions by the way they are written: a library that is given one may call it."""
-    for opcode, first in ((op.CALL, 5), (op.INVOKE, 6)) if not function.is_cpp else ():
-        for one in function.by_opcode[opcode]:
-            for register in one[first:]:
-                made = function.definitions[register] if register >= 0 else None
-                if made is not None and made[0] in (op.FUNCTION, op.NAME, op.LOAD):
-                    yield register
+def _named_arguments(function: Function, call: Instruction) -> Iterator[int]:
+    """The arguments of a call that may be functions by the way they are written: a library that is given one may call it."""
+    for register in call[6 if call[0] == op.INVOKE else 5 :] if not function.is_cpp else ():
+        made = function.definitions[register] if register >= 0 else None
+        if made is not None and made[0] in (op.FUNCTION, op.NAME, op.LOAD):
+            yield register

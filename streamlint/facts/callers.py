@@ -266,17 +266,14 @@ class Callers(Calls):
         found = self._nearest.get(key)
         if found is None:
             self.cut_short += 1
-            found = sorted(units, key=lambda unit: (-len(commonpath([unit.path, key[1]])), unit.number))[:MOST_FILES]
+            shared = {folder: -len(commonpath([folder, key[1]])) for folder in {dirname(unit.path) for unit in units}}
+            found = sorted(units, key=lambda unit: (shared[dirname(unit.path)], unit.number))[:MOST_FILES]
             self._nearest[key] = found
         return found
 
     def methods_named(self, name: str, near: Unit) -> list[Function]:
         """The methods of a name in the files that mention it."""
-        found: list[Function] = []
-        for unit in self.nearest(name, near.path):
-            for definition in unit.classes:
-                found.extend(definition.methods.get(name, ()))
-        return found
+        return [method for unit in self.nearest(name, near.path) for method in unit.methods.get(name, ())]
 
     def call_places(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that may enter a function, as far as names and the flow of its value tell."""

@@ -21,7 +21,8 @@ class Hierarchy:
         self._bases: dict[ClassInfo, list[ClassInfo | ExternalName]] = {}
         self._orders: dict[ClassInfo, list[ClassInfo]] = {}
         self._roots: dict[ClassInfo, ClassInfo] = {}
-        self._definers: dict[tuple[ClassInfo, str], list[ClassInfo]] = {}
+        self._definers: dict[str, dict[ClassInfo, list[ClassInfo]]] = {}
+        self._set_outside: dict[str, bool] = {}
         self._has: dict[tuple[ClassInfo, str], bool] = {}
         self._children: dict[ClassInfo, list[ClassInfo]] = {}
         self._metaclasses: dict[ClassInfo, ClassInfo | None] = {}
@@ -78,15 +79,15 @@ class Hierarchy:
 
     def definers(self, definition: ClassInfo, name: str) -> list[ClassInfo]:
         """The classes that derive from a class and define a member of a name."""
-        key = (definition, name)
-        if key not in self._definers:
-            self._definers[key] = [
-                one
-                for unit in self.program.mentioning(name)
-                for one in unit.classes
-                if (name in one.methods or name in one.assigned) and one is not definition and self.derives(one, definition)
-            ]
-        return self._definers[key]
+        if name not in self._definers:
+            found: dict[ClassInfo, list[ClassInfo]] = {}
+            for unit in self.program.mentioning(name):
+                for one in unit.classes:
+                    if name in one.methods or name in one.assigned:
+                        for base in self.order(one)[1:]:
+                            found.setdefault(base, []).append(one)
+            self._definers[name] = found
+        return self._definers[name].get(definition, [])
 
     def has_member(self, definition: ClassInfo, name: str) -> bool:
         """Whether a class, a base or a class that derives from it may have a member of a name, or code outside of them sets one."""
@@ -96,9 +97,14 @@ class Hierarchy:
             self._has[key] = (
                 any(name in one.methods or name in one.assigned or name in one.own_stores or one.declares(name) for one in line)
                 or bool(self.definers(definition, name))
-                or any(name in unit.attribute_stores for unit in self.program.mentioning(name))
+                or self._is_set_outside(name)
             )
         return self._has[key]
+
+    def _is_set_outside(self, name: str) -> bool:
+        if name not in self._set_outside:
+            self._set_outside[name] = any(name in unit.attribute_stores for unit in self.program.mentioning(name))
+        return self._set_outside[name]
 
     def members_begun(self, definition: ClassInfo, prefix: str, derived: bool) -> list[str]:
         """The names of members that begin so, of a class and its bases, and of those that derive from it."""

@@ -189,15 +189,18 @@ class Joins(Flow):
 
     def functions_in(self, values: Iterable[Object]) -> Iterator[FunctionObject]:
         """The functions of the program among objects, also with arguments or a receiver that they are bound to."""
-        for value in values:
-            while isinstance(value, PartialObject):
-                value = value.callee
-            for one in self.members_of(value):
-                if isinstance(one, PartialObject):
-                    yield from self.functions_in([one])
-                one = one.method if isinstance(one, BoundMethod) else one
-                if isinstance(one, FunctionObject):
-                    yield one
+        waiting, seen = list(values)[::-1], set[Object]()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, FunctionObject):
+                yield value
+            elif isinstance(value, BoundMethod):
+                yield value.method
+            elif isinstance(value, PartialObject):
+                waiting.append(value.callee)
+            elif isinstance(value, Many) and value not in seen:
+                seen.add(value)
+                waiting += reversed(self.members(value).values)
 
     def through(self, value: Many, what: tuple[object, ...], action: Callable[[Object, Node], None], target: Node) -> None:
         """Have an action bring what it finds for each member to one node, and from there to all that ask the same."""

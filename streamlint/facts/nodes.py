@@ -30,6 +30,9 @@ class Source(NamedTuple):
     site: Site | None
 
 
+NOWHERE = Source(None, None)
+
+
 class Node:
     """A set of objects. ``values`` keeps, for each of them, the first source that brought it; ``place`` says where the node stands."""
 
@@ -122,14 +125,17 @@ class Solver:
 
     def add(self, node: Node, value: Object, source: Node | None = None, site: Site | None = None) -> None:
         """An object arrives at a node."""
+        if value not in node.values:
+            self._arrive(node, value, Source(source, site) if source is not None or site is not None else NOWHERE)
+
+    def _arrive(self, node: Node, value: Object, source: Source) -> None:
         values = node.values
-        if value not in values:
-            if len(values) >= MANY or node.joins:
-                value = self._joined(node, value, len(values) >= MANY)
-                if value in values:
-                    return
-            if value not in self.wider or not any(one in values for one in self._wider_than(value)):
-                self._put(node, value, Source(source, site))
+        if len(values) >= MANY or node.joins:
+            value = self._joined(node, value, len(values) >= MANY)
+            if value in values:
+                return
+        if value not in self.wider or not any(one in values for one in self._wider_than(value)):
+            self._put(node, value, source)
 
     def _wider_than(self, value: Object) -> Iterator[Object]:
         while (wider := self.wider.get(value)) is not None:
@@ -144,11 +150,12 @@ class Solver:
     def gather(self, node: Node, value: Object, site: Site | None = None) -> None:
         """An object arrives at a node that holds any number of them."""
         if value not in node.values:
-            self._put(node, value, Source(None, site))
+            self._put(node, value, Source(None, site) if site is not None else NOWHERE)
 
     def _put(self, node: Node, value: Object, source: Source) -> None:
-        for narrow in self._narrower.get(value, ()):
-            node.values.pop(narrow, None)
+        if value in self._narrower:
+            for narrow in self._narrower[value]:
+                node.values.pop(narrow, None)
         node.values[value] = source
         if node.fresh is not None:
             node.fresh.append(value)
@@ -181,8 +188,11 @@ class Solver:
             source.edges[target] = site
         if source._make is not None:
             self._open.append(source)
-        for value in tuple(source.values):
-            self.add(target, value, source, site)
+        if source.values:
+            came = Source(source, site)
+            for value in tuple(source.values):
+                if value not in target.values:
+                    self._arrive(target, value, came)
 
     def when(self, node: Node, action: Action) -> None:
         """Run an action for each object of a node, now and later."""
@@ -227,10 +237,11 @@ class Solver:
         fresh = [value for value in node.fresh if value in node.values]  # the others were joined meanwhile
         node.fresh = None
         for target, site in node.edges.items() if node.edges is not None else ():
-            values = target.values
+            values, came = target.values, None
             for value in fresh:
                 if value not in values:
-                    self.add(target, value, node, site)
+                    came = came or Source(node, site)
+                    self._arrive(target, value, came)
         for action in tuple(node.actions) if node.actions is not None else ():
             for value in fresh:
                 action(value)

@@ -251,7 +251,7 @@ class Objects:
 
     def __call__(self, kind: type[Kind], *parts: Any) -> Kind:
         """The object of these parts."""
-        key = (kind, *((type(part), part) if isinstance(part, (bool, int, float)) else part for part in parts))
+        key = (kind, *parts) if kind is not Constant else (kind, type(parts[0]), *parts)  # 1, 1.0 and True are equal
         found: Kind | None = self._made.get(key)
         if found is None:
             found = self._made[key] = kind(*parts)

@@ -84,6 +84,15 @@ class Unit:
         return [ClassInfo(self, one) for one in self.ir.classes]
 
     @cached_property
+    def methods(self) -> dict[str, list[Function]]:
+        """By name: the methods of the file's classes."""
+        found: dict[str, list[Function]] = defaultdict(list)
+        for one in self.classes:
+            for name, methods in one.methods.items():
+                found[name] += methods
+        return dict(found)
+
+    @cached_property
     def class_of_body(self) -> dict[int, ClassInfo]:
         """By the number of a class body's code: the class."""
         return {one.ir.body: one for one in self.classes}

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.aliases import Aliases
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import CallGraph, Calls
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -56,6 +56,21 @@ class Rounds:
         """The last parts of the names of all rows: what does not say one of them makes no call of a round."""
         return frozenset(self._methods)
 
+    def may_be_in(self, function: Function) -> bool:
+        """Whether a function makes a call of a round, by those of its calls alone whose names say so, or that have none."""
+        return any(True for _ in self._among(function, self.graph.calls_at(function, self.named(function))))
+
+    def named(self, function: Function) -> list[Instruction]:
+        """The call instructions of a function that have the name of a round's call, or none."""
+        found = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in self._methods]
+        return found + [one for one in function.by_opcode[op.CALL] if self._may_be_named(function, one[3])]
+
+    def _may_be_named(self, function: Function, register: int) -> bool:
+        made = function.definitions[register]
+        if made is None or made[0] not in (op.NAME, op.ATTR):
+            return True
+        return function.text(made[3 if made[0] == op.NAME else 4]) in self._methods
+
     def implements(self, function: Function) -> RoundRow | None:
         """The row of the library's method that a method of the program overrides."""
         rows = self._methods.get(function.code.name, ())
@@ -72,7 +87,9 @@ class Rounds:
                 yield str(row.get("type") or library)
 
     def _calls(self, function: Function) -> Iterator[Round]:
-        calls = self.graph.calls(function)
+        return self._among(function, self.graph.calls(function))
+
+    def _among(self, function: Function, calls: Calls) -> Iterator[Round]:
         for call in calls.libraries:
             named = self._named(call.name)
             if named is not None:
