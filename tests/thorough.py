@@ -7,4 +7,9 @@ import os
 
 def cases(few: int, many: int) -> range:
     """The numbers of the cases; the few are the first of the many."""
-    return range(many if os.environ.get("STREAMLINT_TESTS_THOROUGH") else few)
+    return range(many if thorough() else few)
+
+
+def thorough() -> bool:
+    """Whether the many are asked for."""
+    return bool(os.environ.get("STREAMLINT_TESTS_THOROUGH"))

@@ -14,11 +14,13 @@ from rename import File
 from rewrites import branches, extraction, padding, splitting
 from rewrites.cases import REWRITES, Case, Difference, applying, compare
 from rewrites.labels import labelled, labels_of
+from thorough import thorough
 
 from streamlint.config import parse_toml
 
 DIFFERENCES = parse_toml((Path(__file__).parent / "differences.toml").read_bytes(), "differences.toml")
 MOST = 0.02
+STEP = 1 if thorough() else 2  # sections
 STEMS = [document.stem for document in DOCUMENTS]
 # How many rewrites apply to a section of a document, on the average: one that ceases to apply shows.
 FEWEST = 2
@@ -42,7 +44,10 @@ def known(stem: str) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("stem", STEMS)
 def test_findings_stay(stem: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     changed: dict[tuple[str, str], Difference] = {}
-    applied, mine = 0, sections(stem)
+    listed, everything = known(stem), sections(stem)
+    # Of the sections that are not listed each second one, or with more cases each.
+    mine = [one for number, one in enumerate(everything) if number % STEP == 0 or any(title == one.title for title, _ in listed)]
+    applied = 0
     for section in mine:
         folder = tmp_path_factory.mktemp("project")
         monkeypatch.chdir(folder)
@@ -54,7 +59,7 @@ def test_findings_stay(stem: str, tmp_path_factory: pytest.TempPathFactory, monk
             applied += found is not None
             if found:
                 changed[section.title, name] = found
-    assert changed.keys() == known(stem).keys(), f"mend it, or list it in differences.toml with its reason: {changed}"
+    assert changed.keys() == listed.keys(), f"mend it, or list it in differences.toml with its reason: {changed}"
     assert applied >= FEWEST * len(mine)
 
 
