@@ -7,9 +7,9 @@ import os
 
 def cases(few: int, many: int) -> range:
     """The numbers of the cases; the few are the first of the many."""
-    return range(many if thorough() else few)
+    return range(count(few, many))
 
 
-def thorough() -> bool:
-    """Whether the many are asked for."""
-    return bool(os.environ.get("STREAMLINT_TESTS_THOROUGH"))
+def count(few: int, many: int) -> int:
+    """One of two numbers, by whether the many cases are asked for."""
+    return many if os.environ.get("STREAMLINT_TESTS_THOROUGH") else few

@@ -98,17 +98,9 @@ class CallGraph:
         facts = self.facts
         for function in functions:
             frame = facts.base(function)
-            for opcode in _WITH_RESULT:
-                for one in function.by_opcode[opcode]:
-                    facts.solver.demand(facts.register(frame, one[2]))
-            for opcode in EFFECTS if not function.is_cpp else ():
-                for one in function.by_opcode[opcode]:
-                    facts.solver.demand(facts.effect(frame, one))
+            self.ask(function, (one for opcode in _ENTERING for one in function.by_opcode[opcode]))
             for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
                 facts.solver.demand(facts.register(frame, register))
-            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
-                for register in _named_arguments(function, one):
-                    facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()
 
     def calls_at(self, function: Function, instructions: Iterable[Instruction]) -> Calls:
@@ -127,7 +119,10 @@ class CallGraph:
         """Have what some call instructions rest on solved with what is asked next: to solve much at once takes fewer steps."""
         facts, frame = self.facts, self.facts.base(function)
         for one in calls:
-            facts.solver.demand(facts.register(frame, one[2]) if one[0] in _WITH_RESULT else facts.effect(frame, one))
+            if one[0] in _WITH_RESULT:
+                facts.solver.demand(facts.register(frame, one[2]))
+            elif not function.is_cpp:
+                facts.solver.demand(facts.effect(frame, one))
             for register in _named_arguments(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
                 facts.solver.demand(facts.register(frame, register))
 

@@ -220,6 +220,11 @@ class Function:
         """A constant of the file that is a name."""
         return str(self.unit.ir.constants[constant])
 
+    def kind_built(self, one: Instruction) -> str:
+        """What a ``BUILD`` makes: ``list``, ``tuple`` or ``set``."""
+        kind = self.unit.ir.constants[one[3]]
+        return str(kind if isinstance(kind, str) else kind[0])
+
     def constant(self, register: int) -> str | int | None:
         """The text or number that a register is known to hold."""
         found = self.definitions[register] if register >= 0 else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streamlint.facts.conditions import Flags, Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
@@ -26,6 +26,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import RoundRow, StepRow
 
+TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
+"""What loops that train do."""
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
 
@@ -192,9 +194,14 @@ class HotRegions:
             if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
                 continue
             self._waiting.append((edge.callee, region, edge.instruction, is_resumed and edge.instruction[0] == op.NEXT))
-        for behind in self.gradients.behind(region.function) if goes_backward(region) else ():
+        for behind in self.gradients.behind(region.function) if self.goes_backward(region) else ():
             if body.home[behind.instruction] in region.blocks:
                 self._waiting.append((behind.function, region, behind.instruction, False))
+
+    def goes_backward(self, region: Region) -> bool:
+        """Whether the rounds behind a region run backward passes over what they compute."""
+        first = region.chain()[0]
+        return first.row.loop == "training" if isinstance(first.row, StepRow) else first.does in TRAINING
 
     def _spread(self) -> None:
         while self._waiting:
@@ -210,12 +217,6 @@ class HotRegions:
             versions.add(key)
             is_generator = "generator" in function.code.flags
             self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
-
-
-def goes_backward(region: Region) -> bool:
-    """Whether the rounds behind a region run backward passes over what they compute."""
-    first = region.chain()[0]
-    return first.row.loop == "training" if isinstance(first.row, StepRow) else first.does in ("backward", "optimizer", "accumulate", "step")
 
 
 def site_of(region: Region) -> Site | None:

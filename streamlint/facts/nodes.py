@@ -7,7 +7,7 @@ the least fixpoint and does not depend on the order of the questions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,10 +189,14 @@ class Solver:
         if source._make is not None:
             self._open.append(source)
         if source.values:
-            came = Source(source, site)
-            for value in tuple(source.values):
-                if value not in target.values:
-                    self._arrive(target, value, came)
+            self._pass_on(tuple(source.values), source, target, site)
+
+    def _pass_on(self, values: Sequence[Object], source: Node, target: Node, site: Site | None) -> None:
+        held, came = target.values, None
+        for value in values:
+            if value not in held:
+                came = came or Source(source, site)
+                self._arrive(target, value, came)
 
     def when(self, node: Node, action: Action) -> None:
         """Run an action for each object of a node, now and later."""
@@ -237,11 +241,7 @@ class Solver:
         fresh = [value for value in node.fresh if value in node.values]  # the others were joined meanwhile
         node.fresh = None
         for target, site in node.edges.items() if node.edges is not None else ():
-            values, came = target.values, None
-            for value in fresh:
-                if value not in values:
-                    came = came or Source(node, site)
-                    self._arrive(target, value, came)
+            self._pass_on(fresh, node, target, site)
         for action in tuple(node.actions) if node.actions is not None else ():
             for value in fresh:
                 action(value)

@@ -13,10 +13,10 @@ from streamlint.ir import Instruction
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
     """The functions from which calls lead to a round's call. Callers are found by names and by what flows, and are then evaluated."""
     names = rounds.names
-    candidates = [function for function in functions if not names.isdisjoint(function.called_names)]
-    for function in candidates:
-        graph.ask(function, rounds.named(function))
-    found = dict.fromkeys(filter(rounds.may_be_in, candidates))
+    named = {function: rounds.named(function) for function in functions if not names.isdisjoint(function.called_names)}
+    for function, calls in named.items():
+        graph.ask(function, calls)
+    found = dict.fromkeys(function for function, calls in named.items() if rounds.is_among(function, calls))
     waiting = list(found)
     while waiting:
         function = waiting.pop()

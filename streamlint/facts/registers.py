@@ -179,8 +179,7 @@ class Registers(Operators):
         return found
 
     def _build(self, frame: Frame, one: Instruction, node: Node) -> None:
-        kind = frame.function.unit.ir.constants[one[3]]
-        self.solver.add(node, self.container(kind if isinstance(kind, str) else kind[0], frame, one))
+        self.solver.add(node, self.container(frame.function.kind_built(one), frame, one))
 
     def _dict(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.solver.add(node, self.container("dict", frame, one))

@@ -48,7 +48,7 @@ class Rounds:
         found = self._found.get(function)
         if found is None:
             self._found[function] = ()
-            found = self._found[function] = tuple(dict.fromkeys(self._calls(function)))
+            found = self._found[function] = tuple(dict.fromkeys(self._among(function, self.graph.calls(function))))
         return found
 
     @property
@@ -56,9 +56,9 @@ class Rounds:
         """The last parts of the names of all rows: what does not say one of them makes no call of a round."""
         return frozenset(self._methods)
 
-    def may_be_in(self, function: Function) -> bool:
-        """Whether a function makes a call of a round, by those of its calls alone whose names say so, or that have none."""
-        return any(True for _ in self._among(function, self.graph.calls_at(function, self.named(function))))
+    def is_among(self, function: Function, calls: list[Instruction]) -> bool:
+        """Whether one of some calls of a function is that of a round."""
+        return any(True for _ in self._among(function, self.graph.calls_at(function, calls)))
 
     def named(self, function: Function) -> list[Instruction]:
         """The call instructions of a function that have the name of a round's call, or none."""
@@ -85,9 +85,6 @@ class Rounds:
             yield library
             if (row := self.facts.models.call(library)) is not None and row.effect == "object":
                 yield str(row.get("type") or library)
-
-    def _calls(self, function: Function) -> Iterator[Round]:
-        return self._among(function, self.graph.calls(function))
 
     def _among(self, function: Function, calls: Calls) -> Iterator[Round]:
         for call in calls.libraries:

@@ -92,7 +92,7 @@ class Models:
     _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
     _packages: frozenset[str] | None = None
     _heads: frozenset[str] | None = None
-    _active: dict[str, bool] = field(default_factory=dict)
+    _active: frozenset[str] | None = None
 
     def is_known(self, package: str) -> bool:
         """Whether any row is about a package, by the first part of its name."""
@@ -103,11 +103,11 @@ class Models:
 
     def does_anything(self, package: str) -> bool:
         """Whether any row says more of a package than that its calls give back what they are given."""
-        if package not in self._active:
+        if self._active is None:
             rows = {**self.calls, **self.attributes}
-            named = [*self.types, *(name for name, row in rows.items() if row.effect != "same"), *(text for text, _, _ in self._patterns)]
-            self._active[package] = any(name.partition(".")[0] == package for name in named)
-        return self._active[package]
+            named = (*self.types, *(name for name, row in rows.items() if row.effect != "same"), *(text for text, _, _ in self._patterns))
+            self._active = frozenset(name.partition(".")[0] for name in named)
+        return package in self._active
 
     @property
     def packages(self) -> frozenset[str]:

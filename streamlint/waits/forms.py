@@ -15,7 +15,7 @@ from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import argument_registers, behind, operand_of
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.questions import alike, parts_of, unnegated
 from streamlint.waits.sinks import FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
@@ -169,19 +169,13 @@ def scales_gradient(wait: Wait) -> bool:
     function = wait.function
     if function.code.name != "backward" or not function.is_static or function.owner is None:
         return False
-    waiting, seen = [wait.value], set()
-    while waiting:
-        one = function.definitions[waiting.pop()]
-        if one is None or one[2] in seen:
-            continue
-        seen.add(one[2])
-        if one[0] == op.PARAM and one[3] > 0:
-            return True
-        if one[0] in (op.BINARY, op.UNARY, op.COMPARE):
-            waiting += one[4:]
-        elif one[0] == op.PHI or one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in SHAPES):
-            waiting += one[3:] if one[0] == op.PHI else one[3:4]
-    return False
+
+    def onward(one: Instruction) -> Iterable[int]:
+        if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.PHI):
+            return op.reads(one)
+        return one[3:4] if one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in SHAPES) else ()
+
+    return any(one[0] == op.PARAM and one[3] > 0 for one in behind(function, [wait.value], onward))
 
 
 def joins_tests(function: Function, wait: Wait) -> bool:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, behind
 
+LIST = "list"
+"""The type of what a library gives as a list of numbers."""
+_OF_ONE_DIMENSION = frozenset({"arange", "randperm"})
+"""Factories of torch whose tensors have one dimension."""
 _RESHAPED = frozenset({"to", "view", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as", "detach", "clone", "contiguous"})
 _BOOLEAN = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "isfinite", "bool"})
 
@@ -16,35 +22,22 @@ _BOOLEAN = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor",
 def parts_of(function: Function, register: int) -> list[int]:
     """The registers of the indices of each dimension: ``x[rows, columns]``."""
     one = function.definitions[register]
-    if one is not None and one[0] == op.BUILD and _kind(function, one) == "tuple":
+    if one is not None and one[0] == op.BUILD and function.kind_built(one) == "tuple":
         return list(one[4:])
     return [register]
 
 
-def _kind(function: Function, one: Instruction) -> str:
-    kind = function.unit.ir.constants[one[3]]
-    return str(kind if isinstance(kind, str) else kind[0])
-
-
 def is_mask(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those."""
-    waiting, seen = [register], set()
-    while waiting:
-        one = function.definitions[waiting.pop()]
-        if one is None or one[2] in seen:
-            continue
-        seen.add(one[2])
-        if one[0] == op.COMPARE or _has_boolean_type(facts, function, one):
-            return True
-        if one[0] == op.PHI:
-            waiting += one[3:]
-        elif one[0] == op.BINARY and function.text(one[3]) in ("&", "|", "^"):
-            waiting += one[4:6]
-        elif one[0] == op.UNARY and function.text(one[3]) == "~":
-            waiting.append(one[4])
-        elif one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED:
-            waiting.append(one[3])
-    return False
+
+    def onward(one: Instruction) -> Iterable[int]:
+        joins = one[0] in (op.BINARY, op.UNARY) and function.text(one[3]) in ("&", "|", "^", "~")
+        if one[0] == op.PHI or joins:
+            return op.reads(one)
+        return one[3:4] if one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED else ()
+
+    made = behind(function, [register], onward)
+    return any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made)
 
 
 def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:
@@ -88,10 +81,6 @@ def _holds_others(facts: Facts, function: Function, register: int) -> bool:
     return any(isinstance(value, Memory) or (isinstance(value, Constant) and not isinstance(value.value, int)) for value in held)
 
 
-LIST = "list"
-"""The type of what a library gives as a list of numbers."""
-
-
 def is_new_index(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor with a dimension that a factory has just made."""
     one = function.definitions[register]
@@ -102,11 +91,7 @@ def is_new_index(facts: Facts, function: Function, register: int) -> bool:
     if row is None or row.effect != "factory" or row.library != "torch":
         return False
     if row.get("data") is None:
-        return names[0].rpartition(".")[2] in INDEX_MAKERS
+        return names[0].rpartition(".")[2] in _OF_ONE_DIMENSION
     given = argument_registers(function, one)
     made = function.definitions[given[0][1]] if given else None
     return made is not None and made[0] == op.BUILD
-
-
-INDEX_MAKERS = frozenset({"arange", "randperm"})
-"""Factories of torch whose tensors have one dimension."""

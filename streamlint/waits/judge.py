@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,15 +13,16 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
 from streamlint.waits.measuring import measures
 from streamlint.waits.met import is_met
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, LossSlice, ModelFacts
-from streamlint.waits.regions import WaitRegions
+from streamlint.waits.regions import WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -72,7 +73,7 @@ class HotWaits:
                 if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
                     seeds.setdefault((function, one[3]), PARAMETERS)
             for region in regions if self.all_loops else ():
-                if region.loop is not None and region.caller is None and not self.hot.trains(region):
+                if region.loop is not None and region.caller is None and not trains(region):
                     seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
             for place in self._on_asked_device(function) if self.all_loops else ():
                 seeds.setdefault(place, f"{UNSURE}{ASKED}")
@@ -132,7 +133,6 @@ class HotWaits:
 
     def _judged(self, wait: Wait, region: Region, uses: Uses) -> Hazard | None:
         first = region.chain()[0]
-        trains = self.hot.trains(region)
         if self._is_on_host or measures(self.graph, wait, region):
             return None
         origin = self._origin(wait, first)
@@ -145,7 +145,7 @@ class HotWaits:
             if reason is None:
                 return None
             origin = reason
-        return Hazard(wait, region, origin, trains, self._place(wait, region))
+        return Hazard(wait, region, origin, trains(region), self._place(wait, region))
 
     def _place(self, wait: Wait, region: Region) -> Site:
         """The wait; or the call in the round, where another file's helper is right to wait, and calling it in each round is not."""
@@ -185,19 +185,7 @@ class HotWaits:
         function = wait.function
         calls = self.graph.calls(function).libraries
         computed = {call.instruction for call in calls if call.row is not None and call.row.effect in ("compute", "view", "factory")}
-        waiting, seen = [wait.value], set()
-        while waiting:
-            one = function.definitions[waiting.pop()]
-            if one is None or one[2] in seen:
-                continue
-            seen.add(one[2])
-            if one in computed:
-                return True
-            if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
-                waiting += op.reads(one)
-            elif one[0] in (op.PHI, op.ITEM, op.UNPACK, op.NEXT, op.ITER):
-                waiting += one[3:] if one[0] == op.PHI else one[3:4]
-        return False
+        return any(one in computed for one in behind(function, [wait.value], _computed_from))
 
     def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
         """Attributes of what was told a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""
@@ -210,6 +198,12 @@ class HotWaits:
         for one in function.by_opcode[op.ATTR]:
             if path_of(function, one[3]) in told:
                 yield function, one[2]
+
+
+def _computed_from(one: Instruction) -> Iterable[int]:
+    if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
+        return op.reads(one)
+    return one[3:4] if one[0] in (op.ITEM, op.UNPACK, op.NEXT, op.ITER) else ()
 
 
 def _text(reason: str) -> str:

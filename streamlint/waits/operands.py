@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
@@ -11,6 +13,18 @@ from streamlint.models.vocabulary import Selector
 
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
+
+
+def behind(function: Function, registers: Iterable[int], onward: Callable[[Instruction], Iterable[int]]) -> Iterator[Instruction]:
+    """The instructions that define registers, and those that these go back to over the registers that ``onward`` gives; each once."""
+    waiting, seen = list(registers), set[int]()
+    while waiting:
+        register = waiting.pop()
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[2] not in seen:
+            seen.add(one[2])
+            yield one
+            waiting += onward(one)
 
 
 def argument_registers(function: Function, one: Instruction) -> list[Given]:

@@ -25,7 +25,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
 from streamlint.waits.indices import LIST
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import argument_registers, behind, operand_of
 
 UNSURE = "?"
 LOSS, OUTPUT, PARAMETERS, GRADIENTS, TERM = "the loss", "the model's output", "parameters", "gradients", "a loss term"
@@ -303,16 +303,8 @@ class LossSlice:
                     yield function, use[4]
 
     def _containers(self, function: Function, register: int) -> Iterator[Instruction]:
-        waiting, seen = [register], set()
-        while waiting:
-            one = function.definitions[waiting.pop()]
-            if one is None or one[2] in seen:
-                continue
-            seen.add(one[2])
-            if one[0] == op.PHI:
-                waiting += one[3:]
-            else:
-                yield one
+        made = behind(function, [register], lambda one: one[3:] if one[0] == op.PHI else ())
+        return (one for one in made if one[0] != op.PHI)
 
     def _before(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
         """The registers that a value was computed from, or taken out of."""

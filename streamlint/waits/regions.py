@@ -7,18 +7,16 @@ called by whoever owns the loop, and loops that take a tensor or the gradients a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from streamlint.facts.effects import Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.hot import TRAINING, HotRegions, Region
 from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow
 
-TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 PARTS, STEP = "parts", "step"
 """What a region does that is no row's: it takes a tensor apart, or it is a step by itself."""
 _KEEPS_NONE = frozenset({"torch.no_grad", "torch.inference_mode"})
@@ -42,12 +40,8 @@ class WaitRegions(HotRegions):
                 self._add_others(function)
             self._spread()
 
-    def trains(self, region: Region) -> bool:
-        """Whether the loop behind a region is one that trains, or the step of an optimizer."""
-        first = region.chain()[0]
-        if isinstance(first.row, StepRow):
-            return first.row.loop == "optimizer"
-        return first.loop is None or first.does in TRAINING
+    def goes_backward(self, region: Region) -> bool:
+        return super().goes_backward(region) or region.chain()[0].does == STEP
 
     def _add_training(self, function: Function) -> None:
         row = self.frameworks.row(function)
@@ -133,3 +127,11 @@ def _from(function: Function, registers: list[int]) -> frozenset[int]:
             found.add(register)
             waiting += [use[2] for use in function.uses[register] if use[0] in (op.UNPACK, op.PHI, op.BUILD)]
     return frozenset(found)
+
+
+def trains(region: Region) -> bool:
+    """Whether the loop behind a region, or the method that a framework calls, trains."""
+    first = region.chain()[0]
+    if isinstance(first.row, StepRow):
+        return first.row.loop == "optimizer"
+    return first.loop is None or first.does in TRAINING

@@ -6,7 +6,7 @@ tensors of any device: a finding says "if on CUDA".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.decoding import is_module
 from streamlint.facts.functions import Function
@@ -15,6 +15,7 @@ from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.operands import behind
 
 
 def handed_over(hot: HotRegions, region: Region) -> Iterator[int]:
@@ -24,7 +25,9 @@ def handed_over(hot: HotRegions, region: Region) -> Iterator[int]:
     for call in function.by_opcode[op.CALL] if loop is not None else ():
         if loop is None or home[call] not in loop.body or not is_module(hot.graph, function, call):
             continue
-        for joined in _joined(function, list(op.reads(call)[1:])):
+        for joined in behind(function, op.reads(call)[1:], _computed_from):
+            if joined[0] != op.BINARY:
+                continue
             for register in joined[4:6]:
                 held = _element_of(function, register)
                 other = joined[5] if register == joined[4] else joined[4]
@@ -32,19 +35,10 @@ def handed_over(hot: HotRegions, region: Region) -> Iterator[int]:
                     yield held[2]
 
 
-def _joined(function: Function, registers: list[int]) -> Iterator[Instruction]:
-    """The operations with two operands that arguments are computed by."""
-    seen: set[int] = set()
-    while registers:
-        one = function.definitions[register] if (register := registers.pop()) >= 0 else None
-        if one is None or one[2] in seen:
-            continue
-        seen.add(one[2])
-        if one[0] == op.BINARY:
-            yield one
-            registers += one[4:6]
-        elif one[0] in (op.UNARY, op.COPY):
-            registers += op.reads(one)
+def _computed_from(one: Instruction) -> Iterable[int]:
+    if one[0] == op.BINARY:
+        return one[4:6]
+    return op.reads(one) if one[0] in (op.UNARY, op.COPY) else ()
 
 
 def _element_of(function: Function, register: int) -> Instruction | None:

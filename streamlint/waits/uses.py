@@ -18,7 +18,7 @@ from streamlint.models import StepRow
 from streamlint.waits.calls import Calls
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
-from streamlint.waits.regions import TRAINING
+from streamlint.waits.regions import trains
 from streamlint.waits.sinks import OF_GROUPS, OF_KIND
 from streamlint.waits.wait import READ, Wait
 
@@ -54,7 +54,7 @@ class Uses:
             return True
         if has_device_form(body, wait, is_forward):
             return True
-        is_other = not is_forward and all_loops and not _trains(first)
+        is_other = not is_forward and all_loops and not trains(region)
         if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
             return True
         if not op.DEFINES[wait.instruction[0]]:
@@ -62,13 +62,6 @@ class Uses:
         real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
         is_whole = wait.what == READ and not wait.name.endswith("item")
         return Flow(self.places, region, is_forward, is_whole).ends_well(wait.instruction[2], real)
-
-
-def _trains(first: Region) -> bool:
-    """Whether a loop, or the method that a framework calls, trains."""
-    if isinstance(first.row, StepRow):
-        return first.row.loop == "optimizer"
-    return first.loop is None or first.does in TRAINING
 
 
 class Flow:

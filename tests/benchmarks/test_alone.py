@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from generated.programs import HAZARDS, build, specs
 from snippets import snippets
-from thorough import cases
+from thorough import count
 
 from streamlint import Settings, engine
 from streamlint.checks.base import Check, registry
@@ -44,7 +44,7 @@ def programs(count: int) -> Iterator[tuple[str, list[Source]]]:
 @pytest.mark.parametrize("breadth", [NARROW, WIDE], ids=["narrow", "wide"])
 def test_generated_programs(alone: Any, breadth: dict[str, str]) -> None:
     default = Settings().codes & frozenset(registry())
-    for code, sources in programs(len(cases(50, 150))):
+    for code, sources in programs(count(50, 150)):
         selections = {"by default": default, code: frozenset((code,))}
         assert list(alone.differing(sources, Options(**breadth), selections)) == []
 

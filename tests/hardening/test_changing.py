@@ -10,10 +10,10 @@ import random
 
 import pytest
 from hardening.changing import CHANGES, COMMANDS, Bench
-from thorough import cases
+from thorough import count
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each run is a fork")
-TRIED = len(cases(12, 25))
+TRIED = count(12, 25)
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,13 @@ from rename import File
 from rewrites import branches, extraction, padding, splitting
 from rewrites.cases import REWRITES, Case, Difference, applying, compare
 from rewrites.labels import labelled, labels_of
-from thorough import thorough
+from thorough import count
 
 from streamlint.config import parse_toml
 
 DIFFERENCES = parse_toml((Path(__file__).parent / "differences.toml").read_bytes(), "differences.toml")
 MOST = 0.02
-STEP = 1 if thorough() else 2  # sections
+STEP = count(few=2, many=1)  # from one section to the next
 STEMS = [document.stem for document in DOCUMENTS]
 # How many rewrites apply to a section of a document, on the average: one that ceases to apply shows.
 FEWEST = 2
