@@ -6,6 +6,7 @@ calls are found when somebody asks for them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -35,12 +36,23 @@ _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
 
 
+MOST_NAMES = 12
+"""Names of functions that one instruction may enter: behind that what it calls is as good as not known, and nothing is told from it."""
+
+
 class Edge(NamedTuple):
-    """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later."""
+    """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later; ``is_guess``: it
+    is one of so many functions of different names that the call tells nothing about it."""
 
     instruction: Instruction
     callee: Function
     is_elsewhere: bool = False
+    is_guess: bool = False
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the function runs as a part of the one that calls it."""
+        return not (self.is_elsewhere or self.is_guess)
 
 
 class LibraryCall(NamedTuple):
@@ -72,7 +84,11 @@ class _Found:
         self.edges.update(dict.fromkeys(edges))
 
     def calls(self) -> Calls:
-        return Calls(tuple(self.edges), tuple(self.libraries), tuple(self.unknown))
+        names: dict[Instruction, set[str]] = defaultdict(set)
+        for edge in self.edges:
+            names[edge.instruction].add(edge.callee.code.name)
+        edges = (edge._replace(is_guess=True) if len(names[edge.instruction]) > MOST_NAMES else edge for edge in self.edges)
+        return Calls(tuple(edges), tuple(self.libraries), tuple(self.unknown))
 
 
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})

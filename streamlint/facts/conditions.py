@@ -245,7 +245,12 @@ class Conditions:
         return False
 
     def _is_put_into(self, container: int, edge: int) -> bool:
-        """Whether an element is put into a container behind an edge."""
+        """Whether an element is put behind an edge into a container that outlives the round."""
+        made = self._definition(container)
+        if made is not None and made[0] in (op.DICT, op.BUILD):
+            around = [loop for loop in self.graph.loops if edge in loop.body]
+            if all(self.home[made] in loop.body for loop in around):
+                return False
         path = path_of(self.function, container)
         stores = [*self._behind(edge, op.SET_ITEM)]
         stores += [one for one in self._behind(edge, op.INVOKE) if self.function.text(one[4]) in ("add", "append", "update", "setdefault")]

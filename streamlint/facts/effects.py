@@ -150,7 +150,7 @@ class Effects:
             if cause is not None:
                 return [*_way(came, one), (one, cause.instruction, cause.name)]
             for edge in self.graph.calls(one).edges:
-                if not edge.is_elsewhere and edge.callee not in came:
+                if edge.is_followed and edge.callee not in came:
                     came[edge.callee] = (one, edge.instruction)
                     waiting.append(edge.callee)
         return []
@@ -159,7 +159,7 @@ class Effects:
         functions = self.graph.reachable([function])
 
         def after(one: Function) -> Iterable[Function]:
-            return [edge.callee for edge in self.graph.calls(one).edges if not edge.is_elsewhere]
+            return [edge.callee for edge in self.graph.calls(one).edges if edge.is_followed]
 
         for component in components(functions, after):
             found = NOTHING

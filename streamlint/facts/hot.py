@@ -7,7 +7,7 @@ behind an exception, or in another thread. A method that a row of a framework na
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -30,6 +30,8 @@ TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
+MOST_REASONS = 3
+"""Loops and steps for which a function is entered with the same flags."""
 
 
 class Progress(NamedTuple):
@@ -76,7 +78,7 @@ class HotRegions:
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, tuple[tuple[int, bool], ...]], dict[int, Progress]] = {}
-        self._versions: dict[Function, set[tuple[tuple[int, bool], ...] | None]] = {}
+        self._versions: dict[Function, dict[tuple[tuple[int, bool], ...], set[tuple[Function, Loop | None]]]] = {}
         self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
 
     def find(self) -> None:
@@ -137,12 +139,22 @@ class HotRegions:
         for one in self.rounds.of(function):
             if one.row.does in OF_ROUNDS:
                 yield Progress(one.row.does, one.instruction)
+        entered: dict[Instruction, list[Function]] = defaultdict(list)
         for edge in self.graph.calls(function).edges:
-            if edge.is_elsewhere or "generator" in edge.callee.code.flags or edge.callee not in self.reaching:
-                continue
-            told = self._told(function, flags, edge.instruction, edge.callee)
-            if (inner := self.progress(edge.callee, told).get(NOBODY)) is not None:
-                yield Progress(inner.does, edge.instruction)
+            if edge.is_followed and "generator" not in edge.callee.code.flags:
+                entered[edge.instruction].append(edge.callee)
+        for call, callees in entered.items():
+            yield from self._agreed(function, flags, call, callees)
+
+    def _agreed(self, function: Function, flags: Flags, call: Instruction, callees: list[Function]) -> Iterator[Progress]:
+        """What a call does by all that it may enter, if half of those make progress."""
+        found = []
+        for callee in callees:
+            told = self._told(function, flags, call, callee) if callee in self.reaching else {}
+            inner = self.progress(callee, told).get(NOBODY) if callee in self.reaching else None
+            found += [Progress(inner.does, call)] if inner is not None else []
+        if 2 * len(found) >= len(callees):
+            yield from found
 
     def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
@@ -188,7 +200,7 @@ class HotRegions:
         """What a region calls is hot too."""
         body = self.body(region.function)
         for edge in self.graph.calls(region.function).edges:
-            if edge.is_elsewhere or body.home[edge.instruction] not in region.blocks:
+            if not edge.is_followed or body.home[edge.instruction] not in region.blocks:
                 continue
             is_resumed = edge.instruction[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
             if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
@@ -207,14 +219,14 @@ class HotRegions:
         while self._waiting:
             function, caller, call, resumed = self._waiting.popleft()
             flags = self._told(caller.function, caller.flags, call, function)
-            versions = self._versions.setdefault(function, set())
+            versions = self._versions.setdefault(function, {})
             key = (*sorted(flags.items()), (NOBODY, resumed))
-            if None in versions or key in versions:
+            if key not in versions and len(versions) >= MOST_VERSIONS:
+                key, flags = ((NOBODY, resumed),), {}
+            first, entered = caller.chain()[0], versions.setdefault(key, set())
+            if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
                 continue
-            if len(versions) >= MOST_VERSIONS:
-                versions.add(None)
-                flags = {}
-            versions.add(key)
+            entered.add((first.function, first.loop))
             is_generator = "generator" in function.code.flags
             self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
 

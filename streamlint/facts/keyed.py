@@ -6,6 +6,8 @@ are asked for: a thousand functions that hand ``**kwargs`` on to one another cos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Entry, Keyed, Node
@@ -147,8 +149,12 @@ class KeyedFlow(Joins):
             arguments = self.arguments(frame, one)
             for name, node in arguments.keywords.items():
                 self.give(keyed, name, node)
-            for node in (*arguments.positional[:1], *arguments.double):
+            for node in (*self.copied_mappings(value, arguments), *arguments.double):
                 self.link(self.keyed_of_node(node), keyed)
+
+    def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:
+        """The arguments whose entries a dict that is made by a call begins with."""
+        return arguments.positional[:1]
 
     def _given_by_display(self, frame: Frame, one: Instruction, keyed: Keyed) -> None:
         for index in range(3, len(one), 2):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.library import Library
-from streamlint.facts.nodes import Node
+from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import (
     ClassObject,
     Constant,
@@ -88,9 +88,21 @@ class Language(Library):
     def _contents(self, value: Container, key: Key | None, node: Node) -> None:
         super()._contents(value, key, node)
         if self._makes_what_it_lacks(value):
-            arguments = self.arguments(value.frame, value.instruction)
-            for factory in arguments.positional[:1]:
-                self.solver.when(factory, lambda called: self.call(called, self.no_arguments(arguments.site), node))
+            self._make_lacked(value, node)
+
+    def given_by_dict(self, value: Container, keyed: Keyed) -> None:
+        super().given_by_dict(value, keyed)
+        if self._makes_what_it_lacks(value):
+            self.give(keyed, None, Node(lambda node: self._make_lacked(value, node)))
+
+    def _make_lacked(self, value: Container, node: Node) -> None:
+        """What the first argument of a ``defaultdict`` gives arrives at a node."""
+        arguments = self.arguments(value.frame, value.instruction)
+        for factory in arguments.positional[:1]:
+            self.solver.when(factory, lambda called: self.call(called, self.no_arguments(arguments.site), node))
+
+    def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:
+        return arguments.positional[1:2] if self._makes_what_it_lacks(value) else super().copied_mappings(value, arguments)
 
     def _makes_what_it_lacks(self, value: Container) -> bool:
         """Whether a container is a ``defaultdict``: its first argument is called for each key that it lacks."""
@@ -103,9 +115,7 @@ class Language(Library):
         if value.instruction[0] not in (op.CALL, op.INVOKE):
             return []
         arguments = self.arguments(value.frame, value.instruction)
-        if self._makes_what_it_lacks(value):
-            return [*arguments.positional[1:2], *arguments.keywords.values()]
-        return [*arguments.positional[:1], *arguments.keywords.values()]
+        return [*self.copied_mappings(value, arguments), *arguments.keywords.values()]
 
 
 # --- the language

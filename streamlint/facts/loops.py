@@ -18,6 +18,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, failing
 
+_EMPTY = {op.BUILD: 4, op.DICT: 3}
+"""The length of an instruction that makes a container of nothing."""
+
 
 class Body:
     """The control flow of a function as the search for hot regions sees it: without exceptions."""
@@ -73,7 +76,7 @@ class Body:
         if source is None:
             return is_search(self.function, self.graph, self.home, self.graph.loops[index])
         one = self.function.definitions[source]
-        if one is not None and one[0] in (op.BUILD, op.DICT):
+        if one is not None and one[0] in (op.BUILD, op.DICT) and len(one) > _EMPTY[one[0]]:  # what is empty is filled elsewhere
             return True
         arguments = self._range(index)
         return len(arguments) == 1 and is_one(self.rounds.aliases, self.function, arguments[0])

@@ -6,11 +6,13 @@ the least fixpoint and does not depend on the order of the questions.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamlint.errors import StreamlintError
 from streamlint.facts.objects import Key, Object, Site
 
 if TYPE_CHECKING:
@@ -104,8 +106,12 @@ class Keyed:
     whole: Node | None = None
 
 
+class Exhausted(StreamlintError):
+    """The facts that were asked for take more steps than the solver may make."""
+
+
 class Solver:
-    """Propagates objects until nothing changes."""
+    """Propagates objects until nothing changes. ``most`` bounds its steps; Exhausted is raised behind it."""
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
         self._joins = joins  # each gives the object that stands for one and its like; the next where there are too many of those
@@ -115,6 +121,7 @@ class Solver:
         self.wider: dict[Object, Object] = {}
         self._narrower: dict[Object, dict[Object, None]] = {}
         self._later: deque[Callable[[], None]] = deque()
+        self.most: int | None = None
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
     def demand(self, node: Node) -> Node:
@@ -214,8 +221,14 @@ class Solver:
         self._later.append(action)
 
     def solve(self) -> None:
-        """Run until nothing changes."""
+        """Run until nothing changes.
+
+        Raises Exhausted where that takes more than ``most`` steps.
+        """
+        most = self.most if self.most is not None else sys.maxsize
         while True:
+            if self.steps > most:
+                raise Exhausted(f"the facts of the program take more than {most:,} steps")
             if self._changed:
                 self._carry(self._changed.popleft())
             elif self._actions:

@@ -25,7 +25,7 @@ def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) ->
             if caller not in found:
                 places.setdefault(caller, []).append(call)
         for caller, calls in places.items():
-            if any(edge.callee is function and not edge.is_elsewhere for edge in graph.calls_at(caller, calls).edges):
+            if any(edge.callee is function and edge.is_followed for edge in graph.calls_at(caller, calls).edges):
                 found[caller] = None
                 waiting.append(caller)
     return frozenset(found)
