@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.incremental import Incremental
     from streamlint.program import Module
+    from streamlint.waits.task import WaitsTask
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING, CHECKING = "parsing", "checking"
@@ -54,14 +55,15 @@ def _analyse(
 ) -> Report:
     start = time.perf_counter()
     work = _work(sources, options, jobs, units)
+    waits = _waits_task(work, options, units)
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
     freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     progress.known(len(sources) - len(work.open))
-    if work.open:
-        _check(work, options, jobs, cluster)
-    found = join(report, work.parts(), options)
+    if work.open or waits.part is None:
+        _check(work, waits, options, jobs, cluster)
+    found = join(report, work.parts(), options, waits.parts())
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
@@ -69,11 +71,18 @@ def _analyse(
     return report
 
 
-def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options) -> dict[str, list[Finding]]:
-    """Put what the files gave into a report; returns what was found by file, before precedence between files."""
+def join(
+    report: Report, parts: Iterable[tuple[str, Part]], options: Options, whole: Iterable[tuple[str, Part]] = ()
+) -> dict[str, list[Finding]]:
+    """Put what the files gave, and the program as a ``whole``, into a report; returns what was found by file, before precedence
+    between files."""
     from streamlint.interpreter.run import Coverage
 
     found: dict[str, list[Finding]] = {}
+    told: list[Finding] = []
+    for _, part in whole:
+        told += part.findings
+        report.problems += part.problems
     coverage, own_rows = Coverage(), set[str]()
     for path, part in parts:
         found.setdefault(path, []).extend(part.findings)
@@ -81,7 +90,7 @@ def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options) ->
         coverage.merge(part.coverage)
         own_rows |= part.own_rows
     report.own_rows = sorted(own_rows)
-    report.findings = sorted(winners(itertools.chain(*found.values())), key=Finding.sort_key)
+    report.findings = sorted(winners(itertools.chain(told, *found.values())), key=Finding.sort_key)
     if options.coverage:
         report.coverage = coverage.summary()
     return found
@@ -104,18 +113,19 @@ def told_once(problems: list[Problem]) -> list[Problem]:
 
 
 def parts_of(
-    sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str]
-) -> tuple[list[tuple[str, Part]], list[Problem]]:
-    """What some of the sources give among all of them, and what could not be read."""
+    sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str], whole: bool
+) -> tuple[list[tuple[str, Part]], list[tuple[str, Part]], list[Problem]]:
+    """What some of the sources give among all of them, what all give as a ``whole`` if that is asked for, and what could not be read."""
     with seldom_collected():
         work = _work(sources, options, jobs, units)
         work.narrow(only)
+        waits = _waits_task(work, options, units) if whole else None
         work.ready()
         freeze()
         progress.known(sum(source.path in only for source in sources) - len(work.open))
-        if work.open:
-            _check(work, options, jobs, None)
-        return list(work.parts()), work.report.problems
+        if work.open or (waits is not None and waits.part is None):
+            _check(work, waits, options, jobs, None)
+        return list(work.parts()), list(waits.parts()) if waits is not None else [], work.report.problems
 
 
 def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units | None) -> Incremental:
@@ -125,22 +135,45 @@ def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units |
     return Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
 
 
-def _check(work: Incremental, options: Options, jobs: int, cluster: Cluster | None) -> None:
-    from streamlint.analysis import Analysis
+def _waits_task(work: Incremental, options: Options, units: Units | None) -> WaitsTask:
+    from streamlint.waits.task import WaitsTask
+
+    def tree(path: str) -> Module | None:
+        file = work.program.file_of(path)
+        return file.module if file is not None else None
+
+    return WaitsTask(work.sources, options, tree, units)
+
+
+def _check(work: Incremental, waits: WaitsTask | None, options: Options, jobs: int, cluster: Cluster | None) -> None:
+    from streamlint.analysis import Analysis, Part
     from streamlint.workers import FEWEST, as_done
 
     analysis = Analysis(work.program, options)
     check = work.check(analysis)
     if cluster is not None and len(work.open) >= FEWEST:
+        if waits is not None and waits.part is None:
+            waits.done(waits.find())
         _check_far(work, options, cluster, analysis)
         return
+    whole = waits.name if waits is not None and waits.part is None else ""
+
+    def look(path: str) -> tuple[list[Part], dict[str, object]]:
+        return ([waits.find()], {}) if waits is not None and path == whole else check(path)
+
+    def size(path: str) -> int:
+        return waits.size if waits is not None and path == whole else work.size(path)
 
     def lose(path: str, why: str) -> tuple[list[Part], dict[str, object]]:
-        return [analysis.lose(path, why)], {}
+        return [waits.lose(Part(), why) if waits is not None and path == whole else analysis.lose(path, why)], {}
 
-    fewest = 2 if sum(map(work.size, work.open)) >= WORTH_A_PROCESS else FEWEST
-    for path, (parts, rests) in as_done(check, work.open, jobs, work.size, instead=lose, fewest=fewest, stage=CHECKING):
-        work.done(path, parts, rests)
+    names = [*work.open, whole] if whole else work.open
+    fewest = 2 if sum(map(size, names)) >= WORTH_A_PROCESS else FEWEST
+    for path, (parts, rests) in as_done(look, names, jobs, size, instead=lose, fewest=fewest, stage=CHECKING):
+        if waits is not None and path == whole:
+            waits.done(parts[0])
+        else:
+            work.done(path, parts, rests)
 
 
 def _check_far(work: Incremental, options: Options, cluster: Cluster, analysis: Analysis) -> None:

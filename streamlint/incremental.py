@@ -42,6 +42,7 @@ class Incremental:
     ) -> None:
         self.program, self.report = Program(), Report(files=len(sources))
         sources = [bare(source) for source in sources]
+        self.sources = sources
         self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
         self._ahead = ahead
         self._hashes = {source.path: digest(source.text) for source in sources} if units else {}

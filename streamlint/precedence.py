@@ -56,8 +56,10 @@ def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
-    """A conflict falls where a finding names its cause: one of the same pair, or one at either of its accesses."""
+    """A conflict falls where a finding names its cause: one of the same pair, or one at either of its accesses. An allocator that is
+    emptied in a loop falls where the wait for it is told, or the call that leads there."""
     causes: dict[Any, Finding] = {}
+    emptied = {span: one for one in findings if _empties(one, "SL021") for span in (one.span, *(step.span for step in one.trail))}
     for finding in findings:
         if finding.code in _CAUSES:
             causes[finding.span] = finding
@@ -66,6 +68,8 @@ def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
     kept = []
     for finding in findings:
         named = [next((causes[key] for key in (pair, *pair) if key in causes), None) for pair in finding.pairs]
+        if _empties(finding, "SL003") and finding.span in emptied:
+            named = [emptied[finding.span]]
         if finding.code in _CAUSES or not named or None in named:
             kept.append(finding)
         else:
@@ -73,8 +77,12 @@ def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
                 if cause is not None:
                     lost.setdefault(cause.span, {})[finding.code] = None
     for finding in kept:
-        codes = lost.get(finding.span) if finding.code in _CAUSES else None
+        codes = lost.get(finding.span) if finding.code in (*_CAUSES, "SL021") else None
         yield replace(finding, related=(*finding.related, *codes)) if codes else finding
+
+
+def _empties(finding: Finding, code: str) -> bool:
+    return finding.code == code and finding.facts.get("what") == "cache"
 
 
 def _rank(finding: Finding) -> tuple[int, int, int, str]:

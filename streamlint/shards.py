@@ -87,13 +87,14 @@ class Shard:
         from streamlint.cache.units import Units
 
         units = Units(store, options) if store is not None else None
-        parts, problems = engine.parts_of(sources, options, jobs, units, self.mine)
+        parts, whole, problems = engine.parts_of(sources, options, jobs, units, self.mine, self.number == 1)
         given: dict[str, list[Any]] = {source.path: [] for source in sources if source.path in self.mine}
         for path, part in parts:
             given[path].append(records.of_part(part, coverage=False))
-        self.groups.append({"problems": [records.of_problem(problem) for problem in problems], "parts": given})
+        together = [[path, records.of_part(part, coverage=False)] for path, part in whole]
+        self.groups.append({"problems": [records.of_problem(problem) for problem in problems], "parts": given, "whole": together})
         report = Report(problems=problems)
-        engine.join(report, parts, options)
+        engine.join(report, parts, options, whole)
         return report
 
     def report(self, settings: str, arguments: list[str]) -> str:
@@ -125,9 +126,10 @@ class Joined:
                 report.problems += [problem for problem in told if problem not in report.problems]
                 given.update(group["parts"])
             parts = [(source.path, records.to_part(part)) for source in sources for part in given[source.path]]
+            whole = [(path, records.to_part(part)) for group in groups for path, part in group["whole"]]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise ConfigError("the reports of the shards do not fit together; run all shards anew") from None
-        found = engine.join(report, parts, options)
+        found = engine.join(report, parts, options, whole)
         if keep is not None:
             keep(None, found)
         return report

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlint import build
 from streamlint.cache import records
-from streamlint.cache.shapes import UNIT, fits, is_interface
+from streamlint.cache.shapes import PART, UNIT, fits, is_interface
 from streamlint.cache.store import Store, digest
 from streamlint.findings import Fix, Problem
 from streamlint.interpreter.consulted import NATIVE
@@ -136,6 +136,16 @@ class Units:
     def keep_interface(self, native: str, record: dict[str, Any]) -> None:
         """Write what Python may see of C++ with this hash."""
         self.store.write("interfaces", digest(f"{self._salt}\0{native}"), record)
+
+    def load_whole(self, key: str) -> Part | None:
+        """What files with these texts gave as a whole."""
+        record = self.store.read("wholes", digest(f"{self._salt}\0{key}"))
+        return records.to_part(record) if fits(record, PART) else None
+
+    def keep_whole(self, key: str, part: Part) -> None:
+        """Write what files with these texts gave as a whole."""
+        if records.holds(part.findings):
+            self.store.write("wholes", digest(f"{self._salt}\0{key}"), records.of_part(part, coverage=False))
 
     def _key(self, source: Source, content: str) -> str:
         return digest(f"{self._salt}\0{source.path}\0{source.language}\0{content}")

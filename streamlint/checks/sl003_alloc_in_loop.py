@@ -15,7 +15,6 @@ from streamlint.operations import (
     Direction,
     Evidence,
     Free,
-    HostWait,
     Launch,
     LoopFrame,
     Memory,
@@ -219,8 +218,6 @@ class AllocInLoop(Check):
         loop = trim.context.loops[-1] if trim.context.loops else None
         if loop is None or not self._every_round(trim, loop, _SILENT_GUARDS | {"switch"}):  # behind a switch it is the callers' choice
             return
-        if any(isinstance(o, HostWait) and o.what == "cache" and o.span == trim.span for o in path.operations):
-            return  # where it trains it is SL021
         inside, loops = path.within(loop)
         # A loop that only brings data to the host makes room, and means to.
         works = any(isinstance(o, Launch) or (isinstance(o, Opaque) and o.on_device) or _uploads(o) for o in inside)
@@ -235,7 +232,7 @@ class AllocInLoop(Check):
             shown=self._comes_often(trim, path) and not (_is_long(inside) or _works_deeper(inside, loop) or any(map(_host_waits, inside))),
             trail=(Step("on every iteration of this loop", loop.span),),
             help="let the caching allocator keep its blocks; empty it once after the loop if another process needs the memory",
-            facts={"memory": "device", "api": trim.api},
+            facts={"memory": "device", "api": trim.api, "what": "cache"},
         )
 
     def _comes_often(self, trim: Free, path: Trace) -> bool:

@@ -49,12 +49,6 @@ def _objects(file: File) -> dict[str, tuple[p.Class, File]]:
     return {place: held for place, held in found.items() if place not in others}
 
 
-def function_at_hand(node: p.Expression, file: File) -> tuple[p.Function, File] | None:
-    """The body of a function that is called by its name, or through its module."""
-    held = body_of(p.Call(node, ()), file, None)
-    return (held[0], held[1]) if held is not None and held[2] is None else None
-
-
 def _function(name: str, file: File) -> tuple[p.Function, File, p.Class | None] | None:
     local = functions(file).get(name)
     if local is not None:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint import program as p
 from streamlint.interpreter.guesses import EVERYWHERE, OF_ARRAYS, ON_TORCH
-from streamlint.interpreter.hot import BACKWARD
+from streamlint.interpreter.hot import BACKWARD, is_hot, is_step
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.notes import Kept, kept, remembered
 from streamlint.interpreter.quiet import BINDING
-from streamlint.interpreter.roots import Root, is_training
 
 if TYPE_CHECKING:
     from streamlint.interpreter.index import Program
@@ -202,7 +201,9 @@ def _speaks(file: File) -> bool:
 
 def _trains(file: File) -> bool:
     """Whether a loop of a file trains: an unknown value that it works with is a tensor."""
-    return is_training(Root(file)) or any(is_training(Root(file, function, owner)) for function, owner in p.functions_of(file.module))
+    if any(isinstance(node, p.Loop) and is_hot(node, file) for node in walk_module(file.module)):
+        return True
+    return any(is_step(function, owner, file) for function, owner in p.functions_of(file.module))
 
 
 def _is_of_device(method: str, given: Iterable[p.Arg]) -> bool:

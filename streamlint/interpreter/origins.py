@@ -33,8 +33,6 @@ _SOURCES = frozenset(
 )
 _OF_MODULES = {"parameters": "parameters", "named_parameters": "parameters", "clip_grad_norm_": "gradients", "get_total_norm": "gradients"}
 
-A_MODULES_INPUT = "a module's input"
-FROM_INPUT = "input-derived values"
 HOST, MOVED, MODULE, SAME, CALL = "host", "moved", "module", "same", "call"
 
 
@@ -288,7 +286,7 @@ class Settled:
         if found is None or link.name in _SOURCES:
             return None
         sure = link.kind == SAME or (self.wide and found.sure and link.name in _SEARCHES)
-        return Origin(FROM_INPUT if found.text == A_MODULES_INPUT else found.text, sure)
+        return Origin(found.text, sure)
 
     def _first(self, values: list[Value], arithmetic: bool = False) -> Origin | None:
         found = [origin for value in values if (origin := self.origin(value)) is not None]

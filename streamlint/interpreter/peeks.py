@@ -12,15 +12,10 @@ from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.at_hand import contains, enclosing
 from streamlint.interpreter.guards import called_name, loop_kind
-from streamlint.interpreter.host_only import is_host_only
-from streamlint.interpreter.hot import has_few_rounds, is_hot, is_step
+from streamlint.interpreter.hot import has_few_rounds, is_hot
 from streamlint.interpreter.idle import computed_after, covers, fetched, hangs_on, queued_before
-from streamlint.interpreter.index import File, walk_module
-from streamlint.interpreter.met import met_each_step
-from streamlint.interpreter.origins import A_MODULES_INPUT, FROM_INPUT, Origin, Settled
-from streamlint.interpreter.parts import goes_through_gradients, reads_parts
-from streamlint.interpreter.rounds import feeds_back, infers, is_forward, is_framework_step
-from streamlint.interpreter.spared import is_spared
+from streamlint.interpreter.index import walk_module
+from streamlint.interpreter.origins import Origin, Settled
 from streamlint.interpreter.spelling import says
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable, is_constant, is_made_on_host, is_size
@@ -60,6 +55,8 @@ class Peek:
 
 def peek(run: Run, what: str, value: Value | None, span: Span, name: str, api: str = "torch", device: str = "") -> None:
     """Remember that the host waits here, if the value is on a device."""
+    if api == "torch" and not run.frames[-1].file.is_cuda:
+        return  # `waits` tells of PyTorch in Python
     methods = run.settings.all_loops or any("." in frame.qualname for frame in run.frames)
     if run.context.loops or (run.frames[-1].function is not None and methods):
         stream, since = run.stream_of("torch").key, queued_before(run, value)
@@ -176,16 +173,11 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         origin = settled().origin(found.value) if found.value is not None else None
         if not _on_device(found, origin, loop):
             return "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
-    if found.api == "torch" and is_host_only(found.frames[loop[1]].file):
-        return "the program makes its own models, and no code of it puts anything on a device"
     stands = _stands(found, loop)
     if stands is None:
         return "the way from the loop to it cannot be followed"
-    met = met_each_step if run.settings.all_loops else each_round
-    if not all(met(stand, loop[0]) for stand in stands):
+    if not all(each_round(stand, loop[0]) for stand in stands):
         return "it is not met in each round: a condition, or a way out of the loop, stands before it"
-    if stands[0].is_forward and any(infers(frame.qualname) for frame in found.frames[loop[1] :]):
-        return "the code around it is named as what runs without training"
     if found.what in (READ, CAST) and not _is_avoidable(found, stands, trains):
         return _NEEDED
     reason = origin.text if origin is not None else ""
@@ -194,16 +186,14 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         if not _uploads_constant(stands[-1]) and not (reason and (run.settings.all_loops or reason == ops.MADE_ON_HOST)):
             return "what is uploaded differs from round to round"
     operation = ops.HostWait(found.span, found.api, found.name, what=found.what, loop=loop[2], origin=reason, trains=trains)
-    moves = found.what in (DEVICE, CACHE) or (stands[0].is_forward and stands[-1].owner is None)
-    call = found.frames[loop[1] + 1].call if moves and len(stands) > 1 else None
+    moves = found.what in (DEVICE, CACHE) and len(stands) > 1
+    call = found.frames[loop[1] + 1].call if moves else None
     if call is not None and call.file != found.span.file:  # another file's helper is right, calling it in each round is not
         operation.span, operation.inner = call, found.span
     return operation
 
 
 def _is_avoidable(found: Peek, stands: tuple[Stand, ...], trains: bool) -> bool:
-    if stands[0].is_forward:
-        return is_spared(stands)
     return is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value))
 
 
@@ -218,10 +208,7 @@ def _uploads_constant(stand: Stand) -> bool:
     node = stand.node
     if isinstance(node, p.Call) and isinstance(node.function, p.Attr) and node.function.name in ("to", "cuda"):
         node = node.function.value  # `torch.tensor(0.5).to(device)`
-    if not isinstance(node, p.Call) or not node.args or not is_constant(stand, node.args[0].value):
-        return False
-    given = {param.name for param in stand.function.params} - {"self"} if stand.is_forward and stand.function is not None else set()
-    return not any(isinstance(part, p.Name) and part.id in given for part in p.walk(node.args[0].value))
+    return isinstance(node, p.Call) and bool(node.args) and is_constant(stand, node.args[0].value)
 
 
 def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled]) -> str:
@@ -244,24 +231,11 @@ def _on_device(found: Peek, origin: Origin | None, loop: Round) -> bool:
         return True
     if found.what == SIZE:
         return _is_shown(found.value)
-    if origin is not None and origin.text in (A_MODULES_INPUT, FROM_INPUT):  # lengths that are handed over may be on the host
-        return _computed(found, origin, loop)
     return origin is not None and (origin.sure or found.what == READ)
 
 
 def _is_tensor(origin: Origin | None) -> bool:
-    return origin is not None and (origin.sure or origin.text not in (A_MODULES_INPUT, FROM_INPUT))
-
-
-def _computed(found: Peek, origin: Origin, loop: Round) -> bool:
-    """Whether a value that comes from what a method is given was computed from it where the model is."""
-    node, first, place = loop
-    frame = found.frames[first]
-    if place.head != "called":
-        return reads_parts(node, frame.file) and origin.sure
-    if is_forward(frame.function, _owner(frame), frame.file):
-        return origin.sure
-    return origin.text == FROM_INPUT and (origin.sure or found.what == READ)
+    return origin is not None
 
 
 def _owner(frame: Frame) -> p.Class | None:
@@ -276,7 +250,7 @@ def _hot_loop(run: Run, found: Peek) -> Round | None:
         file = found.frames[number].file
         if (frame.key in run.heated and not has_few_rounds(node, file)) or is_hot(node, file):
             return node, number, frame
-    return _called_each_step(found, is_step) if found.what not in (DEVICE, CACHE) else None
+    return None
 
 
 def _loops_around(run: Run, found: Peek) -> Iterator[tuple[ops.LoopFrame, p.Loop, int]]:
@@ -290,16 +264,12 @@ def _loops_around(run: Run, found: Peek) -> Iterator[tuple[ops.LoopFrame, p.Loop
 
 
 def _other_loop(run: Run, found: Peek) -> Round | None:
-    """A loop whose module eats what it gave in the round before, one that only launches, or the step of a framework's class."""
-    for frame, node, number in _loops_around(run, found):
-        file = found.frames[number].file
-        if found.what == DEVICE:
-            inside = [o for o in run.machine.operations if any(f.key == frame.key for f in o.context.loops)]
-            if found.api != "torch" and any(isinstance(o, ops.Launch) for o in inside) and not _host_looks(node, inside):
-                return node, number, frame
-        elif feeds_back(node, file) or goes_through_gradients(node, file) or (found.what in (READ, CAST) and reads_parts(node, file)):
+    """A loop that only launches."""
+    for frame, node, number in _loops_around(run, found) if found.what == DEVICE and found.api != "torch" else ():
+        inside = [o for o in run.machine.operations if any(f.key == frame.key for f in o.context.loops)]
+        if any(isinstance(o, ops.Launch) for o in inside) and not _host_looks(node, inside):
             return node, number, frame
-    return _called_each_step(found, is_framework_step)
+    return None
 
 
 def _host_looks(loop: p.Loop, inside: list[ops.Operation]) -> bool:
@@ -310,37 +280,13 @@ def _host_looks(loop: p.Loop, inside: list[ops.Operation]) -> bool:
     return any(isinstance(n, p.Index | p.Deref) for test in tests for n in p.walk(test))
 
 
-def _called_each_step(found: Peek, asks: Callable[[p.Function, p.Class | None, File], bool]) -> Round | None:
-    """A method that is called once in each step of a training loop out of view: a round without a head."""
-    for number in range(len(found.frames) - 1, -1, -1):
-        frame = found.frames[number]
-        function = frame.function
-        if function is not None and not frame.file.is_cuda and asks(function, enclosing(frame.file, function)[1], frame.file):
-            body = _round_of(function)
-            head = "called" if asks is is_framework_step else ""
-            return body, number, ops.LoopFrame("step", Span(frame.file.path, *_first_line(function)), None, id(function), head)
-    return None
-
-
-@functools.lru_cache(maxsize=1024)
-def _round_of(function: p.Function) -> p.Loop:
-    """A method's body as that of a loop; one loop for a method, for what is known of loops is kept."""
-    return p.Loop("while", function.body, at=function.at)
-
-
-def _first_line(function: p.Function) -> p.Position:
-    row, column = function.at[:2]
-    return row, column, row, column + len(function.name)
-
-
 def _within(frame: Frame, node: p.Loop) -> bool:
     return frame.function is None or contains(frame.function.at, node.at)
 
 
 def _stands(found: Peek, loop: Round) -> tuple[Stand, ...] | None:
     """The bodies from the loop down to the wait; None where the way cannot be followed."""
-    node, first, place = loop
-    is_step = place.head == "called"
+    node, first, _ = loop
     stands: list[Stand] = []
     for number in range(first, len(found.frames)):
         frame = found.frames[number]
@@ -352,9 +298,7 @@ def _stands(found: Peek, loop: Round) -> tuple[Stand, ...] | None:
         if not way:
             return None
         owner = _owner(frame) or (frame.file.class_named(frame.function.class_name) if frame.function is not None else None)
-        called = is_step and number == first
-        forward = called and is_forward(frame.function, owner, frame.file)
-        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way, called, forward))
+        stands.append(Stand(frame.file, frame.function, owner, body, node if number == first else None, way))
     return tuple(stands)
 
 

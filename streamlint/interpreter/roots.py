@@ -21,14 +21,11 @@ from streamlint.interpreter.getters import only_hands_back
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
-from streamlint.interpreter.hot import is_hot, is_step
+from streamlint.interpreter.hot import is_hot
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
-from streamlint.interpreter.origins import A_MODULES_INPUT
-from streamlint.interpreter.parts import goes_through_gradients, reads_parts
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.rounds import feeds_back, framework_row, gives_loss, is_framework_step
 from streamlint.interpreter.run import Frame, Run, Signal
 from streamlint.interpreter.values import (
     Buffer,
@@ -49,7 +46,6 @@ from streamlint.interpreter.values import (
     Table,
     Value,
 )
-from streamlint.models import StepRow
 from streamlint.operations import Evidence, Holding, Memory
 from streamlint.record import record, replace
 
@@ -109,19 +105,15 @@ def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
 
 
 def is_training(root: Root, all_loops: bool = False) -> bool:
-    """Whether a root holds a loop that trains, or is the step of an optimizer; or holds any loop, where all are asked for."""
+    """Whether a root of C++ holds a loop that trains; where all loops are asked for, whether one holds any that may launch kernels.
+
+    Of PyTorch in Python `waits` tells.
+    """
     function, file = root.function, root.file
+    loops = _loops(function, file.is_cuda) if function is not None else _outer_loops(file.module)
     if file.is_cuda:
-        return all_loops or (function is not None and any(is_hot(loop, file) for loop in _loops(function, root.file.is_cuda)))
-    if function is not None and is_step(function, root.definition, file):
-        return True
-    if all_loops and function is not None and is_framework_step(function, root.definition, file):
-        return True
-    loops = _loops(function, False) if function is not None else _outer_loops(file.module)
-    if all_loops and any(feeds_back(loop, file) or goes_through_gradients(loop, file) or reads_parts(loop, file) for loop in loops):
-        return True
-    launches = all_loops and any(name.startswith(_LAUNCHERS) for name in file.imports.values())
-    return any(launches or is_hot(loop, file) for loop in loops)
+        return all_loops or (function is not None and any(is_hot(loop, file) for loop in loops))
+    return all_loops and bool(loops) and any(name.startswith(_LAUNCHERS) for name in file.imports.values())
 
 
 _LAUNCHERS = ("cupy", "numba", "cuda")
@@ -172,13 +164,6 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     for param in function.params:
         if param.type is not None:
             environment.types[param.name] = param.type
-    row = framework_row(function, root.definition, root.file) if run.settings.all_loops else None
-    if row is not None and not row.forward:
-        _moved_by_framework(run, function, row, names)
-    elif run.settings.all_loops and _works_on_what_it_is_given(function, root):
-        for held in names.values():
-            if isinstance(held, Opaque | Buffer):
-                run.origins.put(held, A_MODULES_INPUT)
     # A root is entered with nothing in flight: its caller may have waited for all.
     run.machine.forget_everything()
     first = run.begun = len(run.machine.operations)
@@ -202,21 +187,12 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
         return
     if run.calls > 1:
         call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
-    if run.settings.all_loops and gives_loss(function, root.definition, root.file):
-        run.origins.losses.append(result)  # the framework runs the backward pass
     _read_by_caller(run, root, result)
     if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
         left(run)
     if run.calls == 1:
         run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
         _run_handed(run)
-
-
-def _works_on_what_it_is_given(function: p.Function, root: Root) -> bool:
-    """Whether a method's parameters are most likely where the model is: those of a module's forward, of a whole step."""
-    return is_framework_step(function, root.definition, root.file) or any(
-        reads_parts(loop, root.file) for loop in _loops(function, root.file.is_cuda)
-    )
 
 
 def _run_earlier(run: Run, root: Root, method: p.Function, receiver: Value | None) -> None:
@@ -257,17 +233,6 @@ def is_called_by_python(root: Root) -> bool:
 def _entered_by_python(run: Run, root: Root, function: p.Function) -> Holding | None:
     """Who holds the GIL when a root begins; None where its callers are not known to."""
     return held_by_function(run.span(function.at), 0) if root.file.is_cuda and is_called_by_python(root) else None
-
-
-def _moved_by_framework(run: Run, function: p.Function, row: StepRow, names: dict[str, Value]) -> None:
-    """The parameters that hold what the framework has moved to the device."""
-    params = [param.name for param in function.params[1:]]
-    for selector in row.on_device:
-        name = selector.keyword if selector.keyword in params else None
-        if name is None and selector.position is not None and selector.position < len(params):
-            name = params[selector.position]
-        if name is not None and isinstance(names.get(name), Opaque | Buffer | Table | Series):
-            run.origins.moved(names[name], names[name], name, to_host=False)
 
 
 def _read_by_caller(run: Run, root: Root, result: Value) -> None:

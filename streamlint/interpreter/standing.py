@@ -41,8 +41,6 @@ class Stand:
     body: tuple[p.Statement, ...]
     loop: p.Loop | None
     way: tuple[object, ...]  # from a statement of the body down to the node
-    is_step: bool = False  # the body is a step that is called in a loop out of view: what it returns is for a log
-    is_forward: bool = False  # the body computes for whoever calls it: what it returns may be anything
 
     @property
     def node(self) -> object:

@@ -331,7 +331,7 @@ def _is_target(way: tuple[object, ...]) -> bool:
 def _returned(stands: Sequence[Stand], level: int, depth: int, seen: frozenset[str]) -> bool:
     """The value goes to the caller, whose use of the call decides; out of the loop's own function it leaves the loop."""
     if level == 0:
-        return stands[0].is_step
+        return False
     return _later(stands, level - 1, stands[level - 1].way, depth - 1, frozenset())
 
 

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 
 from streamlint import engine
 from streamlint.analysis import Analysis
+from streamlint.facts.nodes import Exhausted
 from streamlint.findings import Finding, Problem
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.roots import Root
 from streamlint.interpreter.run import Coverage
+from streamlint.ir import ModuleIR
+from streamlint.ir.modules import lower
 from streamlint.memory import freeze, thaw
 from streamlint.options import Options, Source
 from streamlint.program import Module
 from streamlint.seams import INCLUDE
 from streamlint.server.kept import Edit, untouched
+from streamlint.waits.findings import find
 
 if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
@@ -39,6 +43,7 @@ class Part:
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     roots: dict[tuple[str, int], list[Finding]] = field(default_factory=dict)  # what each root gave, by name and row
+    waits: list[Finding] = field(default_factory=list)  # what the Python files gave as a whole, in this one
     partial: bool = False  # whether some of it was kept from the text before
 
     def text_of(self, path: str) -> str | None:
@@ -52,6 +57,7 @@ class Memory:
     def __init__(self, breathe: Callable[[], None]) -> None:
         self._breathe = breathe  # called now and then: it raises where the work is no longer wanted
         self._modules: dict[str, tuple[Key, Module | Problem]] = {}
+        self._representations: dict[str, tuple[Module, ModuleIR]] = {}
         self._fresh = False
 
     def look(self, path: str, sources: Sequence[Source], options: Options, before: Part | None = None) -> Part:
@@ -65,10 +71,34 @@ class Memory:
                 told = _Breathing(part, path, self._breathe, before).check(name)
                 part.findings += told.findings
                 part.problems += told.problems
+            part.waits = self._waits(part, path, before)
+            part.findings += part.waits
             return part
         finally:
             if collecting:
                 gc.enable()
+
+    def _waits(self, part: Part, path: str, before: Part | None) -> list[Finding]:
+        """SL020 and SL021 in the file; between two keys they stand where they stood."""
+        text, old = part.text_of(path), before.text_of(path) if before is not None else None
+        if before is not None and old is not None and text is not None and _same_around(before, part, path):
+            part.partial |= old != text
+            return list(map(Edit.between(old, text).finding, before.waits))
+        try:
+            found = find(part.sources, part.options, self._intermediate)
+        except Exhausted:  # `check` says so
+            found = []
+        return [finding for finding in found if finding.span.file == path]
+
+    def _intermediate(self, source: Source) -> ModuleIR | None:
+        self._breathe()
+        module = self._modules[source.path][1] if source.path in self._modules else None
+        if module is None or isinstance(module, Problem):
+            return None
+        known = self._representations.get(source.path)
+        if known is None or known[0] is not module:
+            known = self._representations[source.path] = module, lower(module)
+        return known[1]
 
     def _lower(self, part: Part, path: str) -> None:
         """Lower the file itself last: what is collected behind its run need not look at the others, which stay."""
@@ -88,7 +118,9 @@ class Memory:
             else:
                 engine.take(module, source.language, part.options, part.program)
         while len(self._modules) > MOST:
-            del self._modules[next(iter(self._modules))]
+            oldest = next(iter(self._modules))
+            del self._modules[oldest]
+            self._representations.pop(oldest, None)
 
     def _lowered(self, source: Source, headers: Headers | None, included: list[tuple[str, str]]) -> Module | Problem:
         key: Key = (source.text, source.language)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streamlint import engine, precedence, suppress
 from streamlint.analysis import Analysis, Part
+from streamlint.bare import bare
 from streamlint.config import Resolver, Settings
 from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
@@ -24,6 +25,7 @@ from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
 from streamlint.telling import codes_of
+from streamlint.waits.findings import find, passed_over
 from streamlint.workers import shared
 
 ALL_LOOPS = "all-loops"
@@ -73,6 +75,7 @@ class _Looked:
     path: str
     jobs: int
     options: Options | None = None
+    sources: Sequence[Source] = ()
     program: Program | None = None
     parts: list[Part] = field(default_factory=list)
     problem: Problem | None = None  # why the file was not read
@@ -89,7 +92,8 @@ class _Looked:
             self.problem = next((problem for problem in report.problems if problem.file == self.path), None)
         analysis = Analysis(program, every)
         parts = list(shared(analysis.check, list(program.files), self.jobs, instead=analysis.lose))
-        self.program, self.options, self.parts = program, every, parts
+        parts.append(Part(find([bare(source) for source in sources], every)))
+        self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
         report.problems += [problem for part in parts for problem in part.problems]
         asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
@@ -140,14 +144,18 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at(_check(program, wide, mine.path), mine.path, rows):
+        for finding in _at([*_check(program, wide, mine.path), *find(looked.sources, wide)], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in looked.parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
-    dig(answer, Line(program, options, mine.path, rows, places))
+    line = Line(program, options, mine.path, rows, places)
+    for code, span, why in passed_over(looked.sources, options, mine.path):
+        if line.holds(span):
+            answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
+    dig(answer, line)
 
 
 def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:

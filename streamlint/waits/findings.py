@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from streamlint import models
@@ -25,22 +25,46 @@ RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
 
 
-def find(sources: Sequence[Source], options: Options) -> list[Finding]:
-    """What the rules tell of the Python files among the sources."""
+MOST_STEPS = 30_000_000
+"""Of the solver, some two minutes of processor time: a program that takes more is not looked at."""
+Lowered = Callable[[Source], "ModuleIR | None"]
+
+
+def find(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> list[Finding]:
+    """What the rules tell of the Python files among the sources. ``lowered`` gives the intermediate representation of a file.
+
+    Raises Exhausted where the program's facts take more than `MOST_STEPS` steps.
+    """
     rules = [rule() for rule in RULES if not options.codes or rule.code in options.codes]
-    files = [source for source in sources if source.language == "python"]
-    if not rules or not files:
-        return []
-    known = models.load("python", options.user_models)
-    program = Program([SourceFile(one.path, one.language, one.text, partial(_lowered, one)) for one in files])
-    waits = HotWaits(program, options.hidden_sync == "all-loops", known)
-    hazards = list(waits.hazards())
+    waits = hot_waits(sources, options, lowered) if rules else None
+    hazards = list(waits.hazards()) if waits is not None else []
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
         told = [finding for finding in (_told(rule, hazard) for hazard in mine) if finding.shown or options.evidence == "possible"]
         found += rule.by_loop(told) if isinstance(rule, HiddenSyncInHotLoop) else told
     return sorted(found, key=Finding.sort_key)
+
+
+def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> HotWaits | None:
+    """What is known of the waits of the Python files among the sources; None where there are none."""
+    files = [source for source in sources if source.language == "python"]
+    if not files:
+        return None
+    known = models.load("python", options.user_models)
+    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered or _lowered, one)) for one in files])
+    return HotWaits(program, options.hidden_sync == "all-loops", known, MOST_STEPS)
+
+
+def passed_over(sources: Sequence[Source], options: Options, path: str) -> Iterator[tuple[str, Span, str]]:
+    """The waits of a file that the rules do not tell: whose rule it would be, where it stands, and why it is none.
+
+    Raises Exhausted like `find`.
+    """
+    waits = hot_waits(sources, options)
+    for wait, why in waits.passed_over(path) if waits is not None and path in waits.facts.program.units else ():
+        rule = DeviceSyncInHotLoop if wait.what in (DEVICE, CACHE) else HiddenSyncInHotLoop
+        yield rule.code, span_of(wait.function, wait.instruction), why
 
 
 def _lowered(source: Source) -> ModuleIR | None:

@@ -16,6 +16,7 @@ from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow
+from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
 from streamlint.waits.measuring import measures
@@ -36,6 +37,16 @@ _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", 
 _RANK = (LOSS, OUTPUT, GRADIENTS, PARAMETERS, TERM)
 
 
+NO_LOOP = "it stands in no loop that trains"
+ON_HOST = "the program makes its own models, and no code of it puts anything on a device"
+MEASURES = "the code around it tests or measures: waits are its purpose"
+WARMS_UP = "its rounds warm up for a capture, which would refuse it"
+NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
+NOT_MET = "it is not met in each round: a condition, or a way out of the loop, stands before it"
+NEEDED = "the round needs the value: a decision, a message or a result depends on it"
+DIFFERS = "what is uploaded differs from round to round"
+
+
 class Hazard(NamedTuple):
     """A wait that holds up each round: what it reads (or uploads), the region that runs it in each round, and the place to look at."""
 
@@ -47,17 +58,22 @@ class Hazard(NamedTuple):
 
 
 class HotWaits:
-    """The hazards of a program."""
+    """The hazards of a program.
 
-    def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None) -> None:
+    Raises Exhausted, here and where they are asked for, if the program's facts take more than ``most`` steps.
+    """
+
+    def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None, most: int | None = None) -> None:
         self.all_loops = all_loops
         self.facts = ModelFacts(program, models)
+        self.facts.solver.most = most
         graph = CallGraph(self.facts)
         self.hot = WaitRegions(Effects(graph), all_loops)
         self.hot.find()
         self.facts.plant(self._seeds(graph))
         self.graph = CallGraph(self.facts)
         self.finder = WaitFinder(self.graph)
+        self._known: dict[Wait, Hazard | str] = {}
 
     def _seeds(self, graph: CallGraph) -> dict[tuple[Function, int], str]:
         seeds = LossSlice(graph, self.hot.rounds).run(self.hot.reaching)
@@ -91,20 +107,50 @@ class HotWaits:
 
     def hazards(self) -> Iterator[Hazard]:
         """The hazards, one for each wait."""
-        waits = {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
-        uses, idle = Uses(self.hot), Idle(self.hot, {function: self._on_device(each) for function, each in waits.items()})
+        hazards = self._hazards
+        for wait in hazards:
+            if isinstance(hazard := self._told(wait), Hazard):
+                yield hazard
+
+    def passed_over(self, path: str) -> Iterator[tuple[Wait, str]]:
+        """The waits of a file that are no hazards, each with the reason."""
+        for function in self.facts.program.units[path].functions:
+            for wait in self.finder.waits(function):
+                regions = self.hot.regions_of(function, self.hot.body(function).home[wait.instruction])
+                if wait in self._hazards:
+                    told = self._told(wait)
+                    if not isinstance(told, Hazard):
+                        yield wait, told
+                elif regions:
+                    yield wait, next(why for region in regions if isinstance(why := self._judged(wait, region), str))
+                else:
+                    yield wait, NOT_MET if function in self.hot.regions else NO_LOOP
+
+    @cached_property
+    def _hazards(self) -> dict[Wait, list[Hazard]]:
+        """By wait: the regions in which it would be a hazard, if it found something to wait for."""
         found: dict[Wait, list[Hazard]] = {}
-        for function, each in waits.items():
+        for function, each in self._waits.items():
             home = self.hot.body(function).home
             for wait in each:
                 regions = self.hot.regions_of(function, home[wait.instruction])
-                judged = [hazard for region in regions if (hazard := self._judged(wait, region, uses)) is not None]
+                judged = [hazard for region in regions if isinstance(hazard := self._judged(wait, region), Hazard)]
                 if judged:
                     found[wait] = judged
-        told: dict[Wait, Hazard | None] = {}
-        for wait in found:
-            if (hazard := self._told(wait, found, told, uses, idle)) is not None:
-                yield hazard
+        return found
+
+    @cached_property
+    def _waits(self) -> dict[Function, list[Wait]]:
+        """The waits of hot functions."""
+        return {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return Uses(self.hot)
+
+    @cached_property
+    def _idle(self) -> Idle:
+        return Idle(self.hot, {function: self._on_device(each) for function, each in self._waits.items()})
 
     def _on_device(self, waits: list[Wait]) -> list[Wait]:
         """The waits that may be for a value of a device, in whichever region."""
@@ -115,35 +161,50 @@ class HotWaits:
                 found.append(wait)
         return found
 
-    def _told(self, wait: Wait, found: dict[Wait, list[Hazard]], told: dict[Wait, Hazard | None], uses: Uses, idle: Idle) -> Hazard | None:
-        """The hazard of a wait that finds something to wait for. Another hazard right before it is no reason to leave it out."""
-        if wait not in told:
-            told[wait] = None  # while it is asked
-            for hazard in found.get(wait, ()):
-                before = idle.before(wait, hazard.region)
-                if before is not None and self._told(before, found, told, uses, idle) is None:
-                    continue
-                if idle.after(wait, hazard.region, self._stays(uses, hazard.region)) is None:
-                    told[wait] = hazard
-                    break
-        return told[wait]
+    def _told(self, wait: Wait) -> Hazard | str:
+        """The hazard of a wait that finds something to wait for, or why it finds nothing. Another hazard right before it is no reason to
+        leave it out."""
+        if wait not in self._known:
+            self._known[wait] = NO_LOOP  # while it is asked
+            self._known[wait] = self._found_busy(wait)
+        return self._known[wait]
 
-    def _stays(self, uses: Uses, region: Region) -> Callable[[Wait], bool]:
-        return lambda other: other.what in (READ, CAST) and not uses.is_avoidable(other, region, self.all_loops)
+    def _found_busy(self, wait: Wait) -> Hazard | str:
+        why = NO_LOOP
+        for hazard in self._hazards.get(wait, ()):
+            before = self._idle.before(wait, hazard.region)
+            if before is not None and not isinstance(self._told(before), Hazard):
+                why = f"the host has just waited in {_row(before, wait)}, and nothing is queued in between"
+                continue
+            after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
+            if after is None:
+                return hazard
+            why = f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between"
+        return why
 
-    def _judged(self, wait: Wait, region: Region, uses: Uses) -> Hazard | None:
+    def _stays(self, region: Region) -> Callable[[Wait], bool]:
+        return lambda other: other.what in (READ, CAST) and not self._uses.is_avoidable(other, region, self.all_loops)
+
+    def _judged(self, wait: Wait, region: Region) -> Hazard | str:
+        """A wait as a hazard of a region, if it finds something to wait for; else why it is none."""
         first = region.chain()[0]
-        if self._is_on_host or measures(self.graph, wait, region):
-            return None
+        if self._is_on_host:
+            return ON_HOST
+        if measures(self.graph, wait, region):
+            return MEASURES
+        if warms_up(self.hot, region):
+            return WARMS_UP
         origin = self._origin(wait, first)
-        if origin is None or not is_met(self.hot, wait, region, self.all_loops):
-            return None
-        if wait.what in (READ, CAST) and not uses.is_avoidable(wait, region, self.all_loops):
-            return None
+        if origin is None:
+            return NOT_ON_DEVICE
+        if not is_met(self.hot, wait, region, self.all_loops):
+            return NOT_MET
+        if wait.what in (READ, CAST) and not self._uses.is_avoidable(wait, region, self.all_loops):
+            return NEEDED
         if wait.what == UPLOAD:
             reason = upload_reason(self.hot, wait, region, self.all_loops)
             if reason is None:
-                return None
+                return DIFFERS
             origin = reason
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
 
@@ -198,6 +259,13 @@ class HotWaits:
         for one in function.by_opcode[op.ATTR]:
             if path_of(function, one[3]) in told:
                 yield function, one[2]
+
+
+def _row(other: Wait, asking: Wait) -> str:
+    """Where another wait stands, seen from one."""
+    row = other.function.code.at(other.instruction[1])[0]
+    path = other.function.unit.path
+    return f"line {row}" if path == asking.function.unit.path else f"{path}:{row}"
 
 
 def _computed_from(one: Instruction) -> Iterable[int]:

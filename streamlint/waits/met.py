@@ -14,6 +14,7 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.effects import OF_ROUNDS
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.objects import Constant, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
@@ -267,7 +268,7 @@ class _Conditions:
             home = self.hot.body(function).home
             blocks = {home[one.instruction] for one in self.hot.rounds.of(function) if one.row.does in OF_ROUNDS}
             for edge in self.hot.graph.calls(function).edges:
-                if not edge.is_elsewhere and edge.callee in self.hot.reaching and NOBODY in self.hot.progress(edge.callee):
+                if edge.is_followed and edge.callee in self.hot.reaching and NOBODY in self.hot.progress(edge.callee):
                     blocks.add(home[edge.instruction])
             found = self._makes_progress[function] = frozenset(blocks)
         return found
@@ -285,7 +286,7 @@ class _Conditions:
         is_given = one[0] == op.PARAM and asked.region.caller is None  # what a framework hands over
         if is_given or self.steadiness.of(asked.region, asked.register):
             return True
-        if self._guards_progress(asked) or self._is_of_nothing(asked) or self._counts(asked):
+        if self._guards_progress(asked) or self._is_of_nothing(asked) or self._counts(asked) or self._is_there(asked):
             return True
         return all_loops and self._fills(asked)
 
@@ -318,6 +319,16 @@ class _Conditions:
         if asked.skips or self._divides(asked, counted):
             return True
         return is_filled and held is not None and holds_gradients(function, held)
+
+    def _is_there(self, asked: _Asked) -> bool:
+        """Whether a condition holds for what is not None, and no code of the program gives None: a tensor comes."""
+        function = asked.region.function
+        compared = compares(function, asked.register)
+        if compared is None or compared[2] is not None or compared[0] not in ("is", "is not") or (compared[0] == "is not") != asked.holds:
+            return False
+        values = self.hot.facts.values(function, compared[1]).values
+        is_none = any(isinstance(value, Constant) and value.value is None for value in values)
+        return not is_none and any(isinstance(value, Memory) for value in values)
 
     def _divides(self, asked: _Asked, counted: int) -> bool:
         """Whether something is divided behind an edge by what was tested."""

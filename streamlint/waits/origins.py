@@ -147,7 +147,8 @@ class ModelFacts(Facts):
         """A function of torch without a row computes where its arguments are."""
         super().library_call(callee, arguments, target)
         row = self.row_of(callee)
-        if row is None and is_of_tensors(callee.name):
+        is_of_language = callee.name.startswith(f"{_TENSOR}.") and callee.name.rpartition(".")[2] in LANGUAGE_MEMBERS
+        if row is None and is_of_tensors(callee.name) and not is_of_language:  # `held.get(key)`: no tensor is asked so
             for node in [*arguments.all, *([self.holding(callee.receiver)] if callee.receiver is not None else [])]:
                 self.solver.when(node, lambda value: self._computed_there(value, target))
         elif row is not None and row.effect == "object" and (kind := str(row.get("type") or row.names[0])) in self._made_of:
@@ -279,7 +280,7 @@ class LossSlice:
                 yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
         elif one[0] in (op.CALL, op.INVOKE):
             for edge in self.graph.calls(function).edges:
-                if edge.instruction == one and not edge.is_elsewhere:
+                if edge.instruction == one and edge.is_followed:
                     yield from ((edge.callee, back[2]) for back in edge.callee.by_opcode[op.RETURN])
         elif one[0] == op.ITEM:
             yield from self._element(function, one)
@@ -349,7 +350,7 @@ class LossSlice:
 
     def _of_call(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
         calls = self.graph.calls(function)
-        if any(edge.instruction == one and not edge.is_elsewhere for edge in calls.edges):
+        if any(edge.instruction == one and edge.is_followed for edge in calls.edges):
             return
         library = [call for call in calls.libraries if call.instruction == one]
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
@@ -364,7 +365,8 @@ class LossSlice:
                 self._is_term(function, one, library)
                 yield from ((function, operand) for operand in operands)
             return
-        method = self.facts.models.method(_TENSOR, name) if one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS else None
+        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library  # another library's function is none of a tensor
+        method = self.facts.models.method(_TENSOR, name) if is_method else None
         if method is not None:
             if method.effect not in ("compute", "view"):
                 return

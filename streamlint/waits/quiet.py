@@ -40,7 +40,7 @@ class Quiet:
 
     def entered(self, function: Function, one: Instruction) -> list[Function]:
         """The functions of the program that an instruction runs at once."""
-        return [edge.callee for edge in self.graph.calls(function).edges if edge.instruction == one and not edge.is_elsewhere]
+        return [edge.callee for edge in self.graph.calls(function).edges if edge.instruction == one and edge.is_followed]
 
     def queues(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction may queue work, functions of the program that it enters aside."""
@@ -51,6 +51,8 @@ class Quiet:
             return False
         if opcode in _ARITHMETIC:
             return not self._is_of_host(function, one)
+        if opcode == op.NEXT:
+            return not self._goes_over_held(function, one)
         if opcode == op.ITEM:
             return not (self._is_fixed(function, one[4]) or self._is_container(function, one[3]))
         if opcode == op.SET_ITEM:
@@ -118,6 +120,14 @@ class Quiet:
         values = self.facts.values(function, register).values
         return bool(values) and all(isinstance(value, _IN_CONTAINERS) for value in values)
 
+    def _goes_over_held(self, function: Function, one: Instruction) -> bool:
+        """Whether the elements that a loop goes over are there already: numbers, or what a container holds."""
+        source = function.definitions[one[3]]
+        if source is None or source[0] != op.ITER:
+            return False
+        values = self.facts.values(function, source[3]).values
+        return bool(values) and all(isinstance(value, (Container, Constant, Scalar)) for value in values)
+
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether an operator compares what things are, or works on numbers of the host."""
         operator = function.text(one[3])
@@ -155,7 +165,10 @@ class Quiet:
         one, row = call.instruction, call.row
         if row is None:
             name = call.name.removeprefix("builtins.")
-            return not (name in _HANDED_ON or name.startswith("container."))
+            if name in _HANDED_ON or name.startswith("container."):
+                return False
+            is_plain = all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
+            return not (call.name.startswith("builtins.") and call.receiver is None and is_plain)
         if row.effect in _WAITING or row.effect == "none":
             return False
         if row.effect in _HOST:

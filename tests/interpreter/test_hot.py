@@ -12,7 +12,6 @@ from streamlint.frontends.python import lower
 from streamlint.interpreter.at_hand import enclosing
 from streamlint.interpreter.hot import is_hot
 from streamlint.interpreter.index import File, Program, walk_module
-from streamlint.interpreter.rounds import feeds_back
 from streamlint.interpreter.standing import Stand, each_round, way_to
 from streamlint.interpreter.uses import is_avoidable
 from streamlint.models import Models
@@ -59,20 +58,6 @@ STEP = "loss.backward(); opt.step(); opt.zero_grad()"
 def test_is_hot(text: str, hot: list[bool]) -> None:
     file = file_of(text)
     assert [is_hot(loop, file) for loop in loops(file)] == hot
-
-
-@pytest.mark.parametrize(
-    ("body", "fed"),
-    [
-        ("y = net(x)\n    x = x + y", True),
-        ("y = net(x)\n    z = y + 1\n    x = move(x, z)", True),
-        ("y = net(z)\n    x = x + y", False),
-        ("y = len(x)\n    x = x + y", False),
-    ],
-)
-def test_feeds_back(body: str, fed: bool) -> None:
-    file = file_of(f"def f(net, x, z):\n  for i in range(9):\n    {body}")
-    assert feeds_back(loops(file)[0], file) is fed
 
 
 def stand_of(file: File) -> Stand:

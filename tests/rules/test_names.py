@@ -34,8 +34,8 @@ def test_a_part_of_a_word_is_no_word(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "test"), [("verbose", "verbose"), ("verbose", "verbose > 1"), ("debugLevel", "debugLevel > 2")])
-def test_rare_words_silence_in_comparisons_too(name: str, test: str) -> None:
-    assert "SL020" not in found(LOOP.format(name=name, test=test))
+def test_words_of_rarity_silence_nothing(name: str, test: str) -> None:
+    assert "SL020" in found(LOOP.format(name=name, test=test))
 
 
 READ_EARLY = """#include <cuda_runtime.h>

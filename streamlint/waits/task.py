@@ -1,0 +1,105 @@
+"""SL020 and SL021 of a run's Python files: one task beside the files, for the program facts are solved once for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from streamlint.analysis import Part
+from streamlint.cache.intermediate import IntermediateCache
+from streamlint.cache.store import digest
+from streamlint.cache.units import Units
+from streamlint.facts.nodes import Exhausted
+from streamlint.findings import Finding, Problem
+from streamlint.interpreter.recursion import deeper
+from streamlint.options import Options, Source
+from streamlint.record import field, record
+from streamlint.waits.findings import CODES, find
+
+if TYPE_CHECKING:
+    from streamlint.ir import ModuleIR
+    from streamlint.program import Module
+
+_FRAMES = 10_000  # of Python: chains of calls are followed by recursion
+Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
+
+
+@record(slots=True)
+class WaitsTask:
+    """What the two rules find in Python files: kept under a hash of all of them, or found anew.
+
+    ``lowered`` gives the syntax tree of a file, where its intermediate representation is not kept.
+    """
+
+    sources: Sequence[Source]
+    options: Options
+    lowered: Lowered
+    units: Units | None = None
+    part: Part | None = None  # what was found
+    name: str = "<Python as a whole>"  # among the paths of files
+    key: str = field(default="")
+
+    def __post_init__(self) -> None:
+        asked = not self.options.codes or not CODES.isdisjoint(self.options.codes)
+        self.sources = [one for one in self.sources if one.language == "python"] if asked else []
+        if not self.sources:
+            self.part = Part()
+        elif self.units is not None:
+            self.key = digest("\0".join(part for one in self.sources for part in (one.path, digest(one.text))))
+            self.part = self.units.load_whole(self.key)
+
+    @property
+    def size(self) -> int:
+        """How much work it may be: more than any file alone."""
+        return sum(len(one.text) for one in self.sources)
+
+    def find(self) -> Part:
+        """What is found. A fault of ours costs the two rules, never the run."""
+        part = Part()
+        try:
+            with deeper(_FRAMES):
+                part.findings = find(self.sources, self.options, self._intermediate)
+        except Exhausted as error:
+            why = f"{' and '.join(sorted(CODES))} do not look at the Python files of this run: {error}"
+            part.problems.append(Problem(self.sources[0].path, why))
+        except Exception as error:
+            self.lose(part, f"{type(error).__name__}: {error}")
+        return part
+
+    def done(self, part: Part) -> None:
+        """Take what was found, and keep it."""
+        self.part = part
+        if self.units is not None and self.key and not part.problems:
+            self.units.keep_whole(self.key, part)
+
+    def lose(self, part: Part, why: str) -> Part:
+        """What is told where the task did not come to its end."""
+        part.findings.clear()
+        what = f"internal error: {', '.join(sorted(CODES))} saw no Python file of this run: {why}"
+        part.problems.append(Problem(self.sources[0].path, what))
+        return part
+
+    def parts(self, only: frozenset[str] | None = None) -> Iterator[tuple[str, Part]]:
+        """What was found, by file."""
+        assert self.part is not None
+        found = defaultdict[str, list[Finding]](list)
+        for finding in self.part.findings:
+            found[finding.span.file].append(finding)
+        for path, findings in found.items():
+            if only is None or path in only:
+                yield path, Part(findings)
+        if self.part.problems:
+            yield self.sources[0].path, Part(problems=self.part.problems)
+
+    def _intermediate(self, source: Source) -> ModuleIR | None:
+        from streamlint.ir.modules import lower
+
+        data = source.text.encode("utf-8", "surrogatepass")
+        cache = IntermediateCache(self.units.store.base) if self.units is not None else None
+        kept = cache.load(source.path, source.language, data) if cache is not None else None
+        if kept is None and (tree := self.lowered(source.path)) is not None:
+            kept = lower(tree)
+            if cache is not None:
+                cache.keep(kept, source.language, data)
+        return kept

@@ -1,0 +1,80 @@
+"""The task beside the files: what it keeps, and what it says where it does not come to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamlint import engine
+from streamlint.cache.store import Store
+from streamlint.cache.units import Units
+from streamlint.config import Settings
+from streamlint.findings import Report
+from streamlint.options import Source
+from streamlint.waits import findings, task
+
+HELPER = "def note(loss, rows):\n    rows.append(loss.item())\n"
+LOOP = """import torch
+from helper import note
+
+
+def train(model, loader, optimizer):
+    model.cuda()
+    rows = []
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        note(loss, rows)
+"""
+SOURCES = [Source("helper.py", HELPER, "python"), Source("loop.py", LOOP, "python")]
+
+
+def look(store: Store | None = None, sources: list[Source] = SOURCES) -> Report:
+    options = Settings().options()
+    return engine.analyse(sources, options, units=Units(store, options) if store is not None else None)
+
+
+def told(report: Report) -> list[tuple[str, int, str]]:
+    return [(one.span.file, one.span.row, one.code) for one in report.findings]
+
+
+def test_a_helper_in_another_file() -> None:
+    assert told(look()) == [("helper.py", 2, "SL020")]
+
+
+def test_what_is_kept_is_not_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = told(look(Store(tmp_path)))
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was to be kept")
+
+    monkeypatch.setattr(task, "find", fail)
+    assert told(look(Store(tmp_path))) == first
+
+
+def test_another_text_is_looked_at_anew(tmp_path: Path) -> None:
+    look(Store(tmp_path))
+    changed = [Source("helper.py", HELPER.replace(".item()", ".detach()"), "python"), SOURCES[1]]
+    assert told(look(Store(tmp_path), changed)) == []
+
+
+def test_too_many_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "MOST_STEPS", 10)
+    report = look()
+    assert told(report) == []
+    (problem,) = report.problems
+    assert (
+        problem.message == "SL020 and SL021 do not look at the Python files of this run: the facts of the program take more than 10 steps"
+    )
+
+
+def test_a_fault_of_ours_costs_the_two_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(task, "find", fail)
+    (problem,) = look().problems
+    assert problem.message == "internal error: SL020, SL021 saw no Python file of this run: ValueError: odd"
