@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.effects import Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, HotRegions, Region
+from streamlint.facts.program import Unit
 from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -30,15 +31,24 @@ class WaitRegions(HotRegions):
         self.all_loops = all_loops
 
     def find(self) -> None:
-        functions = [function for unit in self.facts.program.units.values() for function in unit.functions if not function.is_cpp]
+        units = self.facts.program.units.values() if self.all_loops else self._naming()
+        functions = [function for unit in units for function in unit.functions if not function.is_cpp]
         self.reaching = reaching(self.graph, self.rounds, functions)
-        for function in functions:
+        places = {(function.unit.number, function.code.number): function for function in (*functions, *self.reaching)}
+        for _, function in sorted(places.items()):
             self._add_training(function)
         self._spread()
         if self.all_loops:
             for function in functions:
                 self._add_others(function)
             self._spread()
+
+    def _naming(self) -> list[Unit]:
+        """The files that name what a round that trains calls, or what a framework calls in it. No other is lowered for its own sake."""
+        rows = (row for row in self.frameworks.rows if row.loop == "optimizer")
+        names = self.rounds.names | self.handlers.names | {method for row in rows for method in row.methods}
+        found = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
+        return [found[number] for number in sorted(found)]
 
     def goes_backward(self, region: Region) -> bool:
         return super().goes_backward(region) or region.chain()[0].does == STEP
