@@ -63,7 +63,8 @@ def _analyse(
     progress.known(len(sources) - len(work.open))
     if work.open or waits.part is None:
         _check(work, waits, options, jobs, cluster)
-    found = join(report, work.parts(), options, waits.parts())
+    assert waits.part is not None
+    found = join(report, work.parts(), options, [waits.part])
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
@@ -71,16 +72,14 @@ def _analyse(
     return report
 
 
-def join(
-    report: Report, parts: Iterable[tuple[str, Part]], options: Options, whole: Iterable[tuple[str, Part]] = ()
-) -> dict[str, list[Finding]]:
+def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options, whole: Iterable[Part] = ()) -> dict[str, list[Finding]]:
     """Put what the files gave, and the program as a ``whole``, into a report; returns what was found by file, before precedence
     between files."""
     from streamlint.interpreter.run import Coverage
 
     found: dict[str, list[Finding]] = {}
     told: list[Finding] = []
-    for _, part in whole:
+    for part in whole:
         told += part.findings
         report.problems += part.problems
     coverage, own_rows = Coverage(), set[str]()
@@ -114,7 +113,7 @@ def told_once(problems: list[Problem]) -> list[Problem]:
 
 def parts_of(
     sources: Sequence[Source], options: Options, jobs: int, units: Units | None, only: Collection[str], whole: bool
-) -> tuple[list[tuple[str, Part]], list[tuple[str, Part]], list[Problem]]:
+) -> tuple[list[tuple[str, Part]], list[Part], list[Problem]]:
     """What some of the sources give among all of them, what all give as a ``whole`` if that is asked for, and what could not be read."""
     with seldom_collected():
         work = _work(sources, options, jobs, units)
@@ -125,7 +124,7 @@ def parts_of(
         progress.known(sum(source.path in only for source in sources) - len(work.open))
         if work.open or (waits is not None and waits.part is None):
             _check(work, waits, options, jobs, None)
-        return list(work.parts()), list(waits.parts()) if waits is not None else [], work.report.problems
+        return list(work.parts()), [waits.part] if waits is not None and waits.part is not None else [], work.report.problems
 
 
 def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units | None) -> Incremental:

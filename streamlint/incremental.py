@@ -42,7 +42,6 @@ class Incremental:
     ) -> None:
         self.program, self.report = Program(), Report(files=len(sources))
         sources = [bare(source) for source in sources]
-        self.sources = sources
         self._sources, self._lower, self._units = {source.path: source for source in sources}, lower, units
         self._ahead = ahead
         self._hashes = {source.path: digest(source.text) for source in sources} if units else {}
@@ -72,6 +71,11 @@ class Incremental:
             for path in self._sources.keys() - set(self._view.paths):  # what does not parse is not tried again
                 units.keep(self._sources[path], self._hashes[path], replace(self._made[path], native=native, parts=[]))
         self.open = [path for path in self._view.paths if path not in self.kept]
+
+    @property
+    def sources(self) -> list[Source]:
+        """All sources, without comments."""
+        return list(self._sources.values())
 
     def _holds(self, path: str, units: Units) -> bool:
         """Whether what is kept of a source is what a run would find; among other C++ than before, this is noted."""

@@ -91,7 +91,7 @@ class Shard:
         given: dict[str, list[Any]] = {source.path: [] for source in sources if source.path in self.mine}
         for path, part in parts:
             given[path].append(records.of_part(part, coverage=False))
-        together = [[path, records.of_part(part, coverage=False)] for path, part in whole]
+        together = [records.of_part(part, coverage=False) for part in whole]
         self.groups.append({"problems": [records.of_problem(problem) for problem in problems], "parts": given, "whole": together})
         report = Report(problems=problems)
         engine.join(report, parts, options, whole)
@@ -126,7 +126,7 @@ class Joined:
                 report.problems += [problem for problem in told if problem not in report.problems]
                 given.update(group["parts"])
             parts = [(source.path, records.to_part(part)) for source in sources for part in given[source.path]]
-            whole = [(path, records.to_part(part)) for group in groups for path, part in group["whole"]]
+            whole = [records.to_part(part) for group in groups for part in group["whole"]]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise ConfigError("the reports of the shards do not fit together; run all shards anew") from None
         found = engine.join(report, parts, options, whole)

@@ -148,11 +148,9 @@ class HotRegions:
 
     def _agreed(self, function: Function, flags: Flags, call: Instruction, callees: list[Function]) -> Iterator[Progress]:
         """What a call does by all that it may enter, if half of those make progress."""
-        found = []
-        for callee in callees:
-            told = self._told(function, flags, call, callee) if callee in self.reaching else {}
-            inner = self.progress(callee, told).get(NOBODY) if callee in self.reaching else None
-            found += [Progress(inner.does, call)] if inner is not None else []
+        able = [callee for callee in callees if callee in self.reaching]
+        inner = [self.progress(callee, self._told(function, flags, call, callee)).get(NOBODY) for callee in able]
+        found = [Progress(one.does, call) for one in inner if one is not None]
         if 2 * len(found) >= len(callees):
             yield from found
 

@@ -178,7 +178,7 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
         return "the way from the loop to it cannot be followed"
     if not all(each_round(stand, loop[0]) for stand in stands):
         return "it is not met in each round: a condition, or a way out of the loop, stands before it"
-    if found.what in (READ, CAST) and not _is_avoidable(found, stands, trains):
+    if found.what in (READ, CAST) and not is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value)):
         return _NEEDED
     reason = origin.text if origin is not None else ""
     if found.what == UPLOAD:
@@ -191,10 +191,6 @@ def _judged(run: Run, found: Peek, settled: Callable[[], Settled]) -> ops.HostWa
     if call is not None and call.file != found.span.file:  # another file's helper is right, calling it in each round is not
         operation.span, operation.inner = call, found.span
     return operation
-
-
-def _is_avoidable(found: Peek, stands: tuple[Stand, ...], trains: bool) -> bool:
-    return is_avoidable(stands, trains, or_stops=not trains and _is_shown(found.value))
 
 
 def _is_shown(value: Value | None) -> bool:
@@ -221,7 +217,7 @@ def _uploads_needlessly(found: Peek, stand: Stand, settled: Callable[[], Settled
     if isinstance(found.value, Series):
         items = found.value.items or ([found.value.element] if found.value.element is not None else [])
         held = [v for v in items if not isinstance(v, Const)]
-        tensors = [v for v in held if (isinstance(v, Buffer) and v.type.startswith("torch.")) or _is_tensor(settled().origin(v))]
+        tensors = [v for v in held if (isinstance(v, Buffer) and v.type.startswith("torch.")) or settled().origin(v) is not None]
         return "a list of tensors" if tensors and len(tensors) == len(held) else ""
     return ""
 
@@ -232,10 +228,6 @@ def _on_device(found: Peek, origin: Origin | None, loop: Round) -> bool:
     if found.what == SIZE:
         return _is_shown(found.value)
     return origin is not None and (origin.sure or found.what == READ)
-
-
-def _is_tensor(origin: Origin | None) -> bool:
-    return origin is not None
 
 
 def _owner(frame: Frame) -> p.Class | None:

@@ -25,7 +25,8 @@ from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
 from streamlint.telling import codes_of
-from streamlint.waits.findings import find, passed_over
+from streamlint.waits.findings import find, findings_of, hot_waits, passed_over
+from streamlint.waits.judge import HotWaits
 from streamlint.workers import shared
 
 ALL_LOOPS = "all-loops"
@@ -77,6 +78,7 @@ class _Looked:
     options: Options | None = None
     sources: Sequence[Source] = ()
     program: Program | None = None
+    waits: HotWaits | None = None
     parts: list[Part] = field(default_factory=list)
     problem: Problem | None = None  # why the file was not read
 
@@ -92,8 +94,10 @@ class _Looked:
             self.problem = next((problem for problem in report.problems if problem.file == self.path), None)
         analysis = Analysis(program, every)
         parts = list(shared(analysis.check, list(program.files), self.jobs, instead=analysis.lose))
-        parts.append(Part(find([bare(source) for source in sources], every)))
         self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
+        self.waits = hot_waits(self.sources, every)
+        if self.waits is not None:
+            parts.append(Part(findings_of(self.waits, every)))
         report.problems += [problem for part in parts for problem in part.problems]
         asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
@@ -152,7 +156,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     line = Line(program, options, mine.path, rows, places)
-    for code, span, why in passed_over(looked.sources, options, mine.path):
+    for code, span, why in passed_over(looked.waits, mine.path) if looked.waits is not None else ():
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)

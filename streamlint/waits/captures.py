@@ -14,12 +14,12 @@ def warms_up(hot: HotRegions, region: Region) -> bool:
     """Whether a capture behind the loop of a region, in the same function, runs what the loop runs."""
     chain = region.chain()
     first, loop = chain[0], chain[0].loop
-    if loop is None or len(chain) < 2:
+    if loop is None or len(chain) < 2 or not first.function.by_opcode[op.ENTER]:
         return False
     function, body = first.function, hot.body(first.function)
     calls = hot.graph.calls(function)
     begun = {call.instruction for call in calls.libraries if call.row is not None and call.row.effect == "capture"}
-    for scope in function.by_opcode[op.ENTER] if begun else ():
+    for scope in function.by_opcode[op.ENTER]:
         if function.definitions[scope[3]] not in begun or not body.graph.dominates(loop.header, body.home[scope]):
             continue
         inside = set(_within(function, body.home[scope], scope, body.graph.successors))

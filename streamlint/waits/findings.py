@@ -35,14 +35,21 @@ def find(sources: Sequence[Source], options: Options, lowered: Lowered | None = 
 
     Raises Exhausted where the program's facts take more than `MOST_STEPS` steps.
     """
+    if options.codes and CODES.isdisjoint(options.codes):
+        return []
+    waits = hot_waits(sources, options, lowered)
+    return findings_of(waits, options) if waits is not None else []
+
+
+def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
+    """What the rules tell of a program."""
     rules = [rule() for rule in RULES if not options.codes or rule.code in options.codes]
-    waits = hot_waits(sources, options, lowered) if rules else None
-    hazards = list(waits.hazards()) if waits is not None else []
+    hazards = list(waits.hazards())
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        told = [finding for finding in (_told(rule, hazard) for hazard in mine) if finding.shown or options.evidence == "possible"]
-        found += rule.by_loop(told) if isinstance(rule, HiddenSyncInHotLoop) else told
+        shown = [finding for finding in (_told(rule, hazard) for hazard in mine) if finding.shown or options.evidence == "possible"]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else shown
     return sorted(found, key=Finding.sort_key)
 
 
@@ -56,13 +63,9 @@ def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered | No
     return HotWaits(program, options.hidden_sync == "all-loops", known, MOST_STEPS)
 
 
-def passed_over(sources: Sequence[Source], options: Options, path: str) -> Iterator[tuple[str, Span, str]]:
-    """The waits of a file that the rules do not tell: whose rule it would be, where it stands, and why it is none.
-
-    Raises Exhausted like `find`.
-    """
-    waits = hot_waits(sources, options)
-    for wait, why in waits.passed_over(path) if waits is not None and path in waits.facts.program.units else ():
+def passed_over(waits: HotWaits, path: str) -> Iterator[tuple[str, Span, str]]:
+    """The waits of a file that the rules do not tell: whose rule it would be, where it stands, and why it is none."""
+    for wait, why in waits.passed_over(path) if path in waits.facts.program.units else ():
         rule = DeviceSyncInHotLoop if wait.what in (DEVICE, CACHE) else HiddenSyncInHotLoop
         yield rule.code, span_of(wait.function, wait.instruction), why
 

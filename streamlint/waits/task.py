@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streamlint.analysis import Part
@@ -11,10 +12,9 @@ from streamlint.cache.intermediate import IntermediateCache
 from streamlint.cache.store import digest
 from streamlint.cache.units import Units
 from streamlint.facts.nodes import Exhausted
-from streamlint.findings import Finding, Problem
+from streamlint.findings import Problem
 from streamlint.interpreter.recursion import deeper
 from streamlint.options import Options, Source
-from streamlint.record import field, record
 from streamlint.waits.findings import CODES, find
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FRAMES = 10_000  # of Python: chains of calls are followed by recursion
 Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
 
 
-@record(slots=True)
+@dataclass
 class WaitsTask:
     """What the two rules find in Python files: kept under a hash of all of them, or found anew.
 
@@ -38,7 +38,7 @@ class WaitsTask:
     units: Units | None = None
     part: Part | None = None  # what was found
     name: str = "<Python as a whole>"  # among the paths of files
-    key: str = field(default="")
+    key: str = ""
 
     def __post_init__(self) -> None:
         asked = not self.options.codes or not CODES.isdisjoint(self.options.codes)
@@ -80,26 +80,17 @@ class WaitsTask:
         part.problems.append(Problem(self.sources[0].path, what))
         return part
 
-    def parts(self, only: frozenset[str] | None = None) -> Iterator[tuple[str, Part]]:
-        """What was found, by file."""
-        assert self.part is not None
-        found = defaultdict[str, list[Finding]](list)
-        for finding in self.part.findings:
-            found[finding.span.file].append(finding)
-        for path, findings in found.items():
-            if only is None or path in only:
-                yield path, Part(findings)
-        if self.part.problems:
-            yield self.sources[0].path, Part(problems=self.part.problems)
+    @cached_property
+    def _kept(self) -> IntermediateCache | None:
+        return IntermediateCache(self.units.store.base) if self.units is not None else None
 
     def _intermediate(self, source: Source) -> ModuleIR | None:
         from streamlint.ir.modules import lower
 
         data = source.text.encode("utf-8", "surrogatepass")
-        cache = IntermediateCache(self.units.store.base) if self.units is not None else None
-        kept = cache.load(source.path, source.language, data) if cache is not None else None
-        if kept is None and (tree := self.lowered(source.path)) is not None:
-            kept = lower(tree)
-            if cache is not None:
-                cache.keep(kept, source.language, data)
-        return kept
+        found = self._kept.load(source.path, source.language, data) if self._kept is not None else None
+        if found is None and (tree := self.lowered(source.path)) is not None:
+            found = lower(tree)
+            if self._kept is not None:
+                self._kept.keep(found, source.language, data)
+        return found
