@@ -7,14 +7,17 @@ calls are found when somebody asks for them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
+    BoundMethod,
     External,
+    FunctionObject,
     Instance,
     LibraryObject,
     Memory,
@@ -131,6 +134,25 @@ class CallGraph:
             self._look_at(function, one, found)
         return found.calls()
 
+    def meant(self, function: Function, instructions: Iterable[Instruction]) -> tuple[Calls, bool]:
+        """What some calls call by the called values alone, and whether that is all: what is given to them and given back is not solved.
+
+        It is not all where classes, objects or functions of libraries are called.
+        """
+        asked = list(instructions)
+        found, is_all = _Found(), all(one[0] in _CALLING for one in asked)
+        nodes = {one: self.called(function, one) for one in asked if one[0] in _CALLING}
+        self.facts.solver.solve()
+        for one, node in nodes.items():
+            self._by_values(function, one, node.values, found)
+            found.enter(Edge(one, value.function) for value in self.facts.functions_in(node.values))
+            is_all &= all(isinstance(value, (FunctionObject, BoundMethod)) for value in node.values)
+        return found.calls(), is_all
+
+    def called(self, function: Function, call: Instruction) -> Node:
+        """What a call instruction calls; have it solved with what is asked next."""
+        return self.facts.solver.demand(self.facts.callee(self.facts.base(function), call))
+
     def ask(self, function: Function, calls: Iterable[Instruction]) -> None:
         """Have what some call instructions rest on solved with what is asked next: to solve much at once takes fewer steps."""
         facts, frame = self.facts, self.facts.base(function)
@@ -168,16 +190,20 @@ class CallGraph:
         """What one instruction calls."""
         opcode, elsewhere = one[0], False
         if opcode in _CALLING:
-            values = self.facts.solver.demand(self.facts.callee(self.facts.base(function), one)).values
-            for call in self._library_calls(function, one, values):
-                found.libraries[call] = None
+            for call in self._by_values(function, one, self.called(function, one).values, found):
                 elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
                 found.enter(self._handed_over(function, one, call))
-            if opcode in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
-                found.unknown[one] = None
         found.enter(Edge(one, callee, elsewhere) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, callee) for callee in self._resumed(function, one))
+
+    def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
+        """Take the calls of libraries, and those of which nothing is known."""
+        calls = list(self._library_calls(function, one, values))
+        found.libraries.update(dict.fromkeys(calls))
+        if one[0] in (op.CALL, op.INVOKE) and (not values or any(isinstance(value, Unknown) for value in values)):
+            found.unknown[one] = None
+        return calls
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
         for value in values:

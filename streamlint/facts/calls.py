@@ -303,7 +303,7 @@ class Calls(Constructions):
             return
         if parameter.kind in ("star", "double"):
             self.solver.add(node, self.objects(Rest, frame, index))
-        else:
+        elif not self.is_settled(function, parameter):
             self._from_all_calls(frame, index, node)
         self.from_outside(frame, parameter, node)
 
@@ -338,6 +338,10 @@ class Calls(Constructions):
 
     def searched(self, function: Function) -> None:
         """Look for the calls of a function in the program."""
+        raise NotImplementedError
+
+    def is_settled(self, function: Function, parameter: Parameter) -> bool:
+        """Whether the declared type of a parameter says all that its callers could tell."""
         raise NotImplementedError
 
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:

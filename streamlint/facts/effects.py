@@ -126,6 +126,7 @@ class Effects:
         self.rounds = Rounds(graph)
         self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
+        self._defined: dict[str, bool] = {}
 
     def own(self, function: Function) -> tuple[Cause, ...]:
         """What a function does by itself."""
@@ -174,23 +175,27 @@ class Effects:
 
     @cached_property
     def _methods(self) -> dict[str, list[Row]]:
-        """By name: the rows of a method with effects, if neither the language nor the program has one of that name."""
+        """By name: the rows of a method with effects, if the language has none of that name."""
         found: dict[str, list[Row]] = defaultdict(list)
         for name, row in self.facts.models.calls.items():
             owner, _, method = name.rpartition(".")
             if row.effect in _OF_ROWS and method not in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
                 found[method].append(row)
-        return {method: rows for method, rows in found.items() if not self._is_defined(method)}
+        return dict(found)
 
     def _by_method(self, function: Function, one: Instruction) -> Iterable[Cause]:
         """The effects of a method of an unknown value: those of all types of the libraries that it may be of."""
-        for row in self._methods.get(function.text(one[4]), ()):
-            if not row.get("host") and self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0]):
+        method = function.text(one[4])
+        for row in self._methods.get(method, ()):
+            is_near = not row.get("host") and self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])
+            if is_near and not self._is_defined(method):
                 yield Cause(_OF_ROWS[row.effect], one, row.names[0])
 
     def _is_defined(self, method: str) -> bool:
         """Whether a class of the program has a method: a value of unknown class may be one of its objects."""
-        return any(method in one.methods for unit in self.facts.program.mentioning(method) for one in unit.classes)
+        if method not in self._defined:
+            self._defined[method] = any(method in unit.methods for unit in self.facts.program.mentioning(method))
+        return self._defined[method]
 
     # --- one function
 

@@ -35,6 +35,8 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
+_PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol"})
+
 
 class Facts(Bindings):
     """The facts of a program. Each question solves what it needs; answers are kept."""
@@ -58,6 +60,11 @@ class Facts(Bindings):
             self.unknown(node, "caller")
         if parameter.default and not self.is_private(function):
             self.from_default(frame, parameter, node)
+
+    def is_settled(self, function: Function, parameter: Parameter) -> bool:
+        """A class of the program from which no other derives: its objects are alike, whichever of them is handed over."""
+        meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
+        return meant is not None and not self.hierarchy.children(meant) and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""

@@ -7,13 +7,14 @@ event is hot if the object that it is registered with was made, in the same func
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.aliases import arguments_of
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import External
+from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow
@@ -32,18 +33,24 @@ class Handler(NamedTuple):
 class Handlers:
     """Finds the functions that are handed to libraries."""
 
-    def __init__(self, graph: CallGraph, trains: Callable[[Function], bool]) -> None:
-        self.graph = graph
-        self.facts = graph.facts
+    def __init__(self, rounds: Rounds, trains: Callable[[Function], bool]) -> None:
+        self.rounds = rounds
+        self.graph = rounds.graph
+        self.facts = rounds.facts
         self.trains = trains
-        rows = [row for row in graph.facts.models.rounds if row.does == "handler" and row.function is not None]
+        rows = [row for row in self.facts.models.rounds if row.does == "handler" and row.function is not None]
         self.plain = [row for row in rows if row.event is None]
         self.of_events = [row for row in rows if row.event is not None]
         self.names = frozenset(name.rpartition(".")[2] for row in rows for name in row.names)
+        self.libraries = {name.partition(".")[0] for row in rows for name in row.names}
 
     def of(self, function: Function) -> Iterator[Handler]:
         """The functions that a function hands over."""
-        for call in self.graph.calls(function).libraries:
+        if self.names.isdisjoint(function.called_names):
+            return
+        if not any(self.rounds.is_used_near(function.unit, library) for library in self.libraries):
+            return
+        for call in self._made(function, (one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode])):
             for handler in self._plain(function, call.instruction, call.name):
                 if self.trains(handler.function):
                     yield handler
@@ -52,6 +59,9 @@ class Handlers:
             for one in function.by_opcode[op.INVOKE]:
                 if function.text(one[4]) == method and self._is_each_round(function, one, row) and self._is_of_training(function, one[3]):
                     yield from self._handed(function, one, row)
+
+    def _made(self, function: Function, calls: Iterable[Instruction]) -> tuple[LibraryCall, ...]:
+        return self.graph.meant(function, calls)[0].libraries
 
     def _plain(self, function: Function, one: Instruction, name: str) -> Iterator[Handler]:
         for row in self.plain:
@@ -81,7 +91,7 @@ class Handlers:
         one = function.definitions[register]
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return False
-        names = [call.name for call in self.graph.calls(function).libraries if call.instruction == one]
+        names = [call.name for call in self._made(function, [one])]
         return any(self.trains(handler.function) for name in names for handler in self._plain(function, one, name))
 
 

@@ -65,14 +65,16 @@ class Region(NamedTuple):
 
 
 class HotRegions:
-    """The hot regions of a program: all of them are found at once, callers first."""
+    """The hot regions of a program: all of them are found at once, callers first. ``decodes``: also those of loops that decode."""
+
+    decodes = True
 
     def __init__(self, effects: Effects) -> None:
         self.reaching: frozenset[Function] = frozenset()
         self.graph = effects.graph
         self.facts = effects.facts
         self.rounds = effects.rounds
-        self.handlers = Handlers(self.graph, lambda function: bool(effects.of(function) & (Effect.BACKWARD | Effect.OPTIMIZER)))
+        self.handlers = Handlers(self.rounds, lambda function: bool(effects.of(function) & (Effect.BACKWARD | Effect.OPTIMIZER)))
         self.frameworks = effects.facts.frameworks
         self.gradients = Gradients(self.graph)
         self.regions: dict[Function, list[Region]] = {}
@@ -89,9 +91,8 @@ class HotRegions:
             row = self.frameworks.row(function)
             if row is not None:
                 self._region(function, None, row, None, None, {})
-            if not self.handlers.names.isdisjoint(function.called_names):
-                for handler in self.handlers.of(function):
-                    self._region(handler.function, None, handler.row, None, None, {})
+            for handler in self.handlers.of(function):
+                self._region(handler.function, None, handler.row, None, None, {})
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
                     self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
@@ -120,7 +121,8 @@ class HotRegions:
 
     def _find_progress(self, function: Function, flags: Flags) -> dict[int, Progress]:
         found: dict[int, Progress] = {}
-        if function not in self.reaching and not may_feed_back(function):
+        decodes = self.decodes and may_feed_back(function) and self.rounds.may_have(function.unit)
+        if function not in self.reaching and not decodes:
             return found
         body = self.body(function)
         blocks = body.runs([0], body.conditions.decided(flags))
@@ -131,7 +133,7 @@ class HotRegions:
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:
                 found.setdefault(around, found[index])
-        for index in feeds_back(self.graph, body):
+        for index in feeds_back(self.graph, body) if decodes else ():
             found.setdefault(index, Progress("decode", function.code.blocks[body.graph.loops[index].header][0]))
         return found
 

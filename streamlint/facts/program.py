@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n;]*)|c?import[ \t]+([\w.][\w., \t]*))", re.MULTILINE)
 Register = tuple[Function, int]
 
 
@@ -263,6 +264,34 @@ class Program:
         folder = home.path.removesuffix("__init__.py")
         names = ((unit, unit.path.removeprefix(folder).removesuffix("/__init__.py")) for unit in self.units.values() if unit is not home)
         return [unit for unit, name in names if unit.path.startswith(folder + begun) and "/" not in name]
+
+    def group(self, unit: Unit) -> Unit:
+        """One of the files that imports connect with a file, the same for all of them. Text that reads like an import counts as one."""
+        return self._groups[unit]
+
+    @cached_property
+    def _groups(self) -> dict[Unit, Unit]:
+        leaders = {unit: unit for unit in self.units.values()}
+
+        def leader(unit: Unit) -> Unit:
+            while leaders[unit] is not unit:
+                leaders[unit] = leaders[leaders[unit]]
+                unit = leaders[unit]
+            return unit
+
+        for unit in self.units.values():
+            for target in self._written_imports(unit):
+                leaders[leader(unit)] = leader(target)
+        return {unit: leader(unit) for unit in leaders}
+
+    def _written_imports(self, unit: Unit) -> Iterator[Unit]:
+        for module, names, several in _IMPORT.findall(unit.source.text):
+            for one in (module,) if module else (name.split()[0] for name in several.split(",") if name.strip()):
+                if (target := self.imported(one, unit)) is not None:
+                    yield target
+            for name in _IDENTIFIER.findall(names):
+                if (target := self.imported(f"{module}.{name}" if not module.endswith(".") else f"{module}{name}", unit)) is not None:
+                    yield target
 
     def imported(self, module: str, asking: Unit) -> Unit | None:
         """The file that an import means, seen from another one; None for a library."""

@@ -12,10 +12,10 @@ from streamlint.ir import Instruction
 
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
     """The functions from which calls lead to a round's call. Callers are found by names and by what flows, and are then evaluated."""
-    names = rounds.names
-    named = {function: rounds.named(function) for function in functions if not names.isdisjoint(function.called_names)}
+    named = rounds.candidates(functions)
     for function, calls in named.items():
-        graph.ask(function, calls)
+        for one in calls:
+            graph.called(function, one)
     found = dict.fromkeys(function for function, calls in named.items() if rounds.is_among(function, calls))
     waiting = list(found)
     while waiting:
@@ -25,7 +25,14 @@ def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) ->
             if caller not in found:
                 places.setdefault(caller, []).append(call)
         for caller, calls in places.items():
-            if any(edge.callee is function and edge.is_followed for edge in graph.calls_at(caller, calls).edges):
+            if _enters(graph, caller, calls, function):
                 found[caller] = None
                 waiting.append(caller)
     return frozenset(found)
+
+
+def _enters(graph: CallGraph, caller: Function, calls: list[Instruction], function: Function) -> bool:
+    made, is_all = graph.meant(caller, calls)
+    if any(edge.callee is function and edge.is_followed for edge in made.edges):
+        return True
+    return not is_all and any(edge.callee is function and edge.is_followed for edge in graph.calls_at(caller, calls).edges)

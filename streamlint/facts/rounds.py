@@ -2,7 +2,7 @@
 
 A method of a value whose class is known is decided by the class. Of one that is unknown the method's name decides, if a row is about it, if
 files that imports connect with the file use the row's library; or, where the row lists members (``beside``), if one of them is used of the
-same value, wherever that is handed to, and files near use a library that computes on devices. No name that a user chose counts.
+same value, wherever that is handed to, and files near use a library that has rounds. No name that a user chose counts.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Rounds:
             for name in row.names:
                 self._methods[name.rpartition(".")[2]].append(row)
         self._found: dict[Function, tuple[Round, ...]] = {}
+        self._near: dict[tuple[Unit, str], bool] = {}
 
     def of(self, function: Function) -> tuple[Round, ...]:
         """The calls of rounds that a function makes by itself."""
@@ -58,18 +59,39 @@ class Rounds:
 
     def is_among(self, function: Function, calls: list[Instruction]) -> bool:
         """Whether one of some calls of a function is that of a round."""
-        return any(True for _ in self._among(function, self.graph.calls_at(function, calls)))
+        return any(True for _ in self._among(function, self.graph.meant(function, calls)[0]))
 
-    def named(self, function: Function) -> list[Instruction]:
-        """The call instructions of a function that have the name of a round's call, or none."""
-        found = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in self._methods]
-        return found + [one for one in function.by_opcode[op.CALL] if self._may_be_named(function, one[3])]
+    def candidates(self, functions: Iterable[Function]) -> dict[Function, list[Instruction]]:
+        """By function: the call instructions that have the name of a round's call, also where the function has given it another one."""
+        found: dict[Function, list[Instruction]] = {}
+        for function in functions:
+            if not function.called_names.isdisjoint(self._methods):
+                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in self._methods]
+                calls += [one for one in function.by_opcode[op.CALL] if not self._names(function, one[3]).isdisjoint(self._methods)]
+                if calls:
+                    found[function] = calls
+        return found
 
-    def _may_be_named(self, function: Function, register: int) -> bool:
-        made = function.definitions[register]
-        if made is None or made[0] not in (op.NAME, op.ATTR):
-            return True
-        return function.text(made[3 if made[0] == op.NAME else 4]) in self._methods
+    def _names(self, function: Function, register: int) -> set[str]:
+        """The last parts of the names by which a value may have been read, in the function and the functions around it."""
+        names: set[str] = set()
+        waiting, seen = [(function, register)], set[tuple[Function, int]]()
+        while waiting:
+            place = waiting.pop()
+            home, register = place
+            made = home.definitions[register] if register >= 0 and place not in seen else None
+            seen.add(place)
+            if made is None:
+                continue
+            if made[0] in (op.NAME, op.ATTR):
+                names.add(home.text(made[3 if made[0] == op.NAME else 4]))
+            elif made[0] == op.LOAD:
+                _, owner = cell = home.unit.ir.constants[made[3]]
+                around = home.unit.function(owner)
+                waiting += [(around, one[3]) for one in around.by_opcode[op.STORE] if home.unit.ir.constants[one[2]] == cell]
+            elif made[0] in (op.PHI, op.COPY, op.CAST):
+                waiting += [(home, one) for one in op.reads(made)]
+        return names
 
     def implements(self, function: Function) -> RoundRow | None:
         """The row of the library's method that a method of the program overrides."""
@@ -108,10 +130,8 @@ class Rounds:
         """A method of a value of which the class is unknown."""
         method = function.text(one[4])
         for row in self._methods.get(method, ()):
-            if row.beside:  # the value shows itself: that some library computes on devices is enough
-                packages = self.facts.models.packages
-                is_shown = any(self.is_used_near(function.unit, package) for package in packages)
-                is_shown = is_shown and self.aliases.uses(function, one[3], frozenset(row.beside))
+            if row.beside:  # the value shows itself: that some library has rounds is enough
+                is_shown = self.may_have(function.unit) and self.aliases.uses(function, one[3], frozenset(row.beside))
             else:
                 is_shown = any(self.is_used_near(function.unit, name.partition(".")[0]) for name in row.names)
             if is_shown:
@@ -120,40 +140,26 @@ class Rounds:
 
     # --- which libraries a file can have values of
 
-    def is_used_near(self, unit: Unit, library: str) -> bool:
-        """Whether a file, or one that imports lead to or come from, imports a library."""
-        return library in self._libraries[unit]
+    def may_have(self, unit: Unit) -> bool:
+        """Whether a file, or one that imports lead to or come from, imports a library that a row of a round or a step is about."""
+        return any(self.is_used_near(unit, library) for library in self.libraries)
 
     @cached_property
-    def _libraries(self) -> dict[Unit, set[str]]:
-        """By file: the packages that it, and the files connected with it by imports, import."""
-        groups: dict[Unit, Unit] = {}
+    def libraries(self) -> tuple[str, ...]:
+        """The libraries that rows of rounds and steps are about."""
+        names = [name for row in self.facts.models.rounds for name in row.names] + [
+            name for row in self.facts.models.steps for name in row.names
+        ]
+        return tuple(sorted({name.partition(".")[0] for name in names}))
 
-        def leader(unit: Unit) -> Unit:
-            while groups.setdefault(unit, unit) is not unit:
-                groups[unit] = groups[groups[unit]]
-                unit = groups[unit]
-            return unit
-
-        own: dict[Unit, set[str]] = {}
-        for unit in self.facts.program.units.values():
-            own[unit] = set()
-            for target, package in self._imported(unit):
-                if target is not None:
-                    groups[leader(unit)] = leader(target)
-                else:
-                    own[unit].add(package)
-        joined: dict[Unit, set[str]] = defaultdict(set)
-        for unit, packages in own.items():
-            joined[leader(unit)] |= packages
-        return {unit: joined[leader(unit)] for unit in own}
-
-    def _imported(self, unit: Unit) -> Iterable[tuple[Unit | None, str]]:
-        program = self.facts.program
-        for module, taken in unit.imports:
-            target = program.imported(module, unit)
-            yield target, module.partition(".")[0]
-            if taken not in (None, "*"):
-                inner = program.imported(f"{module}.{taken}" if not module.endswith(".") else f"{module}{taken}", unit)
-                if inner is not None:
-                    yield inner, ""
+    def is_used_near(self, unit: Unit, library: str) -> bool:
+        """Whether a file, or one that imports lead to or come from, imports a library."""
+        key = (self.facts.program.group(unit), library)
+        if key not in self._near:
+            self._near[key] = any(
+                module.partition(".")[0] == library
+                for near in self.facts.program.mentioning(library)
+                if self.facts.program.group(near) is key[0]
+                for module, _ in near.imports
+            )
+        return self._near[key]

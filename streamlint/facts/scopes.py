@@ -130,6 +130,12 @@ class Scopes:
             else:
                 yield from ((word.rpartition(".")[2], inner, one) for one in self._classes_named(unit, word))
 
+    def exactly(self, unit: Unit, annotation: str) -> ClassInfo | None:
+        """The class of the program that an annotation names and nothing beside."""
+        text = annotation.strip("\"' ")
+        found = self.find(unit, text) if _WORD.fullmatch(text) else ()
+        return one if len(found) == 1 and isinstance(one := found[0], ClassInfo) else None
+
     def _classes_named(self, unit: Unit, word: str) -> list[ClassInfo | ExternalName]:
         if word in ("", "None", "Any", "typing.Any", "object"):
             return []

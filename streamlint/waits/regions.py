@@ -28,7 +28,7 @@ class WaitRegions(HotRegions):
 
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
-        self.all_loops = all_loops
+        self.all_loops = self.decodes = all_loops
 
     def find(self) -> None:
         units = self.facts.program.units.values() if self.all_loops else self._naming()
@@ -44,11 +44,21 @@ class WaitRegions(HotRegions):
             self._spread()
 
     def _naming(self) -> list[Unit]:
-        """The files that name what a round that trains calls, or what a framework calls in it. No other is lowered for its own sake."""
-        rows = (row for row in self.frameworks.rows if row.loop == "optimizer")
-        names = self.rounds.names | self.handlers.names | {method for row in rows for method in row.methods}
-        found = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
-        return [found[number] for number in sorted(found)]
+        """The files that name what a round that trains calls, or what a framework calls in it, if they can have values of the library.
+
+        No other is lowered for its own sake.
+        """
+        found: set[Unit] = set()
+        for row in self.rounds.rows:
+            for name in row.names:
+                library, method = name.partition(".")[0], name.rpartition(".")[2]
+                for unit in self.facts.program.mentioning(method):
+                    shown = self.rounds.may_have(unit) if row.beside else self.rounds.is_used_near(unit, library)
+                    if shown or row.does == "backward":  # a tensor that is moved to a device shows itself without any import
+                        found.add(unit)
+        for method in {method for row in self.frameworks.rows if row.loop == "optimizer" for method in row.methods}:
+            found.update(unit for unit in self.facts.program.mentioning(method) if self.rounds.may_have(unit))
+        return sorted(found, key=lambda unit: unit.number)
 
     def goes_backward(self, region: Region) -> bool:
         return super().goes_backward(region) or region.chain()[0].does == STEP
@@ -57,9 +67,8 @@ class WaitRegions(HotRegions):
         row = self.frameworks.row(function)
         if row is not None and row.loop == "optimizer":
             self._region(function, None, row, None, None, {})
-        if not self.handlers.names.isdisjoint(function.called_names):
-            for handler in self.handlers.of(function):
-                self._region(handler.function, None, handler.row, None, None, {})
+        for handler in self.handlers.of(function):
+            self._region(handler.function, None, handler.row, None, None, {})
         for index, progress in self.progress(function).items():
             if index != NOBODY and progress.does in TRAINING:
                 self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
