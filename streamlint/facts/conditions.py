@@ -146,6 +146,8 @@ class Conditions:
             if self._is_clock(left) != self._is_clock(right):
                 larger = operator if self._is_clock(left) else _SWAPPED[operator]
                 yield "after some time", taken if larger[0] == ">" else other
+            elif (first := self._is_first_round(operator, left, right)) is not None:
+                yield "in one round", taken if first else other
         elif operator in ("in", "not in"):
             edge = other if operator == "in" else taken
             if self._is_put_into(right, edge):
@@ -157,6 +159,15 @@ class Conditions:
             return False
         number = self.function.constant(one[5])
         return not isinstance(self.function.constant(one[4]), str) and not (isinstance(number, int) and number <= _FEW)
+
+    def _is_first_round(self, operator: str, left: int, right: int) -> bool | None:
+        """Whether ``count > 0`` and its like hold in the first round alone, or in all others alone; None for what does not part them."""
+        if isinstance(self.function.constant(left), int):
+            operator, left, right = _SWAPPED[operator], right, left
+        parts = {(">", 0): False, (">=", 1): False, ("<=", 0): True, ("<", 1): True}
+        number = self.function.constant(right)
+        found = parts.get((operator, number)) if isinstance(number, int) else None
+        return found if found is not None and self._counts(left, right) else None
 
     def _counts(self, counter: int, fixed: int) -> bool:
         """Whether a register counts rounds, and another one does not change with them."""

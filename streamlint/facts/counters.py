@@ -52,12 +52,27 @@ def _is_raised(function: Function, value: int, register: int, depth: int = _DEEP
 
 
 def _is_raised_attribute(function: Function, one: Instruction) -> bool:
-    """Whether a method of the class makes an attribute of its receiver larger by a constant."""
+    """Whether a method of the class makes an attribute of its receiver larger by a constant, also where it is a tensor."""
     owner = function.method.owner if function.method is not None else None
     if owner is None or not function.is_parameter(one[3]):
         return False
-    for store in owner.own_stores.get(function.text(one[4]), ()):
+    name = function.text(one[4])
+    for store in owner.own_stores.get(name, ()):
         value = store.function.definitions[store.value]
-        if value is not None and value[0] == op.INPLACE and isinstance(store.function.constant(value[5]), int):
+        if value is not None and value[0] == op.INPLACE and _is_number(store.function, value[5]):
             return True
-    return False
+    methods = (method for each in owner.methods.values() for method in each)
+    return any(_adds_to(method, call, name) for method in methods for call in method.by_opcode[op.INVOKE])
+
+
+def _adds_to(method: Function, call: Instruction, name: str) -> bool:
+    """``self.steps.add_(1)``."""
+    if method.text(call[4]) != "add_" or len(call) != 7 or not _is_number(method, call[6]):
+        return False
+    made = method.definitions[call[3]]
+    return made is not None and made[0] == op.ATTR and method.text(made[4]) == name and method.is_parameter(made[3])
+
+
+def _is_number(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], int | float)

@@ -126,7 +126,7 @@ class HotRegions:
             return found
         body = self.body(function)
         blocks = body.runs([0], body.conditions.decided(flags))
-        for progress in self._steps(function, flags) if function in self.reaching else ():
+        for progress in self.steps(function, flags) if function in self.reaching else ():
             if body.home[progress.instruction] in blocks:
                 found.setdefault(body.loop_of(progress.instruction), progress)
         found = {index: progress for index, progress in found.items() if not body.tries_out(index)}
@@ -137,7 +137,8 @@ class HotRegions:
             found.setdefault(index, Progress("decode", function.code.blocks[body.graph.loops[index].header][0]))
         return found
 
-    def _steps(self, function: Function, flags: Flags) -> Iterator[Progress]:
+    def steps(self, function: Function, flags: Flags) -> Iterator[Progress]:
+        """What a function does of a round, by itself and by what it calls."""
         for one in self.rounds.of(function):
             if one.row.does in OF_ROUNDS:
                 yield Progress(one.row.does, one.instruction)
@@ -194,7 +195,7 @@ class HotRegions:
     def _makes_progress(self, function: Function, flags: Flags, rare: Rare) -> bool:
         """Whether only this edge leads to a step: the test of an accumulation is no rare branch."""
         body = self.body(function)
-        return any(body.graph.dominates(rare.after, body.home[step.instruction]) for step in self._steps(function, flags))
+        return any(body.graph.dominates(rare.after, body.home[step.instruction]) for step in self.steps(function, flags))
 
     def _enter(self, region: Region) -> None:
         """What a region calls is hot too."""

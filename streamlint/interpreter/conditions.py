@@ -310,7 +310,7 @@ def _same(left: Value, right: Value) -> bool | None:
         if isinstance(two, Const) and two.value is None:
             if isinstance(one, Const):
                 return one.value is None
-            return None if isinstance(one, Opaque) else False
+            return None if isinstance(one, Opaque) and not one.there else False
     if isinstance(left, Const) and isinstance(right, Const):
         return bool(left.value == right.value)
     if left is right:

@@ -33,27 +33,32 @@ from streamlint.models import TypeRow
 from streamlint.operations import Evidence, Memory
 from streamlint.program import Type
 
+DEEPEST = 8
+"""Containers in one another of a type: an alias that is defined by itself has no end."""
 
-def typed_value(run: Run, kind: Type, name: str, parameter: bool = False) -> Value | None:
-    """A value from out of view, of a known type."""
+
+def typed_value(run: Run, kind: Type, name: str, parameter: bool = False, depth: int = 0) -> Value | None:
+    """A value from out of view, of a known type; None where containers of it hold one another without end."""
+    if depth > DEEPEST:
+        return None
     kind = run.file.resolve_type(kind)
     if kind.name in pointers.SMART and kind.args and not kind.pointers:
-        inner = typed_value(run, kind.args[0], f"*{name}")
+        inner = typed_value(run, kind.args[0], f"*{name}", depth=depth + 1)
         return pointers.make(run, kind, [inner] if inner is not None else [])
     row = type_row(run, kind)
     if row is not None and kind.pointers == 0:
-        return _foreign_library_value(run, kind, row, name, parameter)
+        return _foreign_library_value(run, kind, row, name, parameter, depth)
     found = class_of(run, kind)
     if found is not None and kind.pointers <= 1:
         made = foreign_object(run, found, name)
         made.shared = True
         return made
     if kind.name in SEQUENCES and kind.args and not kind.pointers:
-        return _foreign_sequence(run, kind, name)
+        return _foreign_sequence(run, kind, name, depth)
     return None
 
 
-def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parameter: bool) -> Value:
+def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parameter: bool, depth: int) -> Value:
     if row.kind == "stream":
         return Stream(f"opaque:{name}", "parameter" if parameter else "foreign", None, row.library, row.name)
     if row.kind == "event":
@@ -64,12 +69,12 @@ def _foreign_library_value(run: Run, kind: Type, row: TypeRow, name: str, parame
         if row.space == "device":
             return Buffer(run.storage(Memory.DEVICE, name, evidence=Evidence.LITERAL, library=row.library, owner="caller"), type=row.name)
         if kind.name in SEQUENCES and kind.args:
-            return _foreign_sequence(run, kind, name)
+            return _foreign_sequence(run, kind, name, depth)
         return Buffer(run.storage(Memory.UNKNOWN, name, library=row.library, owner="caller"), type=row.name)
     return Opaque(name, type=row.name, parameter=parameter)
 
 
-def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
+def _foreign_sequence(run: Run, kind: Type, name: str, depth: int) -> Value:
     element = run.file.resolve_type(kind.args[0])
     row = type_row(run, element)
     if (
@@ -78,7 +83,7 @@ def _foreign_sequence(run: Run, kind: Type, name: str) -> Value:
         or element.pointers
         or element.name in (*pointers.SMART, *SEQUENCES)
     ):
-        held = typed_value(run, element, f"{name}[]")
+        held = typed_value(run, element, f"{name}[]", depth=depth + 1)
         return Series(None, element=held, name=name)
     # The caller's vector: ordinary host memory unless its allocator says otherwise.
     memory = Memory.UNKNOWN if len(kind.args) > 1 else Memory.PAGEABLE

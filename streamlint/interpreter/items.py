@@ -185,7 +185,9 @@ def similar(run: Run, values: list[Value], name: str) -> Value:
             return _sibling(run, first, name)
         if isinstance(first, Instance | Series):
             return first
-    return run.opaque(name, *values)
+    made = run.opaque(name, *values)
+    made.there = not any(isinstance(v, Const) or (isinstance(v, Opaque) and not v.there) for v in values)
+    return made
 
 
 def _other(run: Run, buffer: Buffer, memory: Memory, name: str) -> Buffer:

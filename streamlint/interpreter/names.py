@@ -13,7 +13,7 @@ from streamlint.interpreter.values import (
     LibraryName,
     Value,
 )
-from streamlint.program import Assign, ClassDef, Declare, FunctionDef, Import, Name, Statement
+from streamlint.program import Assign, ClassDef, Declare, Expression, FunctionDef, Import, Name, Statement
 
 _CPP_CONSTANTS = {"NULL": None, "nullptr": None, "true": True, "false": False}
 
@@ -260,8 +260,19 @@ def _static_member(run: Run, file: File, owner: ClassValue, name: str) -> Value 
         return FunctionValue(method, file, owner=owner.definition)
     for declared in owner.definition.fields:
         if declared.name == name and declared.value is not None:
-            return run.evaluate(declared.value)
+            return _initialized(run, f"{file.path} {owner.definition.name}::{name}", declared.value)
     return None
+
+
+def _initialized(run: Run, member: str, initializer: Expression) -> Value | None:
+    """The value of a static member; None for one that another specialisation of its template defines by itself."""
+    if member in run.initializing:
+        return None
+    run.initializing.add(member)
+    try:
+        return run.evaluate(initializer)
+    finally:
+        run.initializing.discard(member)
 
 
 def expanded(file: File, name: str) -> str:

@@ -294,6 +294,7 @@ class Run:
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
         self.loop_nodes: dict[int, Loop] = {}
+        self.initializing: set[str] = set()  # static members of C++ classes whose initializers are being evaluated
         self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
         self.tested: list[str] = []  # the atoms that were asked for, each time
         self.chosen: dict[int, tuple[Value, str]] = {}  # constants that a decision chose, by identity

@@ -104,6 +104,7 @@ class Opaque(Value):
     held: bool = False  # it was taken out of a container, and may be one of what it reaches, or a part of that
     module: Value | None = None  # whose parameters or buffers they are, or it is one of
     plain: bool = False  # a number or a text of Python's: to compute with it puts nothing on a device
+    there: bool = False  # it is one of several values of which none is None
 
     @property
     def term(self) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory
+from streamlint.facts.objects import Memory, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.operands import argument_registers, selected
-from streamlint.waits.origins import OF_TRAINING, UNSURE
+from streamlint.waits.origins import LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
@@ -38,10 +38,13 @@ class WaitFinder:
 
     def reasons(self, function: Function, register: int) -> list[str]:
         """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes."""
-        values = [value for value in self.facts.values(function, register).values if isinstance(value, Memory)]
+        held = self.facts.values(function, register).values
+        values = [value for value in held if isinstance(value, Memory)]
         found = [value.evidence for value in values if value.space == "device"]
         if any(value.space in ("host", "managed") for value in values):
-            return [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING]
+            found = [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING]
+            if {LOSS, TERM}.issuperset(found) and not any(isinstance(value, Unknown) for value in held):
+                return []  # all that the loss was computed from was made on the host
         return found
 
     # --- calls

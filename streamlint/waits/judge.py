@@ -19,10 +19,11 @@ from streamlint.models import Models, StepRow
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
+from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import measures
 from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers, behind
-from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, LossSlice, ModelFacts
+from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts
 from streamlint.waits.regions import WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason

@@ -17,6 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow
+from streamlint.waits.derivatives import derives
 
 PARTS, STEP = "parts", "step"
 """What a region does that is no row's: it takes a tensor apart, or it is a step by itself."""
@@ -70,8 +71,9 @@ class WaitRegions(HotRegions):
         for handler in self.handlers.of(function):
             self._region(handler.function, None, handler.row, None, None, {})
         for index, progress in self.progress(function).items():
-            if index != NOBODY and progress.does in TRAINING:
-                self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
+            loop = self.body(function).graph.loops[index] if index != NOBODY and progress.does in TRAINING else None
+            if loop is not None and not derives(self, function, loop):
+                self._region(function, loop, None, None, None, {}, progress.does)
 
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)

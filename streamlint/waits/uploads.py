@@ -67,8 +67,15 @@ def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
 
 def _is_filled(function: Function, register: int) -> bool:
     """Whether something is put into a list behind its display: ``[place for place in places if wanted]``."""
-    filling = (op.APPEND, op.PUT, op.SET_ITEM)
-    return any(one[0] in filling or (one[0] == op.INVOKE and one[3] == register) for one in function.uses[register])
+    return _put_into(function, register) != []
+
+
+def _put_into(function: Function, register: int) -> list[int] | None:
+    """What is put into a list behind its display, as in a comprehension; None where a method may put anything into it."""
+    uses = function.uses[register]
+    if any(one[0] == op.INVOKE and one[3] == register for one in uses):
+        return None
+    return [one[-1] for one in uses if one[0] in (op.APPEND, op.PUT, op.SET_ITEM) and one[2] == register]
 
 
 def is_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
@@ -85,8 +92,11 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         seen.add(one[2])
         if one[0] == op.CONST or (inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR)):
             continue
-        if one[0] in (op.UNARY, op.BINARY) or one[0] == op.BUILD:
-            waiting += one[4:]
+        if one[0] in (op.UNARY, op.BINARY, op.BUILD):
+            put = _put_into(function, one[2]) if one[0] == op.BUILD else ()
+            if put is None:
+                return False
+            waiting += [*one[4:], *put]
         elif one[0] == op.PHI:
             if inside is not None and home[one] in inside and any(loop.header == home[one] for loop in hot.body(function).graph.loops):
                 return False  # it changes from round to round

@@ -30,6 +30,7 @@ def _collective(call: Call) -> Value:
     if asynchronous is False:
         return result
     handle = run.opaque(f"work{run.visit_key(call.site.node)}", *call.arguments.all(), type=_WORK)
+    handle.there = asynchronous is True  # a process outside of the group gets none, and issues nothing
     return Series([handle], name="open", kind="list") if call.text("result") == "sequence" else handle
 
 
