@@ -6,7 +6,9 @@ being taken again), after some time, or in evaluation only. It is *never* taken 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of, source_of
@@ -105,6 +107,8 @@ class Conditions:
             return
         if one[0] == op.COMPARE:
             yield from self._compared(one, block, taken, other)
+        elif one[0] == op.PHI and (why := self._all_rare(one)) is not None:
+            yield why, taken
         elif self._is_remainder(register):
             yield "in one of several rounds", other
         elif self._is_evaluation(one):
@@ -118,6 +122,29 @@ class Conditions:
             truths = {bool(value.value) for value in values if isinstance(value, Constant)}
             if len(truths) == 1:
                 yield NEVER, other if truths == {True} else taken
+
+    def _all_rare(self, phi: Instruction) -> str | None:
+        """Why ``a and n % 32 == 0`` is rarely true: each value that it can have is false where it comes from, or rarely true itself."""
+        why: str | None = None
+        for operand in phi[3:]:
+            one = self._definition(operand)
+            if one is None:
+                return None
+            if operand in self._false_at.get(self.home[phi], ()) or (one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]):
+                continue
+            why = next((reason for reason, edge in self._reasons(operand, 0, 1, 2) if edge == 1), None) if one[0] != op.PHI else None
+            if why is None:
+                return None
+        return why
+
+    @cached_property
+    def _false_at(self) -> dict[int, set[int]]:
+        """By block: the values that are false where a branch on them leads to it."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for end in self.function.by_opcode[op.BRANCH]:
+            if end[3] != end[4]:
+                found[end[4]].add(end[2])
+        return found
 
     def _by_flag(self, block: int, end: Instruction, flags: Flags) -> list[Rare]:
         register, turned = self._unnegated(end[2])
