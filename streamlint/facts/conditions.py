@@ -7,21 +7,20 @@ being taken again), after some time, or in evaluation only. It is *never* taken 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of, source_of
 from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
+from streamlint.facts.flags import Flags, own_flag
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 
-Flags = Mapping[int, bool]
-"""Parameters, by number, whose truth a call decides."""
 Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
 NEVER = "never, as far as the program tells"
@@ -149,11 +148,12 @@ class Conditions:
     def _by_flag(self, block: int, end: Instruction, flags: Flags) -> list[Rare]:
         register, turned = self._unnegated(end[2])
         one = self._definition(register)
-        if one is None or one[0] != op.PARAM or one[3] not in flags:
+        key = (one[3] if one[0] == op.PARAM else own_flag(self.function, one)) if one is not None else None
+        if key is None or key not in flags:
             return []
-        taken = flags[one[3]] != turned
-        name = self.function.code.parameters[one[3]].name
-        return [Rare(block, end[4] if taken else end[3], f"{name} is {'true' if flags[one[3]] else 'false'} in this call", True)]
+        taken = flags[key] != turned
+        name = key if isinstance(key, str) else self.function.code.parameters[key].name
+        return [Rare(block, end[4] if taken else end[3], f"{name} is {'true' if flags[key] else 'false'} in this call", True)]
 
     def _values(self, register: int) -> list[Object]:
         return list(self.facts.values(self.function, register).values)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName, Scopes
 
+MOST_MIXED = 100
+"""Classes that define a member: of more than these no mixins are looked for."""
 MOST_SUBCLASSES = 60
 """A cone of more subclasses is not looked at: its members are unknown."""
 
@@ -78,16 +81,28 @@ class Hierarchy:
         return found
 
     def definers(self, definition: ClassInfo, name: str) -> list[ClassInfo]:
-        """The classes that derive from a class and define a member of a name."""
+        """The classes that give objects of derived classes a member of a name: those that derive from a class, and what they mix in."""
         if name not in self._definers:
-            found: dict[ClassInfo, list[ClassInfo]] = {}
-            for unit in self.program.mentioning(name):
-                for one in unit.classes:
-                    if name in one.methods or name in one.assigned:
-                        for base in self.order(one)[1:]:
-                            found.setdefault(base, []).append(one)
-            self._definers[name] = found
+            defining = [
+                one for unit in self.program.mentioning(name) for one in unit.classes if name in one.methods or name in one.assigned
+            ]
+            found: dict[ClassInfo, dict[ClassInfo, None]] = {}
+            for one in defining:
+                for base in self.order(one)[1:]:
+                    found.setdefault(base, {})[one] = None
+            for one in defining if len(defining) <= MOST_MIXED else ():
+                for base in self._mixed_with(one, name):
+                    found.setdefault(base, {})[one] = None
+            self._definers[name] = {base: list(each) for base, each in found.items()}
         return self._definers[name].get(definition, [])
+
+    def _mixed_with(self, definition: ClassInfo, name: str) -> Iterator[ClassInfo]:
+        """The classes that a derived class has beside one that defines a member, and behind it in the order of look-up."""
+        for child in self.cone(definition) or ():
+            order = self.order(child)
+            first = next(one for one in order if name in one.methods or name in one.assigned)
+            if first is definition and len(self.bases(child)) > 1:
+                yield from (one for one in order[order.index(definition) + 1 :] if not self.derives(definition, one))
 
     def has_member(self, definition: ClassInfo, name: str) -> bool:
         """Whether a class, a base or a class that derives from it may have a member of a name, or code outside of them sets one."""

@@ -11,16 +11,17 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from streamlint.facts.conditions import Flags, Rare
+from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
-from streamlint.facts.flags import decided
+from streamlint.facts.flags import Flags, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.reaching import reaching
+from streamlint.facts.settings import set_before
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -79,8 +80,8 @@ class HotRegions:
         self.gradients = Gradients(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
-        self._progress: dict[tuple[Function, tuple[tuple[int, bool], ...]], dict[int, Progress]] = {}
-        self._versions: dict[Function, dict[tuple[tuple[int, bool], ...], set[tuple[Function, Loop | None]]]] = {}
+        self._progress: dict[tuple[Function, tuple[tuple[int | str, bool], ...]], dict[int, Progress]] = {}
+        self._versions: dict[Function, dict[tuple[tuple[int | str, bool], ...], set[tuple[Function, Loop | None]]]] = {}
         self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
 
     def find(self) -> None:
@@ -112,7 +113,7 @@ class HotRegions:
 
     def progress(self, function: Function, flags: Flags | None = None) -> dict[int, Progress]:
         """What makes progress in a function: by loop of rounds, or NOBODY for what each call of the function does."""
-        key = (function, tuple(sorted((flags or {}).items())))
+        key = (function, _sorted(flags or {}))
         found = self._progress.get(key)
         if found is None:
             self._progress[key] = {}
@@ -175,6 +176,8 @@ class HotRegions:
         resumed: bool = False,
     ) -> None:
         body = self.body(function)
+        if caller is None and loop is not None:
+            flags = set_before(self, function, function.code.blocks[loop.header][0])
         rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
         starts, within = self._extent(body, loop, resumed)
         blocks = body.runs(starts, rare, within)
@@ -221,7 +224,7 @@ class HotRegions:
             function, caller, call, resumed = self._waiting.popleft()
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})
-            key = (*sorted(flags.items()), (NOBODY, resumed))
+            key = (*_sorted(flags), (NOBODY, resumed))
             if key not in versions and len(versions) >= MOST_VERSIONS:
                 key, flags = ((NOBODY, resumed),), {}
             first, entered = caller.chain()[0], versions.setdefault(key, set())
@@ -230,6 +233,10 @@ class HotRegions:
             entered.add((first.function, first.loop))
             is_generator = "generator" in function.code.flags
             self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
+
+
+def _sorted(flags: Flags) -> tuple[tuple[int | str, bool], ...]:
+    return tuple(sorted(flags.items(), key=str))
 
 
 def site_of(region: Region) -> Site | None:

@@ -90,3 +90,13 @@ def test_a_name_whose_beginning_is_known_may_mean_each_such_method(name: str) ->
 @pytest.mark.parametrize("decorator", ["lru_cache", "lru_cache(maxsize=1)", "cache"])
 def test_a_cached_function_is_called(decorator: str) -> None:
     assert entered("f()", f"import functools\n@functools.{decorator}\ndef f(): pass") == {"f"}
+
+
+@pytest.mark.parametrize(("bases", "found"), [("M, B", ["M.run"]), ("B, M", []), ("B", [])])
+def test_a_class_that_is_mixed_in_answers_for_the_one_behind_it(bases: str, found: list[str]) -> None:
+    own = "    def run(self): pass\n" if bases == "B, M" else ""
+    text = f"class B:\n    def go(self): self.run()\n{own}class M:\n    def run(self): pass\nclass C({bases}): pass\n"
+    facts = facts_of(main=text)
+    go = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
+    mixed = [edge.callee.name for edge in CallGraph(facts).calls(go).edges if edge.callee.name.startswith("M.")]
+    assert mixed == found
