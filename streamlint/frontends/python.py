@@ -1,8 +1,8 @@
 """The Python front end: Python's own parser reads a file where it can, libcst where it cannot; one walk lowers to `streamlint.program`.
 
 Python's parser takes a fifth of the time, and libcst 0.15 s to import. libcst reads what the running Python is too old for, ``match``, and
-what is wrong; before 3.12 files with f-strings too, for until then Python does not know where their parts stand. Both give the same
-module (`tests/frontends/test_ast.py`).
+what is wrong. Before 3.12 Python does not know where the parts of f-strings stand; `ast_formatted` finds them. Both give the same module
+(`tests/frontends/test_ast.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import MissingParser, UnreadableSource, parser_of
+from streamlint.frontends import UnreadableSource, parser_of
 from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
 
@@ -55,29 +55,13 @@ def lower(path: str, text: str) -> Module:
     _refuse_null_bytes(text)
     _refuse_deep_brackets(text)
     _refuse_long_chains(text)
-    made = _plainly(path, text) if (placed := is_placed(text)) else None
-    if made is not None:
-        return made
-    try:
-        return _by_libcst(path, text)
-    except MissingParser:
-        raise
-    except UnreadableSource:
-        # Python accepts tabs that libcst does not. Where parts of f-strings stand is a little uncertain then.
-        made = _plainly(path, text) if not placed else None
-        if made is None:
-            raise
-        return made
+    made = _plainly(path, text)
+    return made if made is not None else _by_libcst(path, text)
 
 
 def ready() -> None:
     """Import what most files are lowered by."""
     import streamlint.frontends.ast_statements  # noqa: F401
-
-
-def is_placed(text: str) -> bool:
-    """Whether Python's own parser knows where all parts of a file stand: those of f-strings since Python 3.12."""
-    return PLACES_F_STRINGS or _FORMATTED.search(text) is None
 
 
 def tree_of(text: str) -> ast.Module | None:
@@ -89,6 +73,11 @@ def _plainly(path: str, text: str) -> Module | None:
     """Lowered from Python's own tree; None where it has none, or it is not enough."""
     if (tree := tree_of(text)) is None:
         return None
+    if not PLACES_F_STRINGS and _FORMATTED.search(text) is not None:
+        from streamlint.frontends.ast_formatted import place
+
+        if not place(tree, text):
+            return None
     from streamlint.frontends.ast_expressions import Unlike
     from streamlint.frontends.ast_statements import lower_module
 

@@ -90,7 +90,7 @@ def plain(node: object) -> Iterator[object]:
 
 def compare(text: str) -> bool:
     """Whether Python's tree is enough; it says what libcst's says."""
-    ours = python._plainly("sample.py", text) if python.is_placed(text) else None
+    ours = python._plainly("sample.py", text)
     if ours is None:
         return False
     assert list(plain(ours)) == list(plain(python._by_libcst("sample.py", text)))
@@ -108,18 +108,35 @@ def test_line_by_line(line: str) -> None:
     compare(line)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f'{a}{b.c(d)!r:>{e.f}.{g}}{{{h}}}'",
+        "f'{a=}{b = !s}{c=:{d}}{e!=f}{g<=h}{(lambda i: i)}'",
+        "f'{j[\"k\"]}' rf'\\{l}' F\"{m['n']}\" f'\\N{BULLET}{o}\\t{p}'",
+        "(f'é{é.ü(a)}'  # {no}\n  'ö' f'''ä{\n  ü}''')",
+        "f'''\n  {a +\n   b.c}\n{d(\n e)}'''",
+        "f'{a, b}{ c, d }{*e,}{(f, g)}'",
+        "f'{f\"{a.b}{c}\"}{d}' + f'{ {e: f}[g] }'",
+        "x[f'{a:{b}}'] = f'{yield_}', f'{await_(a)[1:2]}' if f'{c}' else d",
+    ],
+)
+def test_f_strings(text: str) -> None:
+    assert compare(f"{text}\n")
+
+
 def test_the_rules_documents() -> None:
     texts = [
         file.text for one in documents.DOCUMENTS for section in documents.read(one) for file in section.files if file.language == "python"
     ]
     assert len(texts) > 800
-    assert sum(compare(without_comments(text)) for text in texts) > (0.98 if SINCE_3_12 else 0.9) * len(texts)
+    assert sum(compare(without_comments(text)) for text in texts) > 0.98 * len(texts)
 
 
 def test_our_own_files() -> None:
     for path in sorted((Path(__file__).parents[2] / "streamlint").glob("*.py")):
         text = without_comments(path.read_text(encoding="utf-8"))
-        assert compare(text) or not python.is_placed(text), path
+        assert compare(text), path
 
 
 @pytest.mark.parametrize(
