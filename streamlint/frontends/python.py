@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def ready() -> None:
 
 def tree_of(text: str) -> ast.Module | None:
     """Python's own tree of a file; None where it has none, or with other names than are written."""
-    return None if (tree := _parse(text)) is None or _spells_names_anew(text) else tree
+    return None if (tree := _parse(text)) is None or _spells_names_anew(text, tree) else tree
 
 
 def _plainly(path: str, text: str) -> Module | None:
@@ -97,15 +98,31 @@ def _parse(text: str) -> ast.Module | None:
         return None
 
 
-def _spells_names_anew(text: str) -> bool:
-    """Whether Python may read a name as another one than is written (``µ`` as ``μ``): who looks at the text would not find it."""
+def _spells_names_anew(text: str, tree: ast.Module) -> bool:
+    """Whether Python read a name as another one than is written (``µ`` as ``μ``): who looks at the text would not find it."""
     if text.isascii():
         return False
     import unicodedata
 
     if unicodedata.is_normalized("NFKC", text):
         return False  # then each part of it is
-    return not all(unicodedata.is_normalized("NFKC", found) for found in _FOREIGN.findall(text))
+    anew = {unicodedata.normalize("NFKC", found) for found in _FOREIGN.findall(text) if not unicodedata.is_normalized("NFKC", found)}
+    names = "\n".join(_names(tree)) if anew else ""
+    return any(one in names for one in anew)
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """All names in a tree, dotted ones by their parts."""
+    waiting: list[object] = [tree]
+    while waiting:
+        node = waiting.pop()
+        for field in getattr(node, "_fields", ()):
+            value = getattr(node, field)
+            for one in value if isinstance(value, list) else (value,):
+                if isinstance(one, str):
+                    yield from one.split(".")
+                elif hasattr(one, "_fields"):
+                    waiting.append(one)
 
 
 def _by_libcst(path: str, text: str) -> Module:

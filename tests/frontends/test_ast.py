@@ -155,6 +155,12 @@ def test_what_is_left_to_libcst(text: str) -> None:
     assert python._plainly("sample.py", text) is None
 
 
+def test_names_are_looked_at_and_no_other_text() -> None:
+    assert compare("x = '\u00bd \ufb01'  # \u00b5\n")
+    assert python._plainly("sample.py", "def f(x\u00b5y): pass\n") is None
+    assert python._plainly("sample.py", "import a.\ufb01x\n") is None
+
+
 def test_what_libcst_cannot_hold_is_read() -> None:
     text = "def f():\n    return.5\n"
     assert python.lower("sample.py", text).body
