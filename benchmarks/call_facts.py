@@ -31,7 +31,7 @@ class Graph:
             functions = [function for unit in self._facts.program.units.values() for function in unit.functions]
             graph.prepare(functions)
             for function in functions:
-                for edge in graph.calls(function).edges:
+                for edge in graph.all_calls(function).edges:
                     row = function.code.at(edge.instruction[1])[0]
                     self._lines[self._file(function), row].add((self._file(edge.callee), qualified(edge.callee)))
                 self._count(function)

@@ -22,7 +22,7 @@ def main(words: list[str]) -> int:
     if not Path(options.folder).is_dir():
         raise PathError(f"{options.folder}: no such folder")
     files = [Source(one.path, one.text, one.language) for one in sources(Path(options.folder)) if one.language == "python"]
-    for finding in find(files, Options(hidden_sync="all-loops" if options.all_loops else "hot-loops")):
+    for finding in find(files, Options(hidden_sync="all-loops" if options.all_loops else "hot-loops")).findings:
         print(f"{finding.span.file}:{finding.span.row}: {finding.code} {finding.message}")
         for step in finding.trail:
             print(f"  {step.span.file}:{step.span.row}: {step.message}")

@@ -25,7 +25,7 @@ from streamlint.facts.objects import (
     PartialObject,
     Unknown,
 )
-from streamlint.facts.operators import EFFECTS
+from streamlint.facts.operators import EFFECTS, OF_FUNCTIONS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -37,6 +37,9 @@ _WITH_RESULT = (
 )
 _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
+_PROTOCOLS = (op.ENTER, op.ITER, op.NEXT, op.AWAIT, op.YIELD_FROM, op.LAUNCH)
+_ASKING = frozenset({"__iter__", "__next__", "__getattr__", "__setattr__"})
+"""Methods that matter where a function of the language calls them on its arguments."""
 
 
 MOST_NAMES = 12
@@ -45,12 +48,14 @@ MOST_NAMES = 12
 
 class Edge(NamedTuple):
     """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later; ``is_guess``: it
-    is one of so many functions of different names that the call tells nothing about it."""
+    is one of so many functions of different names that the call tells nothing about it; ``is_handed``: a library is given it, and calls it
+    who knows how often."""
 
     instruction: Instruction
     callee: Function
     is_elsewhere: bool = False
     is_guess: bool = False
+    is_handed: bool = False
 
     @property
     def is_followed(self) -> bool:
@@ -104,13 +109,63 @@ class CallGraph:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._calls: dict[Function, Calls] = {}
+        self._all_calls: dict[Function, Calls] = {}
+        self._computed: dict[str, bool] = {}
 
     def calls(self, function: Function) -> Calls:
-        """What a function calls."""
-        if function not in self._calls:
+        """What a function calls by its calls, loops, scopes, properties and subscripts.
+
+        What is given back is not solved where it need not be. Methods behind operators, truth tests and the text of values are left out:
+        `all_calls` has them too.
+        """
+        found = self._all_calls.get(function) or self._calls.get(function)
+        if found is None:
+            found = self._calls[function] = self.all_calls(function) if function.is_cpp else self._written(function)
+        return found
+
+    def all_calls(self, function: Function) -> Calls:
+        """What a function calls in any way."""
+        if function not in self._all_calls:
             self.prepare([function])
-            self._calls[function] = self._all(function)
-        return self._calls[function]
+            self._all_calls[function] = self._all(function)
+        return self._all_calls[function]
+
+    def _written(self, function: Function) -> Calls:
+        facts, frame, found = self.facts, self.facts.base(function), _Found()
+        calling = [one for opcode in _CALLING for one in function.by_opcode[opcode]]
+        nodes = {one: self.called(function, one) for one in calling}
+        others = [one for opcode in _PROTOCOLS for one in function.by_opcode[opcode]]
+        others += [one for one in function.by_opcode[op.ATTR] if self._is_computed(function.text(one[4]))]
+        others += [one for one in function.by_opcode[op.SET_ATTR] if self._is_computed(function.text(one[3]))]
+        others += function.by_opcode[op.ITEM] if self._defines("__getitem__") else ()
+        self.ask(function, others)
+        for one in calling:
+            for register in _named_arguments(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+                facts.solver.demand(facts.register(frame, register))
+        for register in _ended(function):
+            facts.solver.demand(facts.register(frame, register))
+        facts.solver.solve()
+        plain = {one: all(map(_is_plain, node.values)) for one, node in nodes.items()}
+        self.ask(function, (one for one in calling if not plain[one]))
+        facts.solver.solve()
+        for one in (*calling, *others):
+            self._look_at(function, one, found)
+            if plain.get(one):
+                found.enter(Edge(one, value.function) for value in facts.functions_in(nodes[one].values))
+        self._at_ends(function, found)
+        return found.calls()
+
+    def _is_computed(self, name: str) -> bool:
+        """Whether an attribute of a name may run a method: a property, or whatever stands for it."""
+        found = self._computed.get(name)
+        if found is None:
+            methods = (one for unit in self.facts.program.mentioning(name) for one in unit.methods.get(name, ()))
+            found = self._computed[name] = any(one.decorations for one in methods)
+        return found
+
+    def _defines(self, name: str) -> bool:
+        """Whether a class of the program has a method of a name."""
+        return any(name in unit.methods for unit in self.facts.program.mentioning(name))
 
     def prepare(self, functions: Iterable[Function]) -> None:
         """Solve what the calls of functions rest on, all at once."""
@@ -118,15 +173,15 @@ class CallGraph:
         for function in functions:
             frame = facts.base(function)
             self.ask(function, (one for opcode in _ENTERING for one in function.by_opcode[opcode]))
-            for register in (*(one[3] for one in function.by_opcode[op.EXIT]), *(one[2] for one in function.by_opcode[op.DESTROY])):
+            for register in _ended(function):
                 facts.solver.demand(facts.register(frame, register))
         facts.solver.solve()
 
     def calls_at(self, function: Function, instructions: Iterable[Instruction]) -> Calls:
         """What some call instructions of a function call. Only what these rest on is solved."""
         asked = list(instructions)
-        if function in self._calls or any(one[0] not in _ENTERING for one in asked):
-            return self.calls(function)
+        if function in self._all_calls or any(one[0] not in _ENTERING for one in asked):
+            return self.all_calls(function)
         found = _Found()
         self.ask(function, asked)
         self.facts.solver.solve()
@@ -170,7 +225,7 @@ class CallGraph:
         waiting = list(found)
         while waiting:
             self.prepare(waiting)
-            met = [edge.callee for one in waiting for edge in self.calls(one).edges]
+            met = [edge.callee for one in waiting for edge in self.all_calls(one).edges]
             waiting = [one for one in dict.fromkeys(met) if one not in found]
             found.update(dict.fromkeys(waiting))
         return list(found)
@@ -180,11 +235,14 @@ class CallGraph:
         for opcode in _ENTERING:
             for one in function.by_opcode[opcode]:
                 self._look_at(function, one, found)
+        self._at_ends(function, found)
+        return found.calls()
+
+    def _at_ends(self, function: Function, found: _Found) -> None:
         for one in function.by_opcode[op.EXIT]:
             found.enter(Edge(one, callee) for callee in self._ended(function, one[3], ("__exit__", "__aexit__")))
         for one in function.by_opcode[op.DESTROY]:
             found.enter(Edge(one, callee) for callee in self._ended(function, one[2], ("__del__",)))
-        return found.calls()
 
     def _look_at(self, function: Function, one: Instruction, found: _Found) -> None:
         """What one instruction calls."""
@@ -224,7 +282,7 @@ class CallGraph:
         entered = self.facts.enters(function, one) if given else given
         for callee in given:
             if callee not in entered:
-                yield Edge(one, callee, elsewhere)
+                yield Edge(one, callee, elsewhere, is_handed=True)
 
     def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
         """The generators and coroutines that run on where their next value is asked for."""
@@ -241,6 +299,19 @@ class CallGraph:
                 for name in names:
                     found = self.facts.hierarchy.lookup(definition, name)
                     yield from found[1] if found is not None else ()
+
+
+def _ended(function: Function) -> Iterator[int]:
+    """The registers of what ends with a scope."""
+    yield from (one[3] for one in function.by_opcode[op.EXIT])
+    yield from (one[2] for one in function.by_opcode[op.DESTROY])
+
+
+def _is_plain(value: Object) -> bool:
+    """Whether the called object alone tells what a call enters."""
+    if isinstance(value, External):
+        return _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
+    return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
 
 def _named_arguments(function: Function, call: Instruction) -> Iterator[int]:

@@ -8,6 +8,7 @@ from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import MOST_SUBCLASSES
 from streamlint.facts.iteration import Iteration
+from streamlint.facts.keyword_stores import sets_keywords
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Object, SomeClass
 
@@ -51,13 +52,12 @@ class Constructions(Iteration):
 
     def given_as_field(self, value: Instance, name: str, node: Node) -> None:
         for definition in self.possible_classes(value):
-            fields = self.fields(definition)
-            if name in fields and self.hierarchy.lookup(definition, "__init__") is None:
-                position = fields.index(name)
+            position = self._given_at(definition, name)
+            if position is not None:
                 self.search_constructions(definition)
 
                 def made(arguments: Arguments, position: int = position) -> None:
-                    if position < len(arguments.positional):
+                    if 0 <= position < len(arguments.positional):
                         self.solver.edge(arguments.positional[position], node, arguments.site)
                     elif name in arguments.keywords:
                         self.solver.edge(arguments.keywords[name], node, arguments.site)
@@ -67,6 +67,15 @@ class Constructions(Iteration):
                         self.spread(spread, name, node)
 
                 self.when_constructed(self.objects(ClassObject, definition), made)
+
+    def _given_at(self, definition: ClassInfo, name: str) -> int | None:
+        """The position at which a constructor takes a field; -1 if it does so by keyword only; None if it does not."""
+        made = self.hierarchy.lookup(definition, "__init__")
+        if made is None:
+            fields = self.fields(definition)
+            return fields.index(name) if name in fields else None
+        is_free = not any(name == one.name for method in made[1] for one in method.code.parameters)
+        return -1 if is_free and any(map(sets_keywords, made[1])) else None
 
     def fields(self, definition: ClassInfo) -> list[str]:
         """The names that a class and its bases annotate, in the order of a dataclass's constructor."""

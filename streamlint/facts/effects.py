@@ -150,7 +150,7 @@ class Effects:
             cause = next((cause for cause in self.own(one) if effect & cause.effect), None)
             if cause is not None:
                 return [*_way(came, one), (one, cause.instruction, cause.name)]
-            for edge in self.graph.calls(one).edges:
+            for edge in self.graph.all_calls(one).edges:
                 if edge.is_followed and edge.callee not in came:
                     came[edge.callee] = (one, edge.instruction)
                     waiting.append(edge.callee)
@@ -160,7 +160,7 @@ class Effects:
         functions = self.graph.reachable([function])
 
         def after(one: Function) -> Iterable[Function]:
-            return [edge.callee for edge in self.graph.calls(one).edges if edge.is_followed]
+            return [edge.callee for edge in self.graph.all_calls(one).edges if edge.is_followed]
 
         for component in components(functions, after):
             found = NOTHING
@@ -200,7 +200,7 @@ class Effects:
     # --- one function
 
     def _causes(self, function: Function) -> Iterable[Cause]:
-        calls = self.graph.calls(function)
+        calls = self.graph.all_calls(function)
         for call in calls.libraries:
             effect = self._of_call(function, call)
             if effect:

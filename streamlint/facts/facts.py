@@ -64,7 +64,7 @@ class Facts(Bindings):
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
         """A class of the program from which no other derives: its objects are alike, whichever of them is handed over."""
         meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
-        return meant is not None and not self.hierarchy.children(meant) and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
+        return meant is not None and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""

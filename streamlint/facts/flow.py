@@ -48,6 +48,7 @@ class Flow:
         self.hierarchy = Hierarchy(program, self.scopes)
         self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_all)
         self.objects = Objects()
+        self.solver.beyond = self.objects(Unknown, "budget")
         self.scalar: Object = self.objects(Scalar)
         self._joins: dict[Object, Object] = {}
         self._gathered: dict[Object, Object] = {}

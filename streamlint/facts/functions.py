@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from streamlint.facts.keyword_stores import set_by_keyword
 from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 
@@ -340,6 +341,8 @@ class ClassInfo:
                 for store in (one for inner in method.below for one in inner_stores(inner) if method.has_receiver):
                     if store.function.is_parameter(store.receiver) and store.function.method is method:
                         found[store.name].append(store)
+                for call, name, value in set_by_keyword(self, method) if method.has_receiver else ():
+                    found[name].append(Store(method, call, call[3], name, value))
         return dict(found)
 
 

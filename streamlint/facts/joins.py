@@ -76,6 +76,10 @@ class Relatives:
                 self._exact.setdefault(one, []).append(action)
 
 
+EVERYWHERE = "*"
+"""Of what one stands for that is one of the callables of more than forty folders: which is called, nothing tells."""
+
+
 class Joins(Flow):
     """Objects that stand for many."""
 
@@ -139,7 +143,7 @@ class Joins(Flow):
     def gathered_all(self, value: Object) -> Object:
         """The same for many folders: callables of the program are one, and names of libraries, and objects of libraries by their types."""
         if isinstance(value, Many):
-            return self._many(value.kind.partition(" ")[0], "*", value) if value.of != "*" else value
+            return self._many(value.kind.partition(" ")[0], EVERYWHERE, value) if value.of != EVERYWHERE else value
         if isinstance(value, LibraryObject):
             return self.objects(LibraryObject, value.type, value.kind)
         return self.objects(Unknown, "external") if isinstance(value, External) else value
@@ -231,6 +235,9 @@ class Joins(Flow):
 
     def called_through(self, value: Many, arguments: Arguments, target: Node, names: tuple[str, ...] = ()) -> None:
         """One of many is called, or one of several methods of it: the arguments of all calls with as many are handed over together."""
+        if value.of == EVERYWHERE:
+            self.unknown_call("budget", arguments, target)
+            return
         key = (value, names, arguments.shape)
         found = self._joints.get(key)
         if found is None:
@@ -244,6 +251,10 @@ class Joins(Flow):
             arguments.joint.within[found] = None
         if arguments.site is not None and (arguments.frame is None or arguments.frame.arguments is None):
             self.entered_through.setdefault((arguments.site.function, arguments.site.instruction), {})[found] = None
+
+    def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
+        """Code of which nothing is known is called, and the result arrives at a node."""
+        raise NotImplementedError
 
     def call(self, callee: Object, arguments: Arguments, target: Node) -> None:
         """An object is called, and its result arrives at a node."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint.errors import StreamlintError
 from streamlint.facts.objects import Key, Object, Site
 
 if TYPE_CHECKING:
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 
 MANY = 40
 """A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
+SHARE = 0.25
+"""Of the steps that are left, for one question."""
+LEAST = 2000
+"""Steps that each question may take."""
 Action = Callable[[Object], None]
 Make = Callable[["Node"], None]
 
@@ -106,12 +109,12 @@ class Keyed:
     whole: Node | None = None
 
 
-class Exhausted(StreamlintError):
-    """The facts that were asked for take more steps than the solver may make."""
-
-
 class Solver:
-    """Propagates objects until nothing changes. ``most`` bounds its steps; Exhausted is raised behind it."""
+    """Propagates objects until nothing changes.
+
+    ``most`` bounds its steps: each question may take `SHARE` of those that are left. Where it takes more, the sources that were not looked
+    at yet give `beyond`, until another question leads to them.
+    """
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
         self._joins = joins  # each gives the object that stands for one and its like; the next where there are too many of those
@@ -122,6 +125,8 @@ class Solver:
         self._narrower: dict[Object, dict[Object, None]] = {}
         self._later: deque[Callable[[], None]] = deque()
         self.most: int | None = None
+        self.beyond: Object | None = None
+        self.cut = 0  # questions that took more
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
     def demand(self, node: Node) -> Node:
@@ -221,14 +226,10 @@ class Solver:
         self._later.append(action)
 
     def solve(self) -> None:
-        """Run until nothing changes.
-
-        Raises Exhausted where that takes more than ``most`` steps.
-        """
-        most = self.most if self.most is not None else sys.maxsize
+        """Run until nothing changes."""
+        cut = self.cut
+        most = self.steps + max(LEAST, int((self.most - self.steps) * SHARE)) if self.most is not None else sys.maxsize
         while True:
-            if self.steps > most:
-                raise Exhausted(f"the facts of the program take more than {most:,} steps")
             if self._changed:
                 self._carry(self._changed.popleft())
             elif self._actions:
@@ -240,12 +241,23 @@ class Solver:
                 self._later.popleft()()
                 self.steps += 1
             elif self._open:
+                if self.steps > most:
+                    self.cut = cut + 1
+                    self._give_up()
+                    continue
                 node = self._open.popleft()
                 if (make := node.begin()) is not None:
                     make(node)
                 self.steps += 1
             else:
                 return
+
+    def _give_up(self) -> None:
+        """The sources that are left give what stands for anything."""
+        assert self.beyond is not None
+        while self._open:
+            if (node := self._open.popleft())._make is not None:
+                self.add(node, self.beyond)
 
     def _carry(self, node: Node) -> None:
         """Carry on what arrived at a node. Edges and actions that are new meanwhile see all that it holds by themselves."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.flags import is_own
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.loops import Body
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -27,7 +27,7 @@ class Bodies(Protocol):
 
 def set_before(bodies: Bodies, function: Function, place: Instruction, depth: int = _MOST_CALLERS) -> dict[int | str, bool]:
     """The switches of its receiver whose setting is known where a method comes to an instruction, by all methods that call it."""
-    if function.owner is None or not function.has_receiver or depth == 0:
+    if function.owner is None or not function.has_receiver or depth == 0 or not _has_switches(bodies, function.owner):
         return {}
     found: dict[int | str, bool] | None = None
     for caller, call in _callers(bodies, function):
@@ -39,11 +39,22 @@ def set_before(bodies: Bodies, function: Function, place: Instruction, depth: in
 
 
 def _callers(bodies: Bodies, function: Function) -> Iterator[tuple[Function, Instruction]]:
-    for caller, call in bodies.graph.facts.call_places(function):
-        if caller is not function and call[0] in (op.CALL, op.INVOKE):
-            calls, is_all = bodies.graph.meant(caller, [call])
-            if not is_all or any(edge.callee is function for edge in calls.edges):
-                yield caller, call
+    """The calls that enter a function, those that are no method's of the same receiver first."""
+    places = [one for one in bodies.graph.facts.call_places(function) if one[0] is not function and one[1][0] in (op.CALL, op.INVOKE)]
+    for caller, call in sorted(places, key=lambda one: one[1][0] == op.INVOKE and is_own(one[0], one[1][3])):
+        calls, is_all = bodies.graph.meant(caller, [call])
+        if not is_all or any(edge.callee is function for edge in calls.edges):
+            yield caller, call
+
+
+def _has_switches(bodies: Bodies, owner: ClassInfo) -> bool:
+    """Whether a method of a class or its bases sets an attribute to true or false."""
+    for one in bodies.graph.facts.hierarchy.order(owner):
+        for store in (store for stores in one.own_stores.values() for store in stores):
+            value = store.function.definitions[store.value] if store.function.code.name != "__init__" and store.value >= 0 else None
+            if value is not None and value[0] == op.CONST and isinstance(store.function.unit.ir.constants[value[3]], bool):
+                return True
+    return False
 
 
 def _own(bodies: Bodies, function: Function, place: Instruction) -> dict[int | str, bool]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from streamlint import engine
 from streamlint.analysis import Analysis
-from streamlint.facts.nodes import Exhausted
 from streamlint.findings import Finding, Problem
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
@@ -84,11 +83,8 @@ class Memory:
         if before is not None and old is not None and text is not None and _same_around(before, part, path):
             part.partial |= old != text
             return list(map(Edit.between(old, text).finding, before.waits))
-        try:
-            found = find(part.sources, part.options, self._intermediate)
-        except Exhausted:  # `check` says so
-            found = []
-        return [finding for finding in found if finding.span.file == path]
+        found = find(part.sources, part.options, self._intermediate)
+        return [finding for finding in found.findings if finding.span.file == path]
 
     def _intermediate(self, source: Source) -> ModuleIR | None:
         self._breathe()

@@ -148,7 +148,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([*_check(program, wide, mine.path), *find(looked.sources, wide)], mine.path, rows):
+        for finding in _at([*_check(program, wide, mine.path), *find(looked.sources, wide).findings], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in looked.parts:

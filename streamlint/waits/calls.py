@@ -34,10 +34,8 @@ class Calls:
             if state.kept and not state.path:
                 yield None  # a factor of the loss, from an earlier round
             return
-        entered = self.facts.entered_at.get((function, one), ())
-        callees = [
-            edge.callee for edge in self.places.hot.graph.calls(function).edges if edge.instruction == one and edge.callee in entered
-        ]
+        edges = self.places.hot.graph.calls(function).edges
+        callees = [edge.callee for edge in edges if edge.instruction == one and not edge.is_handed]
         if one[3] == state.register:
             yield from self._asked(state, one)
         if any(register == state.register for _, register in argument_registers(function, one)):

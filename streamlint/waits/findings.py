@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
@@ -25,20 +26,22 @@ RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
 
 
-MOST_STEPS = 30_000_000
-"""Of the solver, some two minutes of processor time: a program that takes more is not looked at."""
+MOST_STEPS = 8_000_000
+"""Of the solver, some two minutes of processor time: the values of a program that takes more are not followed to their ends."""
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> list[Finding]:
-    """What the rules tell of the Python files among the sources. ``lowered`` gives the intermediate representation of a file.
+class Told(NamedTuple):
+    """What the rules tell, and the questions about values that were not followed to their ends."""
 
-    Raises Exhausted where the program's facts take more than `MOST_STEPS` steps.
-    """
-    if options.codes and CODES.isdisjoint(options.codes):
-        return []
-    waits = hot_waits(sources, options, lowered)
-    return findings_of(waits, options) if waits is not None else []
+    findings: list[Finding]
+    cut: int
+
+
+def find(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> Told:
+    """What the rules tell of the Python files among the sources. ``lowered`` gives the intermediate representation of a file."""
+    waits = hot_waits(sources, options, lowered) if not options.codes or options.codes & CODES else None
+    return Told(findings_of(waits, options), waits.facts.solver.cut) if waits is not None else Told([], 0)
 
 
 def findings_of(waits: HotWaits, options: Options) -> list[Finding]:

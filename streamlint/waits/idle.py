@@ -226,15 +226,14 @@ class Idle:
             return Reach((wait,))
         if self.quiet.queues(function, one):
             return _QUEUES
-        callees = self.quiet.entered(function, one)
-        if not callees:
+        edges = self.quiet.edges(function, one)
+        if not edges:
             return None
         waits: dict[Wait, None] = {}
         passes = bool(self.quiet.library(function, one))
-        entered = self.hot.facts.entered_at.get((function, one), ())
-        for callee in callees:
-            reach = self._summary(callee, facts, depth - 1, forwards)
-            if reach.queues or callee not in entered:  # (it is handed over: who knows how often it is called)
+        for edge in edges:
+            reach = self._summary(edge.callee, facts, depth - 1, forwards)
+            if reach.queues or edge.is_handed:
                 return _QUEUES
             waits.update(dict.fromkeys(reach.waits))
             passes = passes or reach.passes

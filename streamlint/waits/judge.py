@@ -59,10 +59,7 @@ class Hazard(NamedTuple):
 
 
 class HotWaits:
-    """The hazards of a program.
-
-    Raises Exhausted, here and where they are asked for, if the program's facts take more than ``most`` steps.
-    """
+    """The hazards of a program. ``most`` bounds the steps that its facts take; behind that values are unknown."""
 
     def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None, most: int | None = None) -> None:
         self.all_loops = all_loops

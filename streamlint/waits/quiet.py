@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Elements, Group, Rest, Scalar, Unknown, Varargs
 from streamlint.ir import Instruction
@@ -37,10 +37,21 @@ class Quiet:
         self.facts = graph.facts
         self._plain: set[tuple[Function, int]] = set()
         self._libraries: dict[Function, dict[Instruction, list[LibraryCall]]] = {}
+        self._edges: dict[Function, dict[Instruction, list[Edge]]] = {}
+
+    def edges(self, function: Function, one: Instruction) -> list[Edge]:
+        """What leads from an instruction to the functions of the program that it runs at once."""
+        found = self._edges.get(function)
+        if found is None:
+            found = self._edges[function] = {}
+            for edge in self.graph.calls(function).edges:
+                if edge.is_followed:
+                    found.setdefault(edge.instruction, []).append(edge)
+        return found.get(one, [])
 
     def entered(self, function: Function, one: Instruction) -> list[Function]:
         """The functions of the program that an instruction runs at once."""
-        return [edge.callee for edge in self.graph.calls(function).edges if edge.instruction == one and edge.is_followed]
+        return [edge.callee for edge in self.edges(function, one)]
 
     def queues(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction may queue work, functions of the program that it enters aside."""

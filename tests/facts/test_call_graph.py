@@ -14,7 +14,7 @@ def entered(line: str, before: str = "", **files: str) -> set[str]:
     facts = facts_of(main=text, **files)
     graph, body = CallGraph(facts), facts.program.units["main.py"].body
     last = text.count("\n")
-    return {edge.callee.name for edge in graph.calls(body).edges if body.code.at(edge.instruction[1])[0] == last}
+    return {edge.callee.name for edge in graph.all_calls(body).edges if body.code.at(edge.instruction[1])[0] == last}
 
 
 def method(name: str) -> str:
@@ -84,7 +84,7 @@ def test_a_name_whose_beginning_is_known_may_mean_each_such_method(name: str) ->
     below = "class B:\n    def go(self, kind):\n        getattr(self, 'visit_' + kind)()\nclass S(B):\n    def visit_a(self): pass\n"
     facts = facts_of(main=below)
     run = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
-    assert [edge.callee.name for edge in CallGraph(facts).calls(run).edges] == ["S.visit_a"]
+    assert [edge.callee.name for edge in CallGraph(facts).all_calls(run).edges] == ["S.visit_a"]
 
 
 @pytest.mark.parametrize("decorator", ["lru_cache", "lru_cache(maxsize=1)", "cache"])
@@ -98,5 +98,5 @@ def test_a_class_that_is_mixed_in_answers_for_the_one_behind_it(bases: str, foun
     text = f"class B:\n    def go(self): self.run()\n{own}class M:\n    def run(self): pass\nclass C({bases}): pass\n"
     facts = facts_of(main=text)
     go = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
-    mixed = [edge.callee.name for edge in CallGraph(facts).calls(go).edges if edge.callee.name.startswith("M.")]
+    mixed = [edge.callee.name for edge in CallGraph(facts).all_calls(go).edges if edge.callee.name.startswith("M.")]
     assert mixed == found

@@ -14,7 +14,7 @@ def entered(text: str, mark: str = "# here") -> set[str]:
     graph, unit = CallGraph(facts), facts.program.units["main.py"]
     row = next(number for number, line in enumerate(text.splitlines(), 1) if mark in line)
     graph.prepare(unit.functions)
-    edges = [(function, edge) for function in unit.functions for edge in graph.calls(function).edges]
+    edges = [(function, edge) for function in unit.functions for edge in graph.all_calls(function).edges]
     return {edge.callee.name for function, edge in edges if function.code.at(edge.instruction[1])[0] == row}
 
 
@@ -197,7 +197,7 @@ FOLDER = {f"pkg/{name}": f"class Made:\n    def __init__(self): pass  # {name}\n
 )
 def test_modules_of_a_package_by_computed_names(line: str, files: set[str]) -> None:
     facts = facts_of(main=f"import importlib\n{line}\n", **FOLDER)
-    calls = CallGraph(facts).calls(facts.program.units["main.py"].body)
+    calls = CallGraph(facts).all_calls(facts.program.units["main.py"].body)
     assert {edge.callee.unit.path for edge in calls.edges} == files
 
 
@@ -205,7 +205,7 @@ def test_one_of_many_names_means_each_definition_of_a_module() -> None:
     names = ", ".join(f"'x{number}': 'f{number}'" for number in range(50))
     lib = "def f1(): pass\ndef f2(): pass\nnumber = 1\n"
     facts = facts_of(main=f"import lib\nnames = {{{names}}}\ngetattr(lib, names[input()])()\n", lib=lib)
-    assert {edge.callee.name for edge in CallGraph(facts).calls(facts.program.units["main.py"].body).edges} == {"f1", "f2"}
+    assert {edge.callee.name for edge in CallGraph(facts).all_calls(facts.program.units["main.py"].body).edges} == {"f1", "f2"}
 
 
 @pytest.mark.parametrize(
@@ -247,5 +247,5 @@ def test_a_package_is_no_module_in_it_of_the_same_name() -> None:
     }
     facts = facts_of(**files, **uses)
     graph = CallGraph(facts)
-    found = {name: [edge.callee.unit.path for edge in graph.calls(facts.program.units[f"{name}.py"].body).edges] for name in uses}
+    found = {name: [edge.callee.unit.path for edge in graph.all_calls(facts.program.units[f"{name}.py"].body).edges] for name in uses}
     assert found == {"pkg/use": ["pkg/tools.py"], "script/use": ["script/helper.py"], "pkg/alone": ["pkg/tools.py"]}

@@ -7,6 +7,7 @@ from facts.programs import facts_of
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
+from streamlint.facts.nodes import LEAST, Node, Solver
 
 
 def _registry(size: int) -> str:
@@ -102,3 +103,27 @@ def _steps(text: str) -> int:
         for index in range(len(one.code.parameters)):
             facts.argument(one, index)
     return facts.solver.steps
+
+
+def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
+    solver = Solver(*[lambda value: value] * 4)
+    solver.beyond, solver.most = "anything", 0  # type: ignore[assignment]
+    nodes: list[Node] = []
+
+    def chain(index: int) -> Node:
+        def make(node: Node) -> None:
+            if index:
+                nodes.append(chain(index - 1))
+                solver.edge(nodes[-1], node)
+            else:
+                solver.add(node, "found")  # type: ignore[arg-type]
+
+        return Node(make)
+
+    first = chain(LEAST + 500)
+    solver.demand(first)
+    solver.solve()
+    assert (list(first.values), solver.cut) == (["anything"], 1)
+    solver.demand(nodes[-1])
+    solver.solve()
+    assert (set(first.values), solver.cut) == ({"anything", "found"}, 1)
