@@ -297,6 +297,9 @@ class Calls(Constructions):
         if parameter.kind == "captured":
             self.default(frame, index, node)
             return
+        outside = node
+        if self.is_declared_number(function, parameter):
+            node = self._numbers(node)
         if frame.arguments is not None:
             offset = 1 if function.has_receiver and frame.receiver is not None else 0
             self._bind(frame, index, frame.arguments, offset, node)
@@ -305,7 +308,13 @@ class Calls(Constructions):
             self.solver.add(node, self.objects(Rest, frame, index))
         elif not self.is_settled(function, parameter):
             self._from_all_calls(frame, index, node)
-        self.from_outside(frame, parameter, node)
+        self.from_outside(frame, parameter, outside)
+
+    def _numbers(self, node: Node) -> Node:
+        """A node whose numbers arrive at another one: what is declared as a number is nothing else."""
+        held = Node(None)
+        self.solver.when(held, lambda value: self.solver.add(node, value) if isinstance(value, (Constant, Scalar)) else None)
+        return held
 
     def _from_all_calls(self, frame: Frame, index: int, node: Node) -> None:
         """What a parameter, or ``*args``, is given by each call of a function."""
@@ -342,6 +351,10 @@ class Calls(Constructions):
 
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
         """Whether the declared type of a parameter says all that its callers could tell."""
+        raise NotImplementedError
+
+    def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
+        """Whether a parameter is declared as a whole number or a truth value."""
         raise NotImplementedError
 
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:

@@ -71,6 +71,7 @@ MEANINGS = {
 NOTHING = Effect(0)
 OF_ROUNDS = {
     "backward": Effect.BACKWARD,
+    "derive": Effect.BACKWARD,
     "optimizer": Effect.OPTIMIZER,
     "decode": Effect.DECODES,
     "denoise": Effect.DENOISES,

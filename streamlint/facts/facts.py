@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -35,6 +36,9 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
+_WORD = re.compile(r"\w+")
+_NUMBERS = frozenset({"int", "bool"})
+_OF_NUMBERS = _NUMBERS | {"Optional", "Union", "None", "typing"}
 _PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -65,6 +69,13 @@ class Facts(Bindings):
         """A class of the program from which no other derives: its objects are alike, whichever of them is handed over."""
         meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
         return meant is not None and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
+
+    def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
+        """Whether a parameter is declared as a whole number or a truth value. ``float`` is written of losses too."""
+        if parameter.kind not in ("plain", "keyword") or function.is_cpp:
+            return False
+        words = set(_WORD.findall(parameter.annotation))
+        return not _NUMBERS.isdisjoint(words) and words <= _OF_NUMBERS
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""

@@ -29,6 +29,8 @@ from streamlint.models import RoundRow, StepRow
 
 TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""
+DERIVES: Final = "derive"
+"""What loops do that train if they also do one of those, in a loop inside or by themselves."""
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
 MOST_REASONS = 3
@@ -129,7 +131,9 @@ class HotRegions:
         blocks = body.runs([0], body.conditions.decided(flags))
         for progress in self.steps(function, flags) if function in self.reaching else ():
             if body.home[progress.instruction] in blocks:
-                found.setdefault(body.loop_of(progress.instruction), progress)
+                index = body.loop_of(progress.instruction)
+                if index not in found or found[index].does == DERIVES:
+                    found[index] = progress
         found = {index: progress for index, progress in found.items() if not body.tries_out(index)}
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:

@@ -104,11 +104,35 @@ class HotWaits:
         return any(self.facts.construction_places(one) for one in modules)
 
     def hazards(self) -> Iterator[Hazard]:
-        """The hazards, one for each wait."""
+        """The hazards, one for each wait; of a helper's wait that is told where it is called, one for each of these calls."""
         hazards = self._hazards
         for wait in hazards:
             if isinstance(hazard := self._told(wait), Hazard):
                 yield hazard
+                yield from self._elsewhere(wait, hazard)
+
+    def _elsewhere(self, wait: Wait, told: Hazard) -> Iterator[Hazard]:
+        """The hazards of the other calls, in loops or steps of whatever function, that enter a helper which waits."""
+        if told.place.function is wait.function or len(told.region.chain()) != 2:
+            return
+        places = {told.place}
+        for first, call in self._calls_in_rounds.get(wait.function, ()):
+            hazard = self._judged(wait, told.region._replace(caller=first, call=call, does=first.does))
+            if isinstance(hazard, Hazard) and hazard.place not in places and self._finds_nothing(wait, hazard) is None:
+                places.add(hazard.place)
+                yield hazard
+
+    @cached_property
+    def _calls_in_rounds(self) -> dict[Function, list[tuple[Region, Instruction]]]:
+        """By function: the calls of it that stand in a loop or a step itself, with the region of that."""
+        found: dict[Function, list[tuple[Region, Instruction]]] = {}
+        for function, regions in self.hot.regions.items():
+            home = self.hot.body(function).home
+            for region in (one for one in regions if one.caller is None):
+                for edge in self.graph.calls(function).edges:
+                    if edge.is_followed and home[edge.instruction] in region.blocks:
+                        found.setdefault(edge.callee, []).append((region, edge.instruction))
+        return found
 
     def passed_over(self, path: str) -> Iterator[tuple[Wait, str]]:
         """The waits of a file that are no hazards, each with the reason."""
@@ -170,15 +194,19 @@ class HotWaits:
     def _found_busy(self, wait: Wait) -> Hazard | str:
         why = NO_LOOP
         for hazard in self._hazards.get(wait, ()):
-            before = self._idle.before(wait, hazard.region)
-            if before is not None and not isinstance(self._told(before), Hazard):
-                why = f"the host has just waited in {_row(before, wait)}, and nothing is queued in between"
-                continue
-            after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
-            if after is None:
+            idle = self._finds_nothing(wait, hazard)
+            if idle is None:
                 return hazard
-            why = f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between"
+            why = idle
         return why
+
+    def _finds_nothing(self, wait: Wait, hazard: Hazard) -> str | None:
+        """Why a wait finds nothing to wait for; None if it does."""
+        before = self._idle.before(wait, hazard.region)
+        if before is not None and not isinstance(self._told(before), Hazard):
+            return f"the host has just waited in {_row(before, wait)}, and nothing is queued in between"
+        after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
+        return f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between" if after is not None else None
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         return lambda other: other.what in (READ, CAST) and not self._uses.is_avoidable(other, region, self.all_loops)

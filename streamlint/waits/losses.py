@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.facts.hot import DERIVES
 from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
 from streamlint.facts.rounds import Rounds
@@ -44,7 +45,7 @@ class LossSlice:
         """The registers that hold such values, with the reason."""
         for function in functions:
             for one in self.rounds.of(function):
-                if one.row.does == "backward":
+                if one.row.does in ("backward", DERIVES):
                     self._start(function, one.instruction)
         while self._waiting:
             step = self._waiting.pop()
@@ -55,9 +56,11 @@ class LossSlice:
 
     def _look(self, step: Step) -> None:
         function, register, is_loss, _ = step
+        one = function.definitions[register]
+        if one is not None and one[0] == op.PARAM and self.facts.is_declared_number(function, function.code.parameters[one[3]]):
+            return
         if is_loss:
             self.seeds[function, register] = LOSS
-        one = function.definitions[register]
         if one is None:
             return
         element = step.is_element or one[0] == op.NEXT

@@ -9,9 +9,10 @@ from typing import Any
 from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Unknown
+from streamlint.facts.objects import Constant, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import compares
 
 _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
@@ -35,8 +36,11 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
     values = list(facts.values(function, register).values)
-    known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(function, one)]
+    kept = list(_parameters(function, one))
+    known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(kept)]
     others = [value for value in values if not isinstance(value, Constant)]
+    if any(isinstance(value, Scalar) for value in others) and kept and all(_is_only_declared(facts, *place) for place in kept):
+        others = [value for value in others if not isinstance(value, Scalar)]
     if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
         return False
     return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
@@ -55,15 +59,34 @@ def is_left_out(function: Function, register: int, holds: bool) -> bool:
     return any(value is None for store in stores for value in _choices(store.function, store.value))
 
 
-def _defaults(function: Function, one: Instruction) -> Iterator[object]:
-    """The constant default of a parameter, or of the parameter that the constructor keeps in an attribute."""
+def _is_only_declared(facts: Facts, function: Function, parameter: Instruction) -> bool:
+    """Whether a parameter is declared as a number, and no caller in view gives one that is not known."""
+    if not facts.is_declared_number(function, function.code.parameters[parameter[3]]):
+        return False
+    for _, arguments in facts.callers(function):
+        site = arguments.site
+        if site is None or site.instruction[0] not in (op.CALL, op.INVOKE):
+            return False
+        given = operand_of(site.function, site.instruction, function, parameter[3])
+        if given is not None and not all(isinstance(value, Constant) for value in facts.values(site.function, given).values):
+            return False
+    return True
+
+
+def _parameters(function: Function, one: Instruction) -> Iterator[tuple[Function, Instruction]]:
+    """The parameter that an instruction reads, or those that the constructor keeps in the attribute that it reads."""
     owner = function.method.owner if function.method is not None else None
     kept = [(function, one)]
     if one[0] == op.ATTR and owner is not None and function.is_parameter(one[3]):
         stores = (store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__")
         kept = [(store.function, source) for store in stores if (source := source_of(store.function, store.value)) is not None]
+    yield from ((holder, parameter) for holder, parameter in kept if parameter[0] == op.PARAM)
+
+
+def _defaults(kept: list[tuple[Function, Instruction]]) -> Iterator[object]:
+    """The constant defaults of parameters."""
     for holder, parameter in kept:
-        register = holder.default_register(parameter[3]) if parameter[0] == op.PARAM else None
+        register = holder.default_register(parameter[3])
         if register is not None and holder.parent is not None:
             yield from _choices(holder.parent, register)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.facts.effects import Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING, HotRegions, Region
+from streamlint.facts.hot import DERIVES, TRAINING, HotRegions, Progress, Region
 from streamlint.facts.program import Unit
 from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
@@ -71,9 +71,16 @@ class WaitRegions(HotRegions):
         for handler in self.handlers.of(function):
             self._region(handler.function, None, handler.row, None, None, {})
         for index, progress in self.progress(function).items():
-            loop = self.body(function).graph.loops[index] if index != NOBODY and progress.does in TRAINING else None
-            if loop is not None and not derives(self, function, loop):
-                self._region(function, loop, None, None, None, {}, progress.does)
+            loop = self.body(function).graph.loops[index] if index != NOBODY and progress.does in (*TRAINING, DERIVES) else None
+            if loop is not None and self._trains(function, loop, progress) and not derives(self, function, loop):
+                self._region(function, loop, None, None, None, {}, progress.does if progress.does in TRAINING else "backward")
+
+    def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
+        """Whether the rounds of a loop train: derivatives alone are no training, but with a loop inside that does."""
+        home = self.body(function).home
+        return progress.does in TRAINING or any(
+            step.does in TRAINING and home[step.instruction] in loop.body for step in self.steps(function, {})
+        )
 
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)
@@ -81,7 +88,7 @@ class WaitRegions(HotRegions):
             self._region(function, None, row, None, None, {})
         progress = self.progress(function)
         for index, one in progress.items():
-            if index != NOBODY and one.does not in TRAINING:
+            if index != NOBODY and one.does not in (*TRAINING, DERIVES):
                 self._region(function, self.body(function).graph.loops[index], None, None, None, {}, one.does)
         if row is None and self._is_whole_step(function):
             self._region(function, None, None, None, None, {}, STEP)
