@@ -70,13 +70,23 @@ def ever_told(packages: Sequence[ledger.Package]) -> str:
     )
 
 
-def at_first_sight(packages: Sequence[ledger.Package], sights: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def at_first_sight(
+    packages: Sequence[ledger.Package], sights: Sequence[Mapping[str, Any]], draws: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[str]:
     """The share that was real of what was told of packages at which nobody had looked before."""
     entries = {entry.fingerprint: entry for package in packages for entry in package.findings}
     for sight in sights:
         count = ledger.tally(entries[mark] for mark in sight["findings"])
         told = f"{count.judged} default findings, {count.real} of them real ({share(count.real, count.judged)})"
         yield f"**At first sight**: {len(sight['packages'])} packages that nobody had looked at, linted on {sight['date']}: {told}."
+    counted = [draw for draw in draws if "told" in draw]
+    if counted:
+        drawn, told, real = (sum(each) for each in zip(*((len(one["drawn"]), one["told"], one["real"]) for one in counted), strict=True))
+        each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
+        yield (
+            f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show and judged by "
+            f"one reader: {told} default findings, {real} of them real ({share(real, told)}; {each})."
+        )
 
 
 def defaults(packages: Sequence[ledger.Package]) -> Iterator[str]:
@@ -158,13 +168,18 @@ def readers(packages: Sequence[ledger.Package]) -> str:
     return f"Judgments by reader: {told}. Races ({', '.join(ledger.RACES)}) want two readers: {alone} of {len(races)} have one so far."
 
 
-def page(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any]], sights: Sequence[Mapping[str, Any]] = ()) -> str:
+def page(
+    packages: Sequence[ledger.Package],
+    outcomes: Sequence[Mapping[str, Any]],
+    sights: Sequence[Mapping[str, Any]] = (),
+    draws: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """The whole page."""
     sizes = f"{len(packages)} packages, {sum(p.files for p in packages):,} files, {sum(p.lines for p in packages):,} lines."
     unread = sum(not entry.judged for package in packages for entry in package.standing)
     left = f" {unread} findings have not been judged yet." if unread else ""
     parts = [INTRODUCTION, "## Precision", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
-    parts += at_first_sight(packages, sights)
+    parts += at_first_sight(packages, sights, draws)
     parts += ["## What may be on by default", RULE, "\n".join(defaults(packages))]
     if outcomes:
         parts += ["## Recall", "\n".join(recall(outcomes)), RECALL_NOTE]
@@ -202,8 +217,8 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     packages = ledger.read()
     outcomes = json.loads(RECALL.read_text(encoding="utf-8")) if RECALL.is_file() else []
-    sights = ledger.tomllib.loads(SIGHTS.read_text(encoding="utf-8"))["sight"] if SIGHTS.is_file() else []
-    wanted = {PAGE: page(packages, outcomes, sights), DATA: json.dumps(data(packages), indent=1) + "\n"}
+    seen = ledger.tomllib.loads(SIGHTS.read_text(encoding="utf-8")) if SIGHTS.is_file() else {}
+    wanted = {PAGE: page(packages, outcomes, seen.get("sight", []), seen.get("draw", [])), DATA: json.dumps(data(packages), indent=1) + "\n"}
     stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if options.check:

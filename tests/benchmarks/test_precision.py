@@ -194,7 +194,10 @@ def test_the_page_tells_what_was_real_at_first_sight(ledger: Any, accuracy: Any)
     entries = [found(ledger, said(ledger, "real")), found(ledger, said(ledger, "real"), mark=OTHER, line=7)]
     entries.append(replace(found(ledger, said(ledger, "not real"), mark=THIRD, line=8), gone="2026-11-21"))
     sight = {"date": "2026-11-21", "packages": ["n"], "findings": [entries[1].fingerprint, THIRD]}
-    text = accuracy.page([ledger.Package("n", "1", "ab", 1, 40, entries)], [], [sight])
+    draws = [{"drawn": ["a", "b"], "told": 3, "real": 2}, {"drawn": ["c"]}, {"drawn": ["d"], "told": 1, "real": 1}]
+    text = accuracy.page([ledger.Package("n", "1", "ab", 1, 40, entries)], [], [sight], draws)
+    assert "3 packages in 2 draws by a seed" in text
+    assert "4 default findings, 3 of them real (75 % [30, 95]; 2 of 3, 1 of 1)." in text
     assert "1 packages that nobody had looked at, linted on 2026-11-21: 2 default findings, 1 of them real (50 % [9, 91])." in text
 
 
