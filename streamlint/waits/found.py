@@ -24,8 +24,9 @@ _COMPUTING = frozenset({"compute", "launch", "collective"})
 class WaitFinder:
     """Finds the waits of functions."""
 
-    def __init__(self, graph: CallGraph) -> None:
+    def __init__(self, graph: CallGraph, all_loops: bool = False) -> None:
         self.graph = graph
+        self.all_loops = all_loops
         self.facts = graph.facts
 
     def waits(self, function: Function) -> list[Wait]:
@@ -36,13 +37,17 @@ class WaitFinder:
         order = {one: place for place, one in enumerate(function.code.instructions())}
         return sorted(found.values(), key=lambda wait: order[wait.instruction])
 
-    def reasons(self, function: Function, register: int) -> list[str]:
-        """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes."""
+    def reasons(self, function: Function, register: int, is_read: bool = False) -> list[str]:
+        """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes.
+
+        With all loops, of a number that is read (``is_read``) also that somebody puts it on a device: only a tensor is asked so.
+        """
         held = self.facts.values(function, register).values
         values = [value for value in held if isinstance(value, Memory)]
         found = [value.evidence for value in values if value.space == "device"]
         if any(value.space in ("host", "managed") for value in values):
-            found = [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING]
+            placed = ("asked", "literal") if is_read and self.all_loops else ()
+            found = [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING or reason in placed]
             if {LOSS, TERM}.issuperset(found) and not any(isinstance(value, Unknown) for value in held):
                 return []  # all that the loss was computed from was made on the host
         return found
@@ -64,8 +69,9 @@ class WaitFinder:
         if row.effect == "read":
             for selector in _selectors(row, "of"):
                 register = selected(function, one, selector, is_method)
-                if register is not None and self.reasons(function, register):
-                    yield Wait(function, one, READ if call.name.endswith(("item", "tolist")) else CAST, call.name, register)
+                is_read = call.name.endswith(("item", "tolist"))
+                if register is not None and self.reasons(function, register, is_read):
+                    yield Wait(function, one, READ if is_read else CAST, call.name, register)
         elif row.effect in ("transfer", "move"):
             yield from self._transfer(function, call, row, is_method)
         elif row.effect == "factory":

@@ -70,7 +70,7 @@ class HotWaits:
         self.hot.find()
         self.facts.plant(self._seeds(graph))
         self.graph = CallGraph(self.facts)
-        self.finder = WaitFinder(self.graph)
+        self.finder = WaitFinder(self.graph, all_loops)
         self._known: dict[Wait, Hazard | str] = {}
 
     def _seeds(self, graph: CallGraph) -> dict[tuple[Function, int], str]:
@@ -249,7 +249,7 @@ class HotWaits:
         """What the host waits for; None where nothing shows that it is on the device."""
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
-        reasons = self.finder.reasons(wait.function, wait.value)
+        reasons = self.finder.reasons(wait.function, wait.value, wait.name.endswith(("item", "tolist")))
         if wait.what == SIZE:
             return "a device value" if "literal" in reasons else None
         is_computed = self._is_computed(wait)

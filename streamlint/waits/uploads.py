@@ -104,8 +104,26 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         elif one[0] == op.ATTR:
             if not _is_setting(hot, function, one):
                 return False
+        elif one[0] == op.ITEM:
+            if not _is_kept(hot, function, one):
+                return False
         elif one[0] != op.NAME:
             return False
+    return True
+
+
+def _is_kept(hot: HotRegions, function: Function, one: Instruction) -> bool:
+    """``self.defaults["limit"]``: an entry of a setting into which no code puts anything."""
+    held = function.definitions[one[3]]
+    if function.constant(one[4]) is None or held is None or held[0] != op.ATTR or not _is_setting(hot, function, held):
+        return False
+    name = function.text(held[4])
+    for unit in hot.facts.program.mentioning(name):
+        for inner in unit.functions:
+            for put in inner.by_opcode[op.SET_ITEM]:
+                made = inner.definitions[put[2]]
+                if made is not None and made[0] == op.ATTR and inner.text(made[4]) == name:
+                    return False
     return True
 
 
