@@ -84,8 +84,8 @@ def at_first_sight(
         drawn, told, real = (sum(each) for each in zip(*((len(one["drawn"]), one["told"], one["real"]) for one in counted), strict=True))
         each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
-            f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show and judged by "
-            f"one reader: {told} default findings, {real} of them real ({share(real, told)}; {each})."
+            f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "
+            f"and judged by one reader: {told} default findings, {real} of them real ({share(real, told)}; {each})."
         )
 
 
@@ -218,7 +218,8 @@ def main(words: Sequence[str] | None = None) -> int:
     packages = ledger.read()
     outcomes = json.loads(RECALL.read_text(encoding="utf-8")) if RECALL.is_file() else []
     seen = ledger.tomllib.loads(SIGHTS.read_text(encoding="utf-8")) if SIGHTS.is_file() else {}
-    wanted = {PAGE: page(packages, outcomes, seen.get("sight", []), seen.get("draw", [])), DATA: json.dumps(data(packages), indent=1) + "\n"}
+    told = page(packages, outcomes, seen.get("sight", []), seen.get("draw", []))
+    wanted = {PAGE: told, DATA: json.dumps(data(packages), indent=1) + "\n"}
     stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if options.check:
