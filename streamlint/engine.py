@@ -79,10 +79,11 @@ def join(report: Report, parts: Iterable[tuple[str, Part]], options: Options, wh
 
     found: dict[str, list[Finding]] = {}
     told: list[Finding] = []
+    coverage, own_rows = Coverage(), set[str]()
     for part in whole:
         told += part.findings
         report.problems += part.problems
-    coverage, own_rows = Coverage(), set[str]()
+        coverage.merge(part.coverage)
     for path, part in parts:
         found.setdefault(path, []).extend(part.findings)
         report.problems.extend(part.problems)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MANY = 40
 """A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
-SHARE = 0.25
+SHARE = 0.5
 """Of the steps that are left, for one question."""
 LEAST = 2000
 """Steps that each question may take."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from streamlint.program import Module
 
 _FRAMES = 10_000  # of Python: chains of calls are followed by recursion
-_FAULT = "internal error"
 Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
 
 
@@ -59,10 +58,7 @@ class WaitsTask:
         part = Part()
         try:
             with deeper(_FRAMES):
-                part.findings, cut = find(self.sources, self.options, self._intermediate)
-            if cut:
-                why = f"{cut} questions about values were given up: {' and '.join(sorted(CODES))} may miss some of this program"
-                part.problems.append(Problem(self.sources[0].path, why))
+                part.findings, part.coverage.over_budget = find(self.sources, self.options, self._intermediate)
         except Exception as error:
             self.lose(part, f"{type(error).__name__}: {error}")
         return part
@@ -70,13 +66,13 @@ class WaitsTask:
     def done(self, part: Part) -> None:
         """Take what was found, and keep it."""
         self.part = part
-        if self.units is not None and self.key and not any(one.message.startswith(_FAULT) for one in part.problems):
+        if self.units is not None and self.key and not part.problems:
             self.units.keep_whole(self.key, part)
 
     def lose(self, part: Part, why: str) -> Part:
         """What is told where the task did not come to its end."""
         part.findings.clear()
-        what = f"{_FAULT}: {', '.join(sorted(CODES))} saw no Python file of this run: {why}"
+        what = f"internal error: {', '.join(sorted(CODES))} saw no Python file of this run: {why}"
         part.problems.append(Problem(self.sources[0].path, what))
         return part
 
