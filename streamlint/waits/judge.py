@@ -11,6 +11,7 @@ from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
+from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
@@ -225,7 +226,11 @@ class HotWaits:
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
             return NOT_MET
-        if wait.what in (READ, CAST) and not self._uses.is_avoidable(wait, region, self.all_loops):
+        if (
+            wait.what in (READ, CAST)
+            and not self._uses.is_avoidable(wait, region, self.all_loops)
+            and not self._is_part_by_part(wait, region)
+        ):
             return NEEDED
         if wait.what == UPLOAD:
             reason = upload_reason(self.hot, wait, region, self.all_loops)
@@ -233,6 +238,23 @@ class HotWaits:
                 return DIFFERS
             origin = reason
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+
+    def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
+        """With all loops: whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
+        body = self.hot.body(wait.function)
+        if not self.all_loops or region.function is not wait.function:
+            return False
+        made = body.function.definitions[wait.value] if wait.value >= 0 else None
+        sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
+        parts = [one for one in sides if one is not None and one[0] == op.ITEM]
+        around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not region.loop]
+        return any(self._is_outside(body, blocks, one[3]) for blocks in around for one in parts if body.home[one] in blocks)
+
+    def _is_outside(self, body: Body, blocks: frozenset[int], register: int) -> bool:
+        """Whether what a register holds is there before a loop, and the loop puts nothing into it."""
+        made = body.function.definitions[register]
+        puts = (one for one in body.function.by_opcode[op.SET_ITEM] if one[2] == register)
+        return made is not None and body.home[made] not in blocks and not any(body.home[one] in blocks for one in puts)
 
     def _place(self, wait: Wait, region: Region) -> Site:
         """The wait; or the call in the round, where another file's helper is right to wait, and calling it in each round is not."""
