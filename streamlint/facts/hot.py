@@ -225,6 +225,10 @@ class HotRegions:
 
     def _spread(self) -> None:
         while self._waiting:
+            if self.facts.solver.is_spent(2):
+                self.facts.solver.cut += 1
+                self._waiting.clear()
+                return
             function, caller, call, resumed = self._waiting.popleft()
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})

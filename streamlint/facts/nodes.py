@@ -129,6 +129,10 @@ class Solver:
         self.cut = 0  # questions that took more
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
+    def is_spent(self, times: float) -> bool:
+        """Whether so many times the steps are made that were to bound them: what is asked next gives little, and still takes time."""
+        return self.most is not None and self.steps > times * self.most
+
     def demand(self, node: Node) -> Node:
         """Have a node find its sources."""
         if node._make is not None:

@@ -165,7 +165,8 @@ class HotWaits:
     @cached_property
     def _waits(self) -> dict[Function, list[Wait]]:
         """The waits of hot functions."""
-        return {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
+        functions = (function for function in self.hot.regions if not function.is_cpp)
+        return {function: self.finder.waits(function) for function in functions if not self.facts.solver.is_spent(3)}
 
     @cached_property
     def _uses(self) -> Uses:
