@@ -81,7 +81,8 @@ def at_first_sight(
         yield f"**At first sight**: {len(sight['packages'])} packages that nobody had looked at, linted on {sight['date']}: {told}."
     counted = [draw for draw in draws if "told" in draw]
     if counted:
-        drawn, told, real = (sum(each) for each in zip(*((len(one["drawn"]), one["told"], one["real"]) for one in counted), strict=True))
+        drawn = sum(len(one["drawn"]) for one in counted)
+        told, real = (sum(one[key] for one in counted) for key in ("told", "real"))
         each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
             f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "

@@ -131,19 +131,17 @@ class CallGraph:
         return self._all_calls[function]
 
     def _written(self, function: Function) -> Calls:
-        facts, frame, found = self.facts, self.facts.base(function), _Found()
+        facts, found = self.facts, _Found()
         calling = [one for opcode in _CALLING for one in function.by_opcode[opcode]]
         nodes = {one: self.called(function, one) for one in calling}
         others = [one for opcode in _PROTOCOLS for one in function.by_opcode[opcode]]
         others += [one for one in function.by_opcode[op.ATTR] if self._is_computed(function.text(one[4]))]
         others += [one for one in function.by_opcode[op.SET_ATTR] if self._is_computed(function.text(one[3]))]
-        others += function.by_opcode[op.ITEM] if self._defines("__getitem__") else ()
+        others += function.by_opcode[op.ITEM] if facts.program.defines("__getitem__") else ()
         self.ask(function, others)
         for one in calling:
-            for register in _named_arguments(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
-                facts.solver.demand(facts.register(frame, register))
-        for register in _ended(function):
-            facts.solver.demand(facts.register(frame, register))
+            self._demand(function, _named_arguments(function, one))
+        self._demand(function, _ended(function))
         facts.solver.solve()
         plain = {one: all(map(_is_plain, node.values)) for one, node in nodes.items()}
         self.ask(function, (one for one in calling if not plain[one]))
@@ -163,19 +161,18 @@ class CallGraph:
             found = self._computed[name] = any(one.decorations for one in methods)
         return found
 
-    def _defines(self, name: str) -> bool:
-        """Whether a class of the program has a method of a name."""
-        return any(name in unit.methods for unit in self.facts.program.mentioning(name))
-
     def prepare(self, functions: Iterable[Function]) -> None:
         """Solve what the calls of functions rest on, all at once."""
-        facts = self.facts
         for function in functions:
-            frame = facts.base(function)
             self.ask(function, (one for opcode in _ENTERING for one in function.by_opcode[opcode]))
-            for register in _ended(function):
-                facts.solver.demand(facts.register(frame, register))
-        facts.solver.solve()
+            self._demand(function, _ended(function))
+        self.facts.solver.solve()
+
+    def _demand(self, function: Function, registers: Iterable[int]) -> None:
+        """Have registers solved with what is asked next."""
+        frame = self.facts.base(function)
+        for register in registers:
+            self.facts.solver.demand(self.facts.register(frame, register))
 
     def calls_at(self, function: Function, instructions: Iterable[Instruction]) -> Calls:
         """What some call instructions of a function call. Only what these rest on is solved."""
@@ -216,8 +213,7 @@ class CallGraph:
                 facts.solver.demand(facts.register(frame, one[2]))
             elif not function.is_cpp:
                 facts.solver.demand(facts.effect(frame, one))
-            for register in _named_arguments(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
-                facts.solver.demand(facts.register(frame, register))
+            self._demand(function, _named_arguments(function, one))
 
     def reachable(self, roots: Iterable[Function]) -> list[Function]:
         """The functions that others lead to, these included, in the order in which they are met."""
@@ -316,7 +312,8 @@ def _is_plain(value: Object) -> bool:
 
 def _named_arguments(function: Function, call: Instruction) -> Iterator[int]:
     """The arguments of a call that may be functions by the way they are written: a library that is given one may call it."""
-    for register in call[6 if call[0] == op.INVOKE else 5 :] if not function.is_cpp else ():
+    is_call = call[0] in (op.CALL, op.INVOKE) and not function.is_cpp
+    for register in call[6 if call[0] == op.INVOKE else 5 :] if is_call else ():
         made = function.definitions[register] if register >= 0 else None
         if made is not None and made[0] in (op.FUNCTION, op.NAME, op.LOAD):
             yield register

@@ -12,7 +12,7 @@ import enum
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.components import components
@@ -69,9 +69,13 @@ MEANINGS = {
     Effect.SERVES: "serves requests",
 }
 NOTHING = Effect(0)
+DERIVES: Final = "derive"
+"""What loops do that train if they also train otherwise, in a loop inside or by themselves."""
+GOES_BACKWARD: Final = frozenset({"backward", DERIVES})
+"""What calls do that go backward through what was computed."""
 OF_ROUNDS = {
     "backward": Effect.BACKWARD,
-    "derive": Effect.BACKWARD,
+    DERIVES: Effect.BACKWARD,
     "optimizer": Effect.OPTIMIZER,
     "decode": Effect.DECODES,
     "denoise": Effect.DENOISES,

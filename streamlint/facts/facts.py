@@ -66,7 +66,7 @@ class Facts(Bindings):
             self.from_default(frame, parameter, node)
 
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
-        """A class of the program from which no other derives: its objects are alike, whichever of them is handed over."""
+        """Declared as a class of the program: an object of it or of one that derives from it, whichever is handed over."""
         meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
         return meant is not None and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
 

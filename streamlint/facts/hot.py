@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
-from streamlint.facts.effects import OF_ROUNDS, Effect, Effects
+from streamlint.facts.effects import DERIVES, OF_ROUNDS, Effect, Effects
 from streamlint.facts.flags import Flags, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
@@ -29,8 +29,6 @@ from streamlint.models import RoundRow, StepRow
 
 TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""
-DERIVES: Final = "derive"
-"""What loops do that train if they also do one of those, in a loop inside or by themselves."""
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
 MOST_REASONS = 3

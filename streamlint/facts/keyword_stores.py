@@ -36,8 +36,7 @@ def _is_setter(owner: ClassInfo, name: str) -> bool:
     program = owner.unit.program
     if name in owner.methods:
         return any(map(sets_keywords, owner.methods[name]))
-    setting = {*program.mentioning("setattr"), *program.mentioning("__dict__"), *program.mentioning("vars")}
-    near = [unit for unit in program.mentioning(name) if unit in setting]
+    near = (unit for unit in program.mentioning(name) if unit in program.storing)
     return any(sets_keywords(method) for unit in near for method in unit.methods.get(name, ()))
 
 

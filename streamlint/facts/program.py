@@ -255,6 +255,15 @@ class Program:
         """The files whose text has an identifier, in their order."""
         return self._mentions.get(name, [])
 
+    def defines(self, name: str) -> bool:
+        """Whether a class of the program has a method of a name."""
+        return any(name in unit.methods for unit in self.mentioning(name))
+
+    @cached_property
+    def storing(self) -> frozenset[Unit]:
+        """The files that may set attributes whose names they compute."""
+        return frozenset(unit for name in ("setattr", "__dict__", "vars") for unit in self.mentioning(name))
+
     def modules_begun(self, prefix: str, asking: Unit) -> list[Unit]:
         """The modules of a package whose dotted names begin so, seen from a file."""
         package, _, begun = prefix.rpartition(".")

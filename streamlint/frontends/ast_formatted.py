@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streamlint.lines import line_starts
+from streamlint.frontends.ast_positions import Places
+from streamlint.lines import split_lines
 
 _STRING = re.compile(
     r"(\w*)(\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|\s+|\\\r?\n|#[^\r\n]*", re.DOTALL
@@ -36,11 +37,11 @@ def place(tree: ast.AST, text: str) -> bool:
 
 
 class _Placing:
-    """A file's text, and the offsets of its lines."""
+    """A file's text, and the places in it."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._starts = text, line_starts(text)
-        self._is_plain = text.isascii()
+        self._text, self._lines = text, split_lines(text)
+        self._places = Places(text, self._lines)
 
     def place(self, tree: ast.AST) -> None:
         waiting: list[ast.AST] = [tree]
@@ -53,29 +54,16 @@ class _Placing:
 
     def _fields(self, node: ast.JoinedStr) -> list[ast.expr]:
         """The code in the fields of an f-string, with its places."""
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        start, end = self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
-        codes, places = list(_codes(node)), list(self._written(start, end))
+        codes, places = list(_codes(node)), list(self._written(self._places.start(node), self._places.end(node)))
         if len(codes) != len(places):
             raise Unplaced
         for code, (first, last) in zip(codes, places, strict=True):
             self._move(code, first, last)
         return codes
 
-    def _offset(self, row: int, column: int) -> int:
-        """A place in the text, of a column in bytes."""
-        start = self._starts[row - 1]
-        if self._is_plain:
-            return start + column
-        end = self._starts[row] if row < len(self._starts) else len(self._text)
-        return start + len(self._text[start:end].encode()[:column].decode())
-
     def _move(self, code: ast.expr, first: int, last: int) -> None:
-        from bisect import bisect_right
-
-        row = bisect_right(self._starts, first)
-        column = len(self._text[self._starts[row - 1] : first].encode())
+        row, at = self._places.place(first)
+        column = len(self._lines[row - 1][: at - 1].encode())  # in bytes, as Python counts
         again: Any = compile(f"({self._text[first:last]})", "<field>", "eval", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
         found = again.body
         if found.col_offset == 0:  # the parentheses around it were counted to it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from typing import Any
 
 from streamlint.lines import line_starts, split_lines
@@ -54,31 +55,33 @@ class Places:
         """Whether a tuple has parentheses of its own, which Python counts to it."""
         if not node.elts:
             return True
-        start, first = self._start(node), node.elts[0]
-        if start == self._start(first):
+        start, first = self.start(node), node.elts[0]
+        if start == self.start(first):
             return False
-        opened = self._signs(start, self._start(first)).count("(")
-        closed = self._signs(self._end(first), self._end(node)).partition(",")[0].count(")")
+        opened = self._signs(start, self.start(first)).count("(")
+        closed = self._signs(self.end(first), self.end(node)).partition(",")[0].count(")")
         return opened > closed
 
     def within(self, node: ast.Tuple | ast.GeneratorExp, last: ast.AST) -> Position:
         """What stands between a node's own parentheses; ``last`` is the last node in it."""
-        blank = _BLANK.match(self._text, self._start(node) + 1)
+        blank = _BLANK.match(self._text, self.start(node) + 1)
         assert blank is not None
-        end = self._end(last)
-        for found in _SIGN.finditer(self._text, end, self._end(node) - 1):
+        end = self.end(last)
+        for found in _SIGN.finditer(self._text, end, self.end(node) - 1):
             if found[0][0] != "#":
                 end = found.end()
-        return (*self._place(blank.end()), *self._place(end))
+        return (*self.place(blank.end()), *self.place(end))
 
     def _signs(self, start: int, end: int) -> str:
         """Parentheses and commas between two nodes."""
         return "".join(sign for sign in _SIGN.findall(self._text, start, end) if sign[0] != "#")
 
-    def _start(self, node: Any) -> int:
+    def start(self, node: Any) -> int:
+        """The offset in the text at which a node begins."""
         return self._offset(node.lineno, node.col_offset)
 
-    def _end(self, node: Any) -> int:
+    def end(self, node: Any) -> int:
+        """The offset in the text behind a node."""
         return self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, row: int, column: int) -> int:
@@ -89,9 +92,8 @@ class Places:
             self._starts = line_starts(self._text)
         return self._starts
 
-    def _place(self, offset: int) -> tuple[int, int]:
-        from bisect import bisect_right
-
+    def place(self, offset: int) -> tuple[int, int]:
+        """The row and column of an offset."""
         row = bisect_right(self._offsets(), offset)
         return row, offset - self._starts[row - 1] + 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import DERIVES
 from streamlint.facts.objects import Container, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -31,7 +31,7 @@ class Calls:
     def used(self, state: State, one: Instruction) -> Iterator[State | None]:
         """What a call makes of a value that a register of it holds."""
         function = state.frame.function
-        if any(call.instruction == one and call.row.does in ("backward", DERIVES) for call in self.places.hot.rounds.of(function)):
+        if any(call.instruction == one and call.row.does in GOES_BACKWARD for call in self.places.hot.rounds.of(function)):
             if state.kept and not state.path:
                 yield None  # a factor of the loss, from an earlier round
             return

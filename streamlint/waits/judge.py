@@ -272,7 +272,8 @@ class HotWaits:
         """What the host waits for; None where nothing shows that it is on the device."""
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
-        reasons = self.finder.reasons(wait.function, wait.value, wait.name.endswith(("item", "tolist")))
+        is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
+        reasons = self.finder.reasons(wait.function, wait.value, is_read)
         if wait.what == SIZE:
             return "a device value" if "literal" in reasons else None
         is_computed = self._is_computed(wait)
@@ -280,8 +281,7 @@ class HotWaits:
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:
             sure += unsure
-        reads = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
-        candidates = sure or (unsure if reads else [])
+        candidates = sure or (unsure if is_read else [])
         of_input = [one for one in candidates if one == INPUT]
         candidates = [one for one in candidates if one != INPUT]
         if not candidates and of_input and isinstance(first.row, StepRow) and is_computed:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import DERIVES
 from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
 from streamlint.facts.rounds import Rounds
@@ -45,7 +45,7 @@ class LossSlice:
         """The registers that hold such values, with the reason."""
         for function in functions:
             for one in self.rounds.of(function):
-                if one.row.does in ("backward", DERIVES):
+                if one.row.does in GOES_BACKWARD:
                     self._start(function, one.instruction)
         while self._waiting and not self.facts.solver.is_spent(2.5):
             step = self._waiting.pop()

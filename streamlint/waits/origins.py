@@ -92,7 +92,7 @@ class ModelFacts(Facts):
         reason = _OF_MEMBERS.get(name)
         if name in ("items", "values") and one[0] == op.INVOKE:
             self.solver.when(self.register(frame, one[3]), lambda value: self._entries(value, name, node))
-        if reason is None or self._defines(name):
+        if reason is None or self.program.defines(name):
             return
         memory = self.holding(self.objects(Memory, "device", "unknown", TENSOR, reason))
         if name == "parameters":
@@ -102,10 +102,6 @@ class ModelFacts(Facts):
             self.solver.add(node, self.objects_of_node(pair))
         else:
             self._grow(node, reason)
-
-    def _defines(self, name: str) -> bool:
-        """Whether a class of the program has a method of a name."""
-        return any(name in one.methods for unit in self.program.mentioning(name) for one in unit.classes)
 
     def _entries(self, value: Object, name: str, node: Node) -> None:
         """``outputs.items()`` of a mapping that a model gives."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.effects import Effects
+from streamlint.facts.effects import DERIVES, Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import DERIVES, TRAINING, HotRegions, Progress, Region
+from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
 from streamlint.facts.program import Unit
 from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
@@ -71,16 +71,16 @@ class WaitRegions(HotRegions):
         for handler in self.handlers.of(function):
             self._region(handler.function, None, handler.row, None, None, {})
         for index, progress in self.progress(function).items():
-            loop = self.body(function).graph.loops[index] if index != NOBODY and progress.does in (*TRAINING, DERIVES) else None
+            loop = self.body(function).graph.loops[index] if index != NOBODY else None
             if loop is not None and self._trains(function, loop, progress) and not derives(self, function, loop):
                 self._region(function, loop, None, None, None, {}, progress.does if progress.does in TRAINING else "backward")
 
     def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
         """Whether the rounds of a loop train: derivatives alone are no training, but with a loop inside that does."""
+        if progress.does != DERIVES:
+            return progress.does in TRAINING
         home = self.body(function).home
-        return progress.does in TRAINING or any(
-            step.does in TRAINING and home[step.instruction] in loop.body for step in self.steps(function, {})
-        )
+        return any(step.does in TRAINING and home[step.instruction] in loop.body for step in self.steps(function, {}))
 
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)
