@@ -118,7 +118,7 @@ class CallGraph:
         What is given back is not solved where it need not be. Methods behind operators, truth tests and the text of values are left out:
         `all_calls` has them too.
         """
-        found = self._all_calls.get(function) or self._calls.get(function)
+        found = self._calls.get(function)
         if found is None:
             found = self._calls[function] = self.all_calls(function) if function.is_cpp else self._written(function)
         return found
@@ -177,7 +177,7 @@ class CallGraph:
     def calls_at(self, function: Function, instructions: Iterable[Instruction]) -> Calls:
         """What some call instructions of a function call. Only what these rest on is solved."""
         asked = list(instructions)
-        if function in self._all_calls or any(one[0] not in _ENTERING for one in asked):
+        if any(one[0] not in _ENTERING for one in asked):
             return self.all_calls(function)
         found = _Found()
         self.ask(function, asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamlint.facts.conditions import Rare
@@ -42,7 +43,8 @@ class Progress(NamedTuple):
     instruction: Instruction
 
 
-class Region(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Region:
     """Blocks of a function that run in each round, and why: the loop in it, the row of a framework, or the call that enters it."""
 
     function: Function
@@ -223,10 +225,6 @@ class HotRegions:
 
     def _spread(self) -> None:
         while self._waiting:
-            if self.facts.solver.is_spent(2):
-                self.facts.solver.cut += 1
-                self._waiting.clear()
-                return
             function, caller, call, resumed = self._waiting.popleft()
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})

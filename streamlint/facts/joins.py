@@ -192,7 +192,10 @@ class Joins(Flow):
             yield value
 
     def functions_in(self, values: Iterable[Object]) -> Iterator[FunctionObject]:
-        """The functions of the program among objects, also with arguments or a receiver that they are bound to."""
+        """The functions of the program among objects, also with arguments or a receiver that they are bound to.
+
+        What stands for callables of the whole program tells nothing, as where it is called.
+        """
         waiting, seen = list(values)[::-1], set[Object]()
         while waiting:
             value = waiting.pop()
@@ -202,7 +205,7 @@ class Joins(Flow):
                 yield value.method
             elif isinstance(value, PartialObject):
                 waiting.append(value.callee)
-            elif isinstance(value, Many) and value not in seen:
+            elif isinstance(value, Many) and value.of != EVERYWHERE and value not in seen:
                 seen.add(value)
                 waiting += reversed(self.members(value).values)
 

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 MANY = 40
 """A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
-SHARE = 0.5
-"""Of the steps that are left, for one question."""
-LEAST = 2000
-"""Steps that each question may take."""
 Action = Callable[[Object], None]
 Make = Callable[["Node"], None]
 
@@ -112,8 +108,8 @@ class Keyed:
 class Solver:
     """Propagates objects until nothing changes.
 
-    ``most`` bounds its steps: each question may take `SHARE` of those that are left. Where it takes more, the sources that were not looked
-    at yet give `beyond`, until another question leads to them.
+    ``most`` bounds the steps of each question. Where it takes more, the sources that were not looked at yet give `beyond`, until another
+    question leads to them.
     """
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
@@ -128,10 +124,6 @@ class Solver:
         self.beyond: Object | None = None
         self.cut = 0  # questions that took more
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
-
-    def is_spent(self, times: float) -> bool:
-        """Whether so many times the steps are made that were to bound them: what is asked next gives little, and still takes time."""
-        return self.most is not None and self.steps > times * self.most
 
     def demand(self, node: Node) -> Node:
         """Have a node find its sources."""
@@ -232,7 +224,7 @@ class Solver:
     def solve(self) -> None:
         """Run until nothing changes."""
         cut = self.cut
-        most = self.steps + max(LEAST, int((self.most - self.steps) * SHARE)) if self.most is not None else sys.maxsize
+        most = self.steps + self.most if self.most is not None else sys.maxsize
         while True:
             if self._changed:
                 self._carry(self._changed.popleft())

@@ -13,9 +13,6 @@ from streamlint.ir import Instruction
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
     """The functions from which calls lead to a round's call. Callers are found by names and by what flows, and are then evaluated."""
     named = rounds.candidates(functions)
-    for function, calls in named.items():
-        for one in calls:
-            graph.called(function, one)
     found = dict.fromkeys(function for function, calls in named.items() if rounds.is_among(function, calls))
     waiting = list(found)
     while waiting:

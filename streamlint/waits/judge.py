@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Hazard(NamedTuple):
 
 
 class HotWaits:
-    """The hazards of a program. ``most`` bounds the steps that its facts take; behind that values are unknown."""
+    """The hazards of a program. ``most`` bounds the steps of each question about its facts; behind that values are unknown."""
 
     def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None, most: int | None = None) -> None:
         self.all_loops = all_loops
@@ -118,7 +119,7 @@ class HotWaits:
             return
         places = {told.place}
         for first, call in self._calls_in_rounds.get(wait.function, ()):
-            hazard = self._judged(wait, told.region._replace(caller=first, call=call, does=first.does))
+            hazard = self._judged(wait, replace(told.region, caller=first, call=call, does=first.does))
             if isinstance(hazard, Hazard) and hazard.place not in places and self._finds_nothing(wait, hazard) is None:
                 places.add(hazard.place)
                 yield hazard
@@ -166,7 +167,7 @@ class HotWaits:
     def _waits(self) -> dict[Function, list[Wait]]:
         """The waits of hot functions."""
         functions = (function for function in self.hot.regions if not function.is_cpp)
-        return {function: self.finder.waits(function) for function in functions if not self.facts.solver.is_spent(3)}
+        return {function: self.finder.waits(function) for function in functions}
 
     @cached_property
     def _uses(self) -> Uses:

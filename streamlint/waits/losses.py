@@ -47,7 +47,7 @@ class LossSlice:
             for one in self.rounds.of(function):
                 if one.row.does in GOES_BACKWARD:
                     self._start(function, one.instruction)
-        while self._waiting and not self.facts.solver.is_spent(2.5):
+        while self._waiting:
             step = self._waiting.pop()
             if step not in self._seen and step.register >= 0:
                 self._seen.add(step)

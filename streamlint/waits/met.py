@@ -75,7 +75,7 @@ class _Conditions:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self.steadiness = Steadiness(hot)
-        self._graphs: dict[tuple[int, frozenset[int]], list[list[Edge]]] = {}
+        self._graphs: dict[tuple[Region, frozenset[int]], list[list[Edge]]] = {}
         self._makes_progress: dict[Function, frozenset[int]] = {}
 
     def lets_pass(self, region: Region, target: Instruction, all_loops: bool) -> bool:
@@ -112,7 +112,7 @@ class _Conditions:
         around = [index for index, loop in enumerate(graph.loops) if target in loop.body]
         if region.loop is not None:
             around = [index for index in around if graph.loops[index].body < region.loop.body]
-        key = (id(region), frozenset(around))
+        key = (region, frozenset(around))
         found = self._graphs.get(key)
         if found is None:
             control = Graph(self._rounds(region, [graph.loops[index] for index in around])).controlled_by

@@ -28,7 +28,7 @@ _FILLING = frozenset("append add update extend pop popleft appendleft clear setd
 _FROM_PARTS = frozenset({op.UNARY, op.COPY, op.CAST, op.DEREF, op.UNPACK, op.FORMAT, op.MATCH, op.SLICE, op.INPLACE})
 _FIXED = frozenset({op.CONST, op.IMPORT, op.FUNCTION, op.CLASS, op.UNDEF, op.MORE})
 _DEEPEST = 16
-Seen = dict[tuple[int, int], bool]
+Seen = dict[tuple[Region, int], bool]
 
 
 class Steadiness:
@@ -38,7 +38,7 @@ class Steadiness:
         self.hot = hot
         self._attributes: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
         self._names: set[tuple[int, object]] = set()
-        self._made: dict[tuple[int, Instruction, Function], Region] = {}
+        self._made: dict[tuple[Region, Instruction, Function], Region] = {}
         self._before: dict[Function, list[list[int]]] = {}
         for function, one in self._hot_instructions():
             if one[0] == op.SET_ATTR and function.code.name != "__init__":
@@ -69,7 +69,7 @@ class Steadiness:
             return False
         if region.loop is not None and self._home(region.function, one) not in region.loop.body:
             return True
-        key = (id(region), register)
+        key = (region, register)
         if key not in seen:
             seen[key] = False
             seen[key] = self._decide(region, one, seen, depth - 1)
@@ -248,7 +248,7 @@ class Steadiness:
         """Whether a function of the program returns the same in each round, by the same way."""
         if callee.code.flags & {"generator", "async"}:
             return False
-        key = (id(region), call, callee)
+        key = (region, call, callee)
         inner = self._made.get(key)
         if inner is None:
             blocks = frozenset(range(len(callee.code.blocks)))

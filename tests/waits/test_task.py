@@ -10,7 +10,6 @@ from streamlint import engine
 from streamlint.cache.store import Store
 from streamlint.cache.units import Units
 from streamlint.config import Settings
-from streamlint.facts import nodes
 from streamlint.findings import Report
 from streamlint.options import Source
 from streamlint.waits import findings, task
@@ -65,7 +64,6 @@ def test_another_text_is_looked_at_anew(tmp_path: Path) -> None:
 def test_questions_that_are_cut_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not look().coverage["over_budget"]
     monkeypatch.setattr(findings, "MOST_STEPS", 10)
-    monkeypatch.setattr(nodes, "LEAST", 10)
     report = look()
     assert (bool(report.coverage["over_budget"]), report.problems) == (True, [])
 
