@@ -99,6 +99,8 @@ class _Found:
         return Calls(tuple(edges), tuple(self.libraries), tuple(self.unknown))
 
 
+_BINDING = frozenset({"functools.partial", "partial", "super", "staticmethod", "classmethod"})
+"""What is given a function and does not run it."""
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""
 
@@ -244,9 +246,13 @@ class CallGraph:
         """What one instruction calls."""
         opcode, elsewhere = one[0], False
         if opcode in _CALLING:
-            for call in self._by_values(function, one, self.called(function, one).values, found):
+            values = self.called(function, one).values
+            for call in self._by_values(function, one, values, found):
                 elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
-                found.enter(self._handed_over(function, one, call))
+                if not call.name.startswith("builtins.") and call.name not in _BINDING:
+                    found.enter(self._handed_over(function, one, call.row is not None and call.row.effect in _ELSEWHERE))
+            if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
+                found.enter(self._handed_over(function, one))
         found.enter(Edge(one, callee, elsewhere) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, callee) for callee in self._resumed(function, one))
@@ -268,11 +274,8 @@ class CallGraph:
             elif isinstance(value, (LibraryObject, Memory)):
                 yield LibraryCall(one, None, f"{value.type}.__call__", value)
 
-    def _handed_over(self, function: Function, one: Instruction, call: LibraryCall) -> Iterable[Edge]:
-        """The functions of the program that a library's function is given: it runs them, or has them run."""
-        if call.name.startswith("builtins.") or call.name in ("functools.partial", "partial", "super", "staticmethod", "classmethod"):
-            return
-        elsewhere = call.row is not None and call.row.effect in _ELSEWHERE
+    def _handed_over(self, function: Function, one: Instruction, elsewhere: bool = False) -> Iterable[Edge]:
+        """The functions of the program that code out of view is given: it runs them, or has them run."""
         nodes = [self.facts.register(self.facts.base(function), register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         given = dict.fromkeys(value.function for node in nodes for value in self.facts.functions_in(node.values))
         entered = self.facts.enters(function, one) if given else given
