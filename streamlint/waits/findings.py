@@ -29,8 +29,8 @@ CODES = frozenset(rule.code for rule in RULES)
 MOST_STEPS = 40_000
 """Of the solver, for each question: what a value may be that takes more to find out is unknown, beyond what was found.
 
-On 44 labelled packages 10,000, 20,000, 40,000 and 100,000 steps find 71, 70, 72 and 64 of 97 labels. A share of what is left of 8 million
-steps finds 71, costs twice as much, and transformers does not end."""
+On 44 labelled packages 10,000, 20,000 and 40,000 steps find 71, 70 and 72 of 97 labels with all loops. Half of what is left of 8 million
+steps for each question finds 71, costs more, and transformers does not end."""
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
