@@ -247,12 +247,16 @@ class CallGraph:
         opcode, elsewhere = one[0], False
         if opcode in _CALLING:
             values = self.called(function, one).values
+            handed: dict[bool, None] = {}  # whether what takes functions has them run elsewhere
             for call in self._by_values(function, one, values, found):
-                elsewhere |= call.row is not None and call.row.effect in _ELSEWHERE
+                has_run = call.row is not None and call.row.effect in _ELSEWHERE
+                elsewhere |= has_run
                 if not call.name.startswith("builtins.") and call.name not in _BINDING:
-                    found.enter(self._handed_over(function, one, call.row is not None and call.row.effect in _ELSEWHERE))
+                    handed[has_run] = None
             if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
-                found.enter(self._handed_over(function, one))
+                handed[False] = None
+            for has_run in handed:
+                found.enter(self._handed_over(function, one, has_run))
         found.enter(Edge(one, callee, elsewhere) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, callee) for callee in self._resumed(function, one))
@@ -274,7 +278,7 @@ class CallGraph:
             elif isinstance(value, (LibraryObject, Memory)):
                 yield LibraryCall(one, None, f"{value.type}.__call__", value)
 
-    def _handed_over(self, function: Function, one: Instruction, elsewhere: bool = False) -> Iterable[Edge]:
+    def _handed_over(self, function: Function, one: Instruction, elsewhere: bool) -> Iterable[Edge]:
         """The functions of the program that code out of view is given: it runs them, or has them run."""
         nodes = [self.facts.register(self.facts.base(function), register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         given = dict.fromkeys(value.function for node in nodes for value in self.facts.functions_in(node.values))

@@ -166,8 +166,7 @@ class HotWaits:
     @cached_property
     def _waits(self) -> dict[Function, list[Wait]]:
         """The waits of hot functions."""
-        functions = (function for function in self.hot.regions if not function.is_cpp)
-        return {function: self.finder.waits(function) for function in functions}
+        return {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
 
     @cached_property
     def _uses(self) -> Uses:
