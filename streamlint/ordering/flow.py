@@ -1,0 +1,142 @@
+"""Where an object is after an instruction, if it was at these places before: assignments, containers, loops, unpacking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
+from streamlint.waits.operands import argument_registers
+
+BUFFER, STREAM, EVENT = "buffer", "stream", "event"
+DONE, STATUS = "done", "status"
+"""What a query has said: true, or zero, once the work is done."""
+_SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
+_READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
+_KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
+_TAKES = frozenset({"pop", "popleft", "get", "get_nowait", "setdefault", "front", "back", "popitem"})
+_ALL = frozenset({"copy", "values", "list", "tuple", "reversed", "sorted", "iter"})
+
+
+class Tracked(NamedTuple):
+    """An object that is followed, at one place. ``type`` is the library's; ``announced`` is where a view of it for the host was made
+    (``x.numpy()``)."""
+
+    kind: str
+    place: Place
+    type: str = ""
+    announced: Site | None = None
+
+
+class Flow:
+    """Moves tracked objects over instructions."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.facts = places.facts
+
+    def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
+        """Where the objects are behind an instruction; ``before`` is the number of the edge by which its block was entered."""
+        added = set(self._added(function, one, tracked, before))
+        if op.DEFINES[one[0]]:
+            gone = ("register", one[2])
+            tracked = frozenset(held for held in tracked if held.place.root != gone)
+        for target, _ in self.places.assigned(function, one):
+            if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].index is not None:
+                tracked = frozenset(held for held in tracked if not _is_exactly(target, held.place))
+        return tracked | added
+
+    def moved(self, tracked: Iterable[Tracked], sources: Iterable[Place], target: Place, keys: tuple[Key, ...] = ()) -> Iterator[Tracked]:
+        """What is behind some places, behind another one; ``keys`` lead from the sources to where that is."""
+        sources = tuple(source.behind(*keys) for source in sources)
+        for held in tracked:
+            for source in sources:
+                rest = rest_behind(source, held.place)
+                if rest is not None:
+                    yield held._replace(place=target.behind(*rest))
+                    break
+
+    def _added(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> Iterator[Tracked]:
+        opcode, places = one[0], self.places
+        for target, register in places.assigned(function, one):
+            yield from self.moved(tracked, places.names(function, register), target)
+        if opcode in (op.APPEND, op.PUT):
+            yield from self.moved(tracked, places.names(function, one[-1]), places.of(function, one[2]).behind(self._key(function, one)))
+        if not op.DEFINES[opcode]:
+            return
+        target = register_place(one[2])
+        if opcode == op.PHI:
+            sources = one[3:]
+            if 0 <= before < len(sources):
+                yield from self.moved(tracked, places.names(function, sources[before]), target)
+        elif opcode in _SAME:
+            yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
+        elif opcode in _READ:
+            yield from self.moved(tracked, [places.of(function, one[2])], target)
+        elif opcode == op.NEXT:
+            yield from self.moved(tracked, places.names(function, one[3]), target, (ANY,))
+        elif opcode == op.UNPACK:
+            key = Element(one[4]) if one[6] == op.NONE else ANY
+            yield from self.moved(tracked, places.names(function, one[3]), target, (key,))
+        elif opcode == op.BUILD:
+            for index, register in enumerate(one[4:]):
+                yield from self.moved(tracked, places.names(function, register), target.behind(Element(index)))
+        elif opcode == op.DICT:
+            for key, register in zip(one[3::2], one[4::2], strict=False):
+                inner = target.behind(places.element(function, key)) if key != op.NONE else target
+                yield from self.moved(tracked, places.names(function, register), inner)
+        elif opcode in (op.CALL, op.INVOKE):
+            yield from self._called(function, one, tracked, target)
+
+    def _key(self, function: Function, one: Instruction) -> Element:
+        return ANY if one[0] == op.APPEND else self.places.element(function, one[3])
+
+    def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """Methods and functions that keep, take out and pass on elements of containers."""
+        places = self.places
+        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        given = argument_registers(function, one)
+        if one[0] == op.CALL:
+            if name in _ALL and given:
+                yield from self.moved(tracked, places.names(function, given[0][1]), target)
+            elif name == "zip":
+                for index, (_, register) in enumerate(given):
+                    inner = places.names(function, register)
+                    yield from self.moved(tracked, inner, target.behind(ANY, Element(index)), (ANY,))
+            elif name == "enumerate" and given:
+                yield from self.moved(tracked, places.names(function, given[0][1]), target.behind(ANY, Element(1)), (ANY,))
+            elif name == "next" and given:
+                yield from self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
+            for index, field in enumerate(places.fields(function, one)):
+                for place, (kind, register) in enumerate(given):
+                    if kind == field or (kind is None and place == index):
+                        for key in (field, Element(index)):
+                            yield from self.moved(tracked, places.names(function, register), target.behind(key))
+            return
+        receiver = places.names(function, one[3])
+        if name in _KEEPS and self._is_container(function, one[3]):
+            for _, register in given:
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
+        elif name in ("extend", "update") and given:
+            yield from self.moved(tracked, places.names(function, given[0][1]), places.of(function, one[3]))
+        elif name in _TAKES:
+            key = places.element(function, given[0][1]) if given and name in ("get", "setdefault", "pop") else ANY
+            yield from self.moved(tracked, receiver, target, (key,))
+        elif name == "items":
+            for held in self.moved(tracked, receiver, target, (ANY,)):
+                yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
+        elif name in _ALL:
+            yield from self.moved(tracked, receiver, target)
+
+    def _is_container(self, function: Function, register: int) -> bool:
+        values = self.facts.values(function, register).values
+        return not values or any(isinstance(value, Container) or type(value).__name__ in ("Elements", "Unknown") for value in values)
+
+
+def _is_exactly(target: Place, held: Place) -> bool:
+    """Whether what is at a place, or behind it, is replaced by an assignment to another."""
+    return target.root == held.root and held.path[: len(target.path)] == target.path

@@ -1,0 +1,203 @@
+"""Places: how code names an object, from a register, parameter, cell or global over attributes and elements.
+
+Two places with equal keys are the same object as long as nothing is assigned in between; `flow` follows what is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import ClassObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.questions import alike
+
+MOST_KEYS = 5
+"""Attributes and elements on the way to an object that are told apart."""
+
+
+class Element(NamedTuple):
+    """An element of a container: a constant index, the expression of the index, or None for any."""
+
+    index: object
+
+
+ANY = Element(None)
+ADDRESS = "&"
+"""The key of a pointer to a place: what is behind it is the place itself."""
+POINTEE = "*"
+Key = str | Element
+Root = tuple[object, ...]
+
+
+class Place(NamedTuple):
+    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner)`` or ``("global", file, name)``; ``path`` leads on:
+    an attribute's name, or an `Element`."""
+
+    root: Root
+    path: tuple[Key, ...] = ()
+
+    def behind(self, *keys: Key) -> Place:
+        """A place that keys lead to from here."""
+        path = self.path
+        for key in keys:
+            path = path[:-1] if key == POINTEE and path and path[-1] == ADDRESS else (*path, key)
+        return Place(self.root, path[:MOST_KEYS])
+
+
+def register_place(register: int) -> Place:
+    """The place of a register alone."""
+    return Place(("register", register))
+
+
+def rest_behind(outer: Place, inner: Place) -> tuple[Key, ...] | None:
+    """The keys that lead from one place to another; None where the second is not behind the first."""
+    if outer.root != inner.root or len(outer.path) > len(inner.path):
+        return None
+    if not all(map(meets, outer.path, inner.path)):
+        return None
+    return inner.path[len(outer.path) :]
+
+
+def meets(first: Key, second: Key) -> bool:
+    """Whether two keys may mean the same: any element meets each, equal terms meet; all else is disjoint."""
+    if first == second:
+        return True
+    return isinstance(first, Element) and isinstance(second, Element) and (first.index is None or second.index is None)
+
+
+class Places:
+    """The places of a program's registers."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._known: dict[Function, dict[int, Place]] = {}
+        self._fields: dict[tuple[Function, Instruction], tuple[str, ...]] = {}
+
+    def of(self, function: Function, register: int) -> Place:
+        """Where the value of a register is found: by the names that it was read by."""
+        known = self._known.setdefault(function, {})
+        found = known.get(register)
+        if found is None:
+            known[register] = register_place(register)  # a cycle of registers ends here
+            found = known[register] = self._find(function, register)
+        return found
+
+    def names(self, function: Function, register: int) -> tuple[Place, ...]:
+        """The register alone, and where its value is found."""
+        alone, found = register_place(register), self.of(function, register)
+        return (alone,) if alone == found else (alone, found)
+
+    def _find(self, function: Function, register: int) -> Place:
+        one = function.definitions[register] if register >= 0 else None
+        if one is None:
+            return register_place(register)
+        opcode = one[0]
+        if opcode == op.PARAM:
+            return Place(("parameter", one[3]))
+        if opcode in (op.NAME, op.ADDRESS_NAME):
+            found = self.of_name(function, function.text(one[3]))
+            return found.behind(ADDRESS) if opcode == op.ADDRESS_NAME else found
+        if opcode in (op.LOAD, op.ADDRESS):
+            found = Place(("cell", *function.unit.ir.constants[one[3]]))
+            return found.behind(ADDRESS) if opcode == op.ADDRESS else found
+        if opcode in (op.ATTR, op.ADDRESS_ATTR):
+            base = self.of(function, one[3])
+            found = self._pointee(function, base).behind(function.text(one[4]))
+            return found.behind(ADDRESS) if opcode == op.ADDRESS_ATTR else found
+        if opcode in (op.ITEM, op.ADDRESS_ITEM):
+            found = self.of(function, one[3]).behind(self.element(function, one[4]))
+            return found.behind(ADDRESS) if opcode == op.ADDRESS_ITEM else found
+        if opcode == op.DEREF:
+            return self.of(function, one[3]).behind(POINTEE)
+        if opcode in (op.COPY, op.AWAIT):
+            return self.of(function, one[3])
+        if opcode == op.CAST:
+            return self.of(function, one[4])
+        return register_place(register)
+
+    def _pointee(self, function: Function, base: Place) -> Place:
+        """C++: ``p->x`` and ``o.x`` are the same member, however ``o`` was passed."""
+        if function.is_cpp and base.path and base.path[-1] == ADDRESS:
+            return base.behind(POINTEE)
+        return base
+
+    def element(self, function: Function, register: int) -> Element:
+        """An index as a key."""
+        constant = function.constant(register)
+        return Element(constant if constant is not None else alike(function, register))
+
+    def of_name(self, function: Function, name: str) -> Place:
+        """A global name, or in C++ a member of the object at hand."""
+        if function.is_cpp:
+            if self.facts.member_of(function, name) is not None and function.method is not None:
+                return Place(("parameter", 0) if function.method is function else ("this",), (name,))
+            return Place(("global", -1, name))
+        unit = function.unit
+        for _ in range(4):
+            made = [holder.definitions[register] for holder, register in unit.globals.get(name, ())]
+            taken = next((one for one in made if one is not None and one[0] == op.IMPORT and one[4] != op.NONE), None)
+            target = self.facts.program.imported(unit.body.text(taken[3]), unit) if taken is not None else None
+            if taken is None or target is None:
+                break
+            unit, name = target, unit.body.text(taken[4])
+        return Place(("global", unit.number, name))
+
+    def fields(self, function: Function, call: Instruction) -> tuple[str, ...]:
+        """The fields of the record that a call makes, in order, where a class without a constructor, or a named tuple, is called."""
+        if call[0] != op.CALL:
+            return ()
+        found = self._fields.get((function, call))
+        if found is None:
+            found = self._fields[function, call] = tuple(self._fields_of(function, call))
+        return found
+
+    def _fields_of(self, function: Function, call: Instruction) -> Iterator[str]:
+        for value in self.facts.values(function, call[3]).values:
+            if isinstance(value, ClassObject) and self.facts.hierarchy.lookup(value.definition, "__init__") is None:
+                yield from (member.name for member in value.definition.ir.fields)
+                return
+        one = function.definitions[call[3]]
+        if one is None or one[0] != op.NAME:
+            return
+        for holder, register in function.unit.globals.get(function.text(one[3]), ()):
+            made = holder.definitions[register]
+            if made is None or made[0] not in (op.CALL, op.INVOKE):
+                continue
+            name = holder.text(made[4]) if made[0] == op.INVOKE else holder.dotted(made[3]).rpartition(".")[2]
+            given = made[6 if made[0] == op.INVOKE else 5 :]
+            if name in ("namedtuple", "NamedTuple") and len(given) > 1:
+                yield from _names_in(holder, given[1])
+
+    def assigned(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
+        """The places that an instruction assigns a register to."""
+        opcode = one[0]
+        if opcode == op.STORE:
+            yield Place(("cell", *function.unit.ir.constants[one[2]])), one[3]
+        elif opcode == op.SET_NAME:
+            yield self.of_name(function, function.text(one[2])), one[3]
+        elif opcode == op.SET_ATTR:
+            yield self._pointee(function, self.of(function, one[2])).behind(function.text(one[3])), one[4]
+        elif opcode == op.INIT and len(one) > 5:
+            yield self.of(function, one[2]).behind(function.text(one[3])), one[5]
+        elif opcode == op.SET_ITEM:
+            yield self.of(function, one[2]).behind(self.element(function, one[3])), one[4]
+        elif opcode == op.SET_DEREF:
+            yield self.of(function, one[2]).behind(POINTEE), one[3]
+
+
+def _names_in(function: Function, register: int) -> Iterator[str]:
+    """The names of fields as `collections.namedtuple` and `typing.NamedTuple` take them."""
+    text = function.constant(register)
+    if isinstance(text, str):
+        yield from text.replace(",", " ").split()
+        return
+    built = function.definitions[register]
+    for part in built[4:] if built is not None and built[0] == op.BUILD else ():
+        inner = function.definitions[part]
+        name = function.constant(inner[4] if inner is not None and inner[0] == op.BUILD and len(inner) > 4 else part)
+        if isinstance(name, str):
+            yield name

@@ -1,0 +1,87 @@
+"""Which stream is current at an instruction, and whether two streams or events may be the same."""
+
+from __future__ import annotations
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.actions import NAMED, UNKNOWN, Actions, Stream
+
+Stack = tuple[Stream, ...]
+
+
+class Currents:
+    """The current streams of functions, by the scopes that are open and the streams that were set."""
+
+    def __init__(self, graph: CallGraph, actions: Actions) -> None:
+        self.graph = graph
+        self.actions = actions
+        self._known: dict[Function, dict[Instruction, Stack]] = {}
+
+    def at(self, function: Function, one: Instruction) -> Stream | None:
+        """The stream that is current where an instruction stands; None where it is the one that was when the function was entered."""
+        stack = self._stacks(function).get(one, ())
+        return stack[-1] if stack else None
+
+    def _stacks(self, function: Function) -> dict[Instruction, Stack]:
+        found = self._known.get(function)
+        if found is None:
+            found = self._known[function] = {}
+            opened, chosen = self._changes(function)
+            if opened or chosen:
+                self._spread(function, opened, chosen, found)
+        return found
+
+    def _changes(self, function: Function) -> tuple[dict[int, Stream], dict[Instruction, Stream]]:
+        """By register of a context manager the stream that it makes current; by instruction the stream that it sets."""
+        opened: dict[int, Stream] = {}
+        chosen: dict[Instruction, Stream] = {}
+        for call in self.graph.calls(function).libraries:
+            row = call.row
+            if row is None or row.effect not in ("scope", "set_stream") or row.get("stream") is None:
+                continue
+            selector = row.get("stream")
+            register = self.actions.select(function, call, selector) if isinstance(selector, Selector) else None
+            if register is None:
+                continue
+            stream = self.actions.stream(function, call, row)
+            if row.effect == "scope":
+                opened[call.instruction[2]] = stream
+            else:
+                chosen[call.instruction] = stream
+        for one in function.by_opcode[op.ENTER]:
+            if one[3] in opened:
+                continue
+            kinds = {value.kind for value in self.actions.values(function, one[3]) if isinstance(value, LibraryObject)}
+            if kinds & {"stream", "scope"}:
+                opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
+        return opened, chosen
+
+    def _spread(
+        self, function: Function, opened: dict[int, Stream], chosen: dict[Instruction, Stream], found: dict[Instruction, Stack]
+    ) -> None:
+        graph = Graph.of(function.code)
+        begin: dict[int, Stack] = {0: ()}
+        for block in graph.order:
+            stack = begin.get(block, ())
+            for one in function.code.blocks[block]:
+                found[one] = stack
+                if one[0] == op.ENTER and one[3] in opened:
+                    stack = (*stack, opened[one[3]])
+                elif one[0] == op.EXIT and one[3] in opened and stack:
+                    stack = stack[:-1]
+                elif one in chosen:
+                    stack = (*stack[:-1], chosen[one])
+            for after in graph.successors[block]:
+                begin.setdefault(after, stack)
+
+
+def sites_of(values: list[Object]) -> tuple[frozenset[Site], bool]:
+    """Where streams or events were made, and whether that is all that a value may be."""
+    made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.site is not None)
+    is_all = bool(made) and not any(isinstance(value, Unknown) or getattr(value, "site", None) is None for value in values)
+    return made, is_all

@@ -1,0 +1,377 @@
+"""Follows one pending operation forward over all paths, into calls and back to callers, until something orders it or reaches it.
+
+A state is where the path stands, where the memory, the stream and the events are that matter, and the branches that were taken without
+evidence. Paths that agree on all of that are one. Of a branch whose other way would have ordered the operation, or that guards what
+reaches it, one may be guessed, not two (`policies`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.actions import Action, Actions, Asked
+from streamlint.ordering.flow import Flow, Tracked
+from streamlint.ordering.places import ANY, Place, Places, register_place
+from streamlint.ordering.streams import Currents
+from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import Key, alike, unnegated
+
+MOST_STATES = 3_000
+"""States of one pending operation that are looked at."""
+MOST_GUESSES = 1
+_DEEPEST = 8
+
+
+class Frame(NamedTuple):
+    """A function that a path is in; ``caller`` and ``call`` are None in the function with which the path begins, or that it went up to."""
+
+    function: Function
+    caller: Frame | None
+    call: Instruction | None
+    depth: int
+
+    def runs(self, function: Function) -> bool:
+        """Whether a function is this one, or one that waits for it to return."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.function is function:
+                return True
+            frame = frame.caller
+        return False
+
+
+class State(NamedTuple):
+    """A point of a path. ``before`` is the number of the edge by which the block was entered; ``guards`` are the undecided branches that
+    the rest of their functions hangs on, each with the block where that ends; ``decided`` are conditions, by what they say."""
+
+    frame: Frame
+    block: int
+    index: int
+    before: int
+    tracked: frozenset[Tracked]
+    guesses: int
+    guards: frozenset[tuple[Frame, int, int]]
+    decided: frozenset[tuple[Key, bool]]
+    path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
+
+    @property
+    def doubts(self) -> int:
+        """How many branches were guessed."""
+        return self.guesses + len(self.guards)
+
+
+ORDERED = "ordered"
+Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"]
+"""What an action means for the pending operation: `ORDERED`, what is tracked from here on, or None where it means nothing."""
+
+
+class Walk:
+    """Walks for pending operations of a program."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+        self.places = Places(self.facts)
+        self.flow = Flow(self.places)
+        self.actions = Actions(graph)
+        self.currents = Currents(graph, self.actions)
+        self._graphs: dict[Function, Graph] = {}
+        self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
+        self._asked: dict[Function, dict[int, list[int]]] = {}
+        self.cut = 0  # operations that took more states
+
+    def control(self, function: Function) -> Graph:
+        """The control flow of a function without exceptions."""
+        found = self._graphs.get(function)
+        if found is None:
+            found = self._graphs[function] = Graph.of(function.code, exceptions=False)
+        return found
+
+    def home(self, function: Function, one: Instruction) -> tuple[int, int]:
+        """The block and the place in it of an instruction."""
+        found = self._homes.get(function)
+        if found is None:
+            found = self._homes[function] = {
+                each: (number, index) for number, block in enumerate(function.code.blocks) for index, each in enumerate(block)
+            }
+        return found[one]
+
+    def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: frozenset[tuple[Key, bool]]) -> State:
+        """The state right behind an instruction."""
+        block, index = self.home(function, one)
+        return State(Frame(function, None, None, 0), block, index + 1, 0, tracked, 0, frozenset(), decided, ())
+
+    def run(self, start: State, judge: Judge) -> None:
+        """Follow all paths from a state."""
+        origin = start.frame.function, (start.block, start.index - 1)
+        seen: set[State] = set()
+        waiting = deque([start])
+        while waiting:
+            state = waiting.popleft()
+            if state in seen:
+                continue
+            if len(seen) >= MOST_STATES:
+                self.cut += 1
+                return
+            seen.add(state)
+            waiting.extend(self._block(state, judge, origin))
+
+    def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
+        """Run the rest of a block; what follows it."""
+        function = state.frame.function
+        code, actions = function.code.blocks[state.block], self.actions.of(function)
+        for index in range(state.index, len(code)):
+            one = code[index]
+            if (function, (state.block, index)) == origin:
+                return  # the operation is done anew
+            for action in actions.get(one, ()):
+                answer = judge(state, one, action)
+                if answer == ORDERED:
+                    return
+                if isinstance(answer, frozenset):
+                    state = state._replace(tracked=answer)
+            if one[0] == op.YIELD:
+                yield from self._yielded(state, one)
+                return
+            entered = list(self._entered(state, one, index))
+            if entered:
+                yield from entered
+                return
+            added = state.tracked
+            state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
+            new = added - state.tracked
+            viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
+            if viewed:  # a view that an action of this instruction has made
+                state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if not state.tracked:
+                return
+        yield from self._ends(state, code[-1])
+
+    # --- calls
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        """The functions that an instruction enters, if they can mean something."""
+        frame = state.frame
+        if one[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT, op.ENTER, op.NEXT, op.NEW) or frame.depth >= _DEEPEST:
+            return
+        for edge in self.graph.calls(frame.function).edges:
+            if edge.instruction != one or not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
+                continue
+            inner = Frame(edge.callee, frame, one, frame.depth + 1)
+            tracked = self._given(state, one, edge.callee)
+            if tracked != state.tracked or self._orders_inside(edge.callee):
+                yield state._replace(frame=inner, block=0, index=0, before=0, tracked=tracked, decided=frozenset())
+
+    def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
+        function = state.frame.function
+        found: set[Tracked] = set()
+        for held in state.tracked:
+            if held.place.root[0] in ("global", "cell", "aside"):
+                found.add(held)
+                continue
+            inner = [
+                moved
+                for param in callee.by_opcode[op.PARAM]
+                if (register := self._operand(function, one, callee, param[3])) is not None and register >= 0
+                for moved in self.flow.moved([held], self.places.names(function, register), Place(("parameter", param[3])))
+            ]
+            found.update(inner)
+            if not any(moved.place.path for moved in inner):
+                found.add(held._replace(place=_aside(held.place, state.frame.depth)))
+        return frozenset(found)
+
+    def _operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
+        if one[0] in (op.ENTER, op.NEXT):
+            return one[3] if index == 0 else None
+        if callee.code.name == "__init__" and index == 0 and one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
+            called = function.definitions[one[3]] if one[0] == op.CALL else None
+            is_super = one[0] == op.INVOKE and function.text(one[4]) == "__init__"
+            return one[3] if is_super else (None if called is None and one[0] == op.INVOKE else one[2])
+        if one[0] not in (op.CALL, op.INVOKE):
+            offset = 1 if callee.has_receiver else 0
+            given = one[5:]
+            return given[index - offset] if 0 <= index - offset < len(given) else None
+        return operand_of(function, one, callee, index)
+
+    def _ends(self, state: State, end: Instruction) -> Iterator[State]:
+        if end[0] == op.RETURN:
+            yield from self._returned(state, end[2])
+        elif end[0] == op.JUMP:
+            yield from self._entering(state, end[2])
+        elif end[0] == op.BRANCH:
+            yield from self._branched(state, end)
+
+    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
+        """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
+        guards = frozenset(guard for guard in state.guards if guard[0] != state.frame)
+        if state.frame.caller is not None:
+            yield from self._returned(state, one[3])
+        else:
+            for up in self._up(state._replace(guards=guards), one[3]):
+                call = up.path[-1]
+                alone = register_place(call[2])
+                moved = (held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root)
+                rest = (held for held in up.tracked if held.place.root != alone.root)
+                yield up._replace(tracked=frozenset((*moved, *rest)))
+
+    def _returned(self, state: State, register: int) -> Iterator[State]:
+        frame, call = state.frame, state.frame.call
+        guards = frozenset(guard for guard in state.guards if guard[0] != frame)
+        if frame.caller is None or call is None:
+            yield from self._up(state._replace(guards=guards), register)
+            return
+        caller = frame.caller
+        tracked = frozenset(
+            held._replace(place=inner) for held in state.tracked if (inner := _taken_up(held.place, caller.depth)) is not None
+        )
+        tracked |= frozenset(self._handed_back(state, register, caller.function, call))
+        block, index = self.home(caller.function, call)
+        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, state.decided, state.path)
+
+    def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
+        """What is tracked at a function's end, by the names that its caller has for it."""
+        function = state.frame.function
+        mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        if register >= 0 and op.DEFINES[call[0]]:
+            yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+        for held in mine:
+            root = held.place.root
+            if root[0] == "parameter" and held.place.path:
+                given = self._operand(caller, call, function, int(str(root[1])))
+                if given is not None and given >= 0:
+                    yield held._replace(place=self.places.of(caller, given).behind(*held.place.path))
+            elif root[0] == "global":
+                yield held
+            elif root[0] == "cell" and root[2] != function.code.number:
+                yield held
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """The callers of the function with which a path begins."""
+        function = state.frame.function
+        if len(state.path) >= _DEEPEST:
+            return
+        for caller, call in self.facts.call_places(function):
+            edges = self.graph.calls(caller).edges
+            if not any(edge.instruction == call and edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
+                continue
+            tracked = frozenset(self._handed_back(state, register, caller, call))
+            if tracked:
+                block, index = self.home(caller, call)
+                frame = Frame(caller, None, None, 0)
+                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), frozenset(), (*state.path, call))
+
+    # --- branches
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        frame = state.frame
+        before = self._edge(frame.function, state.block, block)
+        guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
+        yield state._replace(block=block, index=0, before=before, guards=guards)
+
+    def _edge(self, function: Function, block: int, after: int) -> int:
+        predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]
+        return predecessors.index(block) if block in predecessors else 0
+
+    def _branched(self, state: State, end: Instruction) -> Iterator[State]:
+        function, graph = state.frame.function, self.control(state.frame.function)
+        condition, turned = unnegated(function, end[2])
+        key = alike(function, condition)
+        known = {truth for asked, truth in state.decided if asked == key}
+        constant = self._constant(function, condition)
+        if constant is not None:
+            known = {constant}
+        is_head = any(state.block == loop.header for loop in graph.loops)
+        join = graph.post_dominators[state.block]
+        done = self.done_where(state, condition)
+        if done is not None:
+            other = end[4] if done != turned else end[3]
+            yield from self._entering(state, other)
+            return
+        for taken, block in ((True, end[3]), (False, end[4])):
+            holds = taken != turned
+            if known and holds not in known:
+                continue
+            after = state
+            if not known and not is_head:
+                other = end[4] if taken else end[3]
+                if self._may_order(state, other, join):
+                    after = after._replace(guesses=after.guesses + 1)
+                elif join != NOBODY and join != block:
+                    after = after._replace(guards=after.guards | {(state.frame, state.block, join)})
+                if self._is_asked_again(function, key):
+                    after = after._replace(decided=after.decided | {(key, holds)})
+            if after.guesses <= MOST_GUESSES:
+                yield from self._entering(after, block)
+
+    def _constant(self, function: Function, register: int) -> bool | None:
+        one = function.definitions[register] if register >= 0 else None
+        return bool(function.unit.ir.constants[one[3]]) if one is not None and one[0] == op.CONST else None
+
+    def _is_asked_again(self, function: Function, key: Key) -> bool:
+        asked = self._asked.get(function)
+        if asked is None:
+            asked = self._asked[function] = {}
+            for one in function.by_opcode[op.BRANCH]:
+                again = hash(alike(function, unnegated(function, one[2])[0]))
+                asked.setdefault(again, []).append(one[2])
+        return len(asked.get(hash(key), ())) > 1
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        """Whether the way that was not taken holds, before both meet, what orders the operation."""
+        function = state.frame.function
+        seen, waiting = {join}, [block]
+        actions = self.actions.of(function)
+        while waiting:
+            number = waiting.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            for one in function.code.blocks[number]:
+                if any(self.orders(state, one, action) for action in actions.get(one, ()) if not isinstance(action, Asked)):
+                    return True
+                if any(self._orders_inside(edge.callee) for edge in self._edges_at(function, one)):
+                    return True
+            waiting += self.control(function).successors[number]
+        return False
+
+    def _edges_at(self, function: Function, one: Instruction) -> list:
+        if one[0] not in (op.CALL, op.INVOKE):
+            return []
+        return [edge for edge in self.graph.calls(function).edges if edge.instruction == one and edge.is_followed]
+
+    def _orders_inside(self, function: Function, depth: int = 4) -> bool:
+        """Whether a function waits on the host, by itself or through what it calls."""
+        from streamlint.ordering.actions import Synchronized
+
+        if any(isinstance(action, Synchronized) for actions in self.actions.of(function).values() for action in actions):
+            return True
+        if depth == 0:
+            return False
+        return any(self._orders_inside(edge.callee, depth - 1) for edge in self.graph.calls(function).edges if edge.is_followed)
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """The truth of a condition that says that the operation is done; None where it says nothing of it."""
+        raise NotImplementedError
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an action would order the operation that is followed."""
+        raise NotImplementedError
+
+
+def _aside(place: Place, depth: int) -> Place:
+    return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def _taken_up(place: Place, depth: int) -> Place | None:
+    root = place.root
+    if root[0] != "aside":
+        return None
+    return Place(root[2], place.path) if root[1] == depth else place  # type: ignore[arg-type]
