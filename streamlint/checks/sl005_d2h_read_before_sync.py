@@ -70,11 +70,17 @@ class D2hReadBeforeSync(Check):
             return
         if copy.evidence > Evidence.SCOPE or read.context.callback is not None:
             return
-        yield self.finding(
+        yield self.told(conflict, copy.host_memory is not Memory.PAGEABLE and not path.facts.is_uncalled(read))
+
+    def told(self, conflict: Conflict, shown: bool) -> Finding:
+        """A read that nothing orders behind a copy, as a finding."""
+        copy, read = conflict.first, conflict.second
+        assert isinstance(copy, Copy) and isinstance(read, HostRead)
+        return self.finding(
             read,
             self._message(copy),
             span=read.asked or read.span,
-            shown=copy.host_memory is not Memory.PAGEABLE and not path.facts.is_uncalled(read),
+            shown=shown,
             trail=self._trail(copy, read),
             help=self._help(copy),
             conflict=conflict,

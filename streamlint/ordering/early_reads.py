@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.actions import (
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.places import Element, register_place, rest_behind
+from streamlint.ordering.streams import sites_of
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.transfer.actions import (
     CURRENT,
     NAMED,
     NULL,
@@ -26,11 +31,11 @@ from streamlint.ordering.actions import (
     Viewed,
     Written,
 )
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.places import Element, register_place, rest_behind
-from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, unnegated
+
+COPYING = frozenset({"copy", "transfer", "move"})
 
 
 class EarlyRead(NamedTuple):
@@ -48,19 +53,19 @@ class EarlyRead(NamedTuple):
 class EarlyReads(Walk):
     """Finds the early reads of a program."""
 
-    def __init__(self, graph: CallGraph) -> None:
-        super().__init__(graph)
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
         self._copy: Copied
         self._function: Function
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
-    def of(self, function: Function) -> Iterator[EarlyRead]:
-        """The early reads of the copies of one function."""
-        for one, actions in self.actions.of(function).items():
-            for action in actions:
-                if isinstance(action, Copied) and self.is_candidate(function, action):
+    def find(self) -> Iterator[EarlyRead]:
+        """The early reads of the program."""
+        for call in self.transfer.sites(COPYING):
+            for action in self.transfer.of(call.function, call.instruction):
+                if isinstance(action, Copied) and self.is_candidate(call.function, action):
                     self._found = {}
-                    self._follow(function, one, action)
+                    self._follow(call.function, call.instruction, action)
                     yield from self._found.values()
 
     def is_candidate(self, function: Function, copied: Copied) -> bool:
@@ -78,9 +83,9 @@ class EarlyReads(Walk):
         row, call = copied.call.row, copied.call
         if row is None or row.effect not in ("transfer", "move") or row.get("to") != "argument":
             return True
-        if any(isinstance(value, Memory) and value.space == "device" for value in self.actions.values(function, copied.source)):
+        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, copied.source)):
             return True
-        registers = self.actions.given(function, call, "device")
+        registers = ModelledCall(self.facts, function, call, row).all("device")
         return any(self._is_chosen(function, register) for register in registers)
 
     def _is_chosen(self, function: Function, register: int) -> bool:
@@ -96,13 +101,13 @@ class EarlyReads(Walk):
 
     def is_pinned(self, function: Function, register: int) -> bool:
         """Whether a register holds page-locked memory."""
-        return any(isinstance(value, Memory) and value.pinning == "pinned" for value in self.actions.values(function, register))
+        return any(isinstance(value, Memory) and value.pinning == "pinned" for value in self.transfer.values(function, register))
 
     def _follow(self, function: Function, one: Instruction, copied: Copied) -> None:
         self._copy, self._function, self._site = copied, function, Site(function, one)
         tracked = set(self._tracked(function, copied.target))
         self._stream = self._stream_at(function, one, copied.stream)
-        self._stream_values = list(self.actions.values(function, self._stream.register))
+        self._stream_values = list(self.transfer.values(function, self._stream.register))
         if self._stream.register >= 0:
             tracked |= {Tracked(STREAM, place) for place in self.places.names(function, self._stream.register)}
         decided: set[tuple[Key, bool]] = set()
@@ -117,8 +122,8 @@ class EarlyReads(Walk):
 
     def _tracked(self, function: Function, target: int) -> Iterator[Tracked]:
         """The memory that is filled, by all its names."""
-        for register in self.actions.shared(function, target):
-            kind = next((value.type for value in self.actions.values(function, register) if isinstance(value, Memory)), "torch.Tensor")
+        for register in self.transfer.shared(function, target):
+            kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), "torch.Tensor")
             yield from (Tracked(BUFFER, place, kind) for place in self.places.names(function, register))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
@@ -163,8 +168,9 @@ class EarlyReads(Walk):
     def _lost(self, state: State, one: Instruction, action: Lost) -> str | frozenset[Tracked] | None:
         """A call out of view: a method of the memory itself is one of its type; any other may wait for what it is given."""
         function = state.frame.function
-        if action.method and self._held(state, one[3]) is not None:
-            for known in self.actions.of_method(function, one, self._held(state, one[3]).type):
+        held = self._held(state, one[3]) if action.method else None
+        if held is not None:
+            for known in self.transfer.of_method(function, one, held.type):
                 answer = self._judge(state, one, known)
                 if answer is not None:
                     return answer
@@ -197,23 +203,26 @@ class EarlyReads(Walk):
         return not self._is_recorded_in_view(function, event)
 
     def _is_recorded_in_view(self, function: Function, event: int) -> bool:
-        made, _ = sites_of(list(self.actions.values(function, event)))
+        made, _ = sites_of(list(self.transfer.values(function, event)))
         place = self.places.of(function, event)
-        for unit in (function.unit, self._function.unit):
-            for one in unit.functions:
-                for actions in self.actions.of(one).values():
-                    for action in actions:
-                        if isinstance(action, Recorded):
-                            if one is function and self.places.of(one, action.event) == place:
-                                return True
-                            if made & sites_of(list(self.actions.values(one, action.event)))[0]:
-                                return True
+        for call in self._records:
+            for action in self.transfer.of(call.function, call.instruction):
+                if isinstance(action, Recorded):
+                    if call.function is function and self.places.of(function, action.event) == place:
+                        return True
+                    if made & sites_of(list(self.transfer.values(call.function, action.event)))[0]:
+                        return True
         return False
+
+    @cached_property
+    def _records(self) -> list[ModelledCall]:
+        """The records of events in the program."""
+        return list(self.transfer.sites(frozenset({"record"})))
 
     def _may_wait(self, state: State, one: Instruction, action: Read) -> bool:
         """Whether a read of a value waits for its device, on the stream of the copy."""
         function = state.frame.function
-        values = list(self.actions.values(function, action.register))
+        values = list(self.transfer.values(function, action.register))
         there = {value.space for value in values if isinstance(value, Memory)}
         is_there = not there.isdisjoint({"device", "unknown"}) or (action.presumes and not there and _is_unknown(values))
         if not is_there:
@@ -232,7 +241,7 @@ class EarlyReads(Walk):
             return True  # the null stream, or whatever is current
         if stream.kind != NAMED or mine.kind != NAMED:
             return False
-        values = list(self.actions.values(state.frame.function, stream.register))
+        values = list(self.transfer.values(state.frame.function, stream.register))
         made, is_all = sites_of(values)
         others, is_all_of_others = sites_of(self._stream_values)
         if made & others:
@@ -266,7 +275,7 @@ class EarlyReads(Walk):
                 if self._has(state, DONE, asked) and isinstance(constant, bool):
                     return is_equal == constant
                 if self._has(state, STATUS, asked):
-                    return is_equal == (constant == 0 or self.actions.is_success(function, other))
+                    return is_equal == (constant == 0 or _is_success(self.facts, function, other))
         if self._has(state, DONE, condition):
             return True
         return False if self._has(state, STATUS, condition) else None
@@ -297,8 +306,15 @@ class EarlyReads(Walk):
             self._found[key] = found
 
 
+def _is_success(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds the status of success."""
+    models = facts.cpp_models if function.is_cpp else facts.models
+    names = {value.name for value in facts.values(function, register).values if isinstance(value, External)}
+    return "success" in {models.constants.get(name) for name in (*names, function.dotted(register))}
+
+
 def _is_unknown(values: list[Object]) -> bool:
     return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)
 
 
-__all__ = ["Asked", "EarlyRead", "EarlyReads", "NULL", "Written"]
+__all__ = ["NULL", "Asked", "EarlyRead", "EarlyReads", "Written"]

@@ -46,7 +46,7 @@ class Flow:
             gone = ("register", one[2])
             tracked = frozenset(held for held in tracked if held.place.root != gone)
         for target, _ in self.places.assigned(function, one):
-            if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].index is not None:
+            if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].key is not None:
                 tracked = frozenset(held for held in tracked if not _is_exactly(target, held.place))
         return tracked | added
 
@@ -86,8 +86,8 @@ class Flow:
             for index, register in enumerate(one[4:]):
                 yield from self.moved(tracked, places.names(function, register), target.behind(Element(index)))
         elif opcode == op.DICT:
-            for key, register in zip(one[3::2], one[4::2], strict=False):
-                inner = target.behind(places.element(function, key)) if key != op.NONE else target
+            for index, register in zip(one[3::2], one[4::2], strict=False):
+                inner = target.behind(places.element(function, index)) if index != op.NONE else target
                 yield from self.moved(tracked, places.names(function, register), inner)
         elif opcode in (op.CALL, op.INVOKE):
             yield from self._called(function, one, tracked, target)

@@ -22,7 +22,7 @@ MOST_KEYS = 5
 class Element(NamedTuple):
     """An element of a container: a constant index, the expression of the index, or None for any."""
 
-    index: object
+    key: object
 
 
 ANY = Element(None)
@@ -66,7 +66,7 @@ def meets(first: Key, second: Key) -> bool:
     """Whether two keys may mean the same: any element meets each, equal terms meet; all else is disjoint."""
     if first == second:
         return True
-    return isinstance(first, Element) and isinstance(second, Element) and (first.index is None or second.index is None)
+    return isinstance(first, Element) and isinstance(second, Element) and (first.key is None or second.key is None)
 
 
 class Places:

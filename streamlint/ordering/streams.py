@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from streamlint.facts.call_graph import CallGraph
+from functools import cached_property
+
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.actions import NAMED, UNKNOWN, Actions, Stream
+from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
+from streamlint.transfer.transfer import Transfer, last_name
 
+_CHOOSING = frozenset({"scope", "set_stream"})
 Stack = tuple[Stream, ...]
 
 
 class Currents:
     """The current streams of functions, by the scopes that are open and the streams that were set."""
 
-    def __init__(self, graph: CallGraph, actions: Actions) -> None:
-        self.graph = graph
-        self.actions = actions
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
         self._known: dict[Function, dict[Instruction, Stack]] = {}
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
@@ -40,26 +42,28 @@ class Currents:
         """By register of a context manager the stream that it makes current; by instruction the stream that it sets."""
         opened: dict[int, Stream] = {}
         chosen: dict[Instruction, Stream] = {}
-        for call in self.graph.calls(function).libraries:
-            row = call.row
-            if row is None or row.effect not in ("scope", "set_stream") or row.get("stream") is None:
+        for one in (*function.by_opcode[op.INVOKE], *function.by_opcode[op.CALL]):
+            if last_name(function, one) not in self._names:
                 continue
-            selector = row.get("stream")
-            register = self.actions.select(function, call, selector) if isinstance(selector, Selector) else None
-            if register is None:
-                continue
-            stream = self.actions.stream(function, call, row)
-            if row.effect == "scope":
-                opened[call.instruction[2]] = stream
-            else:
-                chosen[call.instruction] = stream
+            for call in self.transfer.modelled(function, one):
+                selector = call.row.get("stream")
+                if call.row.effect in _CHOOSING and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
+                    if call.row.effect == "scope":
+                        opened[one[2]] = call.stream_in(register)
+                    else:
+                        chosen[one] = call.stream_in(register)
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:
                 continue
-            kinds = {value.kind for value in self.actions.values(function, one[3]) if isinstance(value, LibraryObject)}
+            kinds = {value.kind for value in self.transfer.values(function, one[3]) if isinstance(value, LibraryObject)}
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names of functions that make a stream current."""
+        return self.transfer.names(_CHOOSING)
 
     def _spread(
         self, function: Function, opened: dict[int, Stream], chosen: dict[Instruction, Stream], found: dict[Instruction, Stack]

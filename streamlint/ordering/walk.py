@@ -11,15 +11,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.actions import Action, Actions, Asked
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, Places, register_place
 from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import Action, Asked, Synchronized
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
@@ -53,7 +53,7 @@ class State(NamedTuple):
 
     frame: Frame
     block: int
-    index: int
+    place: int
     before: int
     tracked: frozenset[Tracked]
     guesses: int
@@ -75,16 +75,16 @@ Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"
 class Walk:
     """Walks for pending operations of a program."""
 
-    def __init__(self, graph: CallGraph) -> None:
-        self.graph = graph
-        self.facts = graph.facts
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
         self.places = Places(self.facts)
         self.flow = Flow(self.places)
-        self.actions = Actions(graph)
-        self.currents = Currents(graph, self.actions)
+        self.currents = Currents(self.transfer)
         self._graphs: dict[Function, Graph] = {}
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
+        self._waiting: dict[Function, bool] = {}
         self.cut = 0  # operations that took more states
 
     def control(self, function: Function) -> Graph:
@@ -110,7 +110,7 @@ class Walk:
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
-        origin = start.frame.function, (start.block, start.index - 1)
+        origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
         while waiting:
@@ -126,12 +126,12 @@ class Walk:
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
         function = state.frame.function
-        code, actions = function.code.blocks[state.block], self.actions.of(function)
-        for index in range(state.index, len(code)):
+        code = function.code.blocks[state.block]
+        for index in range(state.place, len(code)):
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
-            for action in actions.get(one, ()):
+            for action in self.transfer.of(function, one):
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -159,15 +159,15 @@ class Walk:
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if one[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT, op.ENTER, op.NEXT, op.NEW) or frame.depth >= _DEEPEST:
+        if one[0] not in CALLING or frame.depth >= _DEEPEST:
             return
-        for edge in self.graph.calls(frame.function).edges:
-            if edge.instruction != one or not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
+        for edge in self.transfer.edges(frame.function, one):
+            if not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
                 continue
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
             if tracked != state.tracked or self._orders_inside(edge.callee):
-                yield state._replace(frame=inner, block=0, index=0, before=0, tracked=tracked, decided=frozenset())
+                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, decided=frozenset())
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -218,7 +218,9 @@ class Walk:
             for up in self._up(state._replace(guards=guards), one[3]):
                 call = up.path[-1]
                 alone = register_place(call[2])
-                moved = (held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root)
+                moved = (
+                    held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root
+                )
                 rest = (held for held in up.tracked if held.place.root != alone.root)
                 yield up._replace(tracked=frozenset((*moved, *rest)))
 
@@ -248,9 +250,7 @@ class Walk:
                 given = self._operand(caller, call, function, int(str(root[1])))
                 if given is not None and given >= 0:
                     yield held._replace(place=self.places.of(caller, given).behind(*held.place.path))
-            elif root[0] == "global":
-                yield held
-            elif root[0] == "cell" and root[2] != function.code.number:
+            elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
 
     def _up(self, state: State, register: int) -> Iterator[State]:
@@ -259,8 +259,8 @@ class Walk:
         if len(state.path) >= _DEEPEST:
             return
         for caller, call in self.facts.call_places(function):
-            edges = self.graph.calls(caller).edges
-            if not any(edge.instruction == call and edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
+            edges = self.transfer.edges(caller, call)
+            if not any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
                 continue
             tracked = frozenset(self._handed_back(state, register, caller, call))
             if tracked:
@@ -274,7 +274,7 @@ class Walk:
         frame = state.frame
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
-        yield state._replace(block=block, index=0, before=before, guards=guards)
+        yield state._replace(block=block, place=0, before=before, guards=guards)
 
     def _edge(self, function: Function, block: int, after: int) -> int:
         predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]
@@ -328,34 +328,31 @@ class Walk:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
         function = state.frame.function
         seen, waiting = {join}, [block]
-        actions = self.actions.of(function)
         while waiting:
             number = waiting.pop()
             if number in seen:
                 continue
             seen.add(number)
             for one in function.code.blocks[number]:
-                if any(self.orders(state, one, action) for action in actions.get(one, ()) if not isinstance(action, Asked)):
+                if any(self.orders(state, one, action) for action in self.transfer.of(function, one) if not isinstance(action, Asked)):
                     return True
-                if any(self._orders_inside(edge.callee) for edge in self._edges_at(function, one)):
+                if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
             waiting += self.control(function).successors[number]
         return False
 
-    def _edges_at(self, function: Function, one: Instruction) -> list:
-        if one[0] not in (op.CALL, op.INVOKE):
-            return []
-        return [edge for edge in self.graph.calls(function).edges if edge.instruction == one and edge.is_followed]
-
-    def _orders_inside(self, function: Function, depth: int = 4) -> bool:
+    def _orders_inside(self, function: Function) -> bool:
         """Whether a function waits on the host, by itself or through what it calls."""
-        from streamlint.ordering.actions import Synchronized
-
-        if any(isinstance(action, Synchronized) for actions in self.actions.of(function).values() for action in actions):
-            return True
-        if depth == 0:
-            return False
-        return any(self._orders_inside(edge.callee, depth - 1) for edge in self.graph.calls(function).edges if edge.is_followed)
+        found = self._waiting.get(function)
+        if found is None:
+            self._waiting[function] = False  # in a cycle, the others tell
+            found = self._waiting[function] = any(
+                any(isinstance(action, Synchronized) for action in self.transfer.of(function, one))
+                or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
+                for opcode in CALLING
+                for one in function.by_opcode[opcode]
+            )
+        return found
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""

@@ -1,0 +1,72 @@
+"""What repeats an operation: the loops around it, in its own function and in those that call it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.transfer.transfer import Transfer
+
+_DEEPEST = 6
+
+
+class Round(NamedTuple):
+    """A loop that runs an operation in its rounds: where it stands, and the calls that lead from it to the operation, the outermost first."""
+
+    function: Function
+    loop: Loop
+    calls: tuple[Site, ...]
+
+    @property
+    def head(self) -> Site:
+        """The first instruction of the loop's head that has a place."""
+        block = self.function.code.blocks[self.loop.header]
+        return Site(self.function, next((one for one in block if one[1] >= 0), block[0]))
+
+
+class Repetition:
+    """The loops around operations."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self._graphs: dict[Function, tuple[Graph, dict[Instruction, int]]] = {}
+
+    def graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
+        """The control flow of a function without exceptions, and the block of each instruction."""
+        found = self._graphs.get(function)
+        if found is None:
+            homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
+        return found
+
+    def own(self, function: Function, one: Instruction) -> Iterator[Loop]:
+        """The loops of its function around an instruction, the innermost first."""
+        graph, homes = self.graph(function)
+        place = graph.innermost[homes[one]]
+        while place != NOBODY:
+            yield graph.loops[place]
+            place = graph.loops[place].parent
+
+    def of(self, function: Function, one: Instruction) -> Iterator[Round]:
+        """The loops that repeat an instruction, the innermost first; those of callers behind those of its own function."""
+        seen = {function}
+        waiting: list[tuple[Function, Instruction, tuple[Site, ...]]] = [(function, one, ())]
+        for where, instruction, calls in waiting:
+            yield from (Round(where, loop, calls) for loop in self.own(where, instruction))
+            if len(calls) < _DEEPEST:
+                for caller, call in self.callers(where):
+                    if caller not in seen:
+                        seen.add(caller)
+                        waiting.append((caller, call, (Site(caller, call), *calls)))
+
+    def callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that run a function as a part of their own."""
+        for caller, call in self.facts.call_places(function):
+            edges = self.transfer.edges(caller, call)
+            if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
+                yield caller, call

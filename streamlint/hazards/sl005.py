@@ -1,0 +1,45 @@
+"""SL005: the host reads memory that an asynchronous copy from the device may still be filling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
+from streamlint.facts.objects import Memory as Held
+from streamlint.findings import Finding
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
+from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+
+RULE = D2hReadBeforeSync
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    for read in EarlyReads(context.transfer).find():
+        finding = _told(rule, context, read)
+        if finding.shown or context.options.evidence == "possible":
+            yield finding
+
+
+def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding:
+    function, copied = read.copy.function, read.copied
+    row = copied.call.row
+    assert row is not None
+    held = [value for value in context.facts.values(function, copied.target).values if isinstance(value, Held)]
+    pageable = bool(held) and all(value.pinning == "pageable" for value in held)
+    sources = [value for value in context.facts.values(function, copied.source).values if isinstance(value, Held)]
+    on_device = any(value.space == "device" for value in sources) or row.library != "torch"
+    copy = Copy(
+        span_of(read.copy),
+        row.library,
+        copied.call.name,
+        context=context.surroundings(function, read.copy_calls),
+        direction=Direction.D2H,
+        asked_async=True,
+        host_memory=Memory.PAGEABLE if pageable else Memory.PINNED,
+        evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
+    )
+    looked = HostRead(span_of(read.read), row.library, read.name, context=context.surroundings(read.read.function, read.read_calls))
+    return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown=not pageable)

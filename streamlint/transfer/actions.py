@@ -1,0 +1,89 @@
+"""Actions: what an instruction does to streams, events and memory. Registers are those of its function; ``NONE`` is not at hand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.ir import opcodes as op
+
+CURRENT, NULL, NAMED, UNKNOWN = "current", "null", "named", "unknown"
+DEVICE = "device"
+
+
+class Stream(NamedTuple):
+    """A stream as an instruction names it: ``current`` of a library, ``null``, ``named`` by a register, or ``unknown``."""
+
+    kind: str
+    register: int = op.NONE
+    library: str = ""
+
+
+class Copied(NamedTuple):
+    """A copy. ``asynchronous`` is None where that is not known; ``flag`` is the register that decides it. A side of NONE is not at hand."""
+
+    target: int
+    source: int
+    stream: Stream
+    asynchronous: bool | None
+    flag: int
+    direction: str
+    call: LibraryCall
+
+
+class Synchronized(NamedTuple):
+    """The host waits: for a stream, for an event (``of`` is its register), or for the device."""
+
+    of: Stream | int | None
+    name: str
+
+
+class Recorded(NamedTuple):
+    """An event, in a register, is recorded on a stream."""
+
+    event: int
+    stream: Stream
+
+
+class Asked(NamedTuple):
+    """A query: whether an event or a stream, in a register, is done. ``is_status``: the answer is a status, zero for done."""
+
+    of: int
+    is_status: bool = False
+
+
+class Read(NamedTuple):
+    """The host looks at what a register holds. ``waits``: of a value on a device, it waits for the current stream first; ``presumes``: also
+    of one that may be there. ``depth``: so many containers down."""
+
+    register: int
+    name: str
+    waits: bool = True
+    presumes: bool = False
+    depth: tuple[int, ...] = (0,)
+
+
+class Written(NamedTuple):
+    """The host changes the memory that a register holds."""
+
+    register: int
+    name: str
+
+
+class Viewed(NamedTuple):
+    """The result is the same memory, of a type; ``announces``: it is made for the host to look at."""
+
+    register: int
+    type: str = ""
+    announces: bool = False
+
+
+class Lost(NamedTuple):
+    """A call out of view: it may wait for all that it is given. ``method`` is its name, if a method of an unknown value is called."""
+
+    registers: tuple[int, ...]
+    method: str = ""
+
+
+Action = tuple[object, ...]
+"""Any of these; an effect may have more of its own."""

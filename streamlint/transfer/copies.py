@@ -1,0 +1,69 @@
+"""Copies between memory of the host and of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.objects import Constant, DeviceValue
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.actions import NULL, Action, Copied, Viewed
+from streamlint.transfer.modelled import ModelledCall
+
+_DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "host"): "h2h", ("device", "device"): "d2d"}
+
+
+def copy(call: ModelledCall) -> Iterator[Action]:
+    """``dst.copy_(src)``, ``cudaMemcpyAsync``."""
+    target, source = call.one("dst"), call.one("src")
+    yield _copied(call, op.NONE if target is None else target, op.NONE if source is None else source, _direction(call, target, source))
+
+
+def transfer(call: ModelledCall) -> Iterator[Action]:
+    """``x.to(device)``, ``x.cpu()``, ``cupy.asnumpy(x)``: new memory elsewhere, or the same where it is there already."""
+    source = call.one("of", call.receiver)
+    if source is None:
+        return
+    out, to = call.one("out"), call.row.get("to")
+    target = call.result if out is None else out
+    spaces = {value.space for value in call.memory(call.result)}
+    if to == "argument" and not spaces:
+        spaces = call.device_spaces()
+    if to == "host" or (to == "argument" and "host" in spaces and _names_device(call)):
+        if not call.is_on_host(source):
+            yield _copied(call, target, source, "d2h")
+        yield Viewed(source)
+    elif to == "device" or "device" in spaces:
+        yield _copied(call, target, source, "h2d")
+    else:
+        yield Viewed(source)
+
+
+def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Copied:
+    flag, asynchronous = call.switch("asynchronous")
+    stream = call.stream()
+    if call.row.library == "numba" and stream.kind == NULL:
+        asynchronous = False
+    return Copied(target, source, stream, asynchronous, flag, direction, call.call)
+
+
+def _direction(call: ModelledCall, target: int | None, source: int | None) -> str:
+    """``h2d``, ``d2h``, ``d2d``, ``h2h``, ``peer``; where one side is not known, both: ``host<unknown`` is to the host."""
+    held = call.row.get("direction")
+    said = str(held) if not isinstance(held, Selector) else ""
+    if isinstance(held, Selector):
+        register = call.given(held)
+        said = (call.word(register) if register is not None else held.default) or "infer"
+    if said != "infer":
+        return said
+    sides = ["unknown" if side is None else call.space(side) for side in (target, source)]
+    return _DIRECTIONS.get((sides[0], sides[1]), f"{sides[0]}<{sides[1]}")
+
+
+def _names_device(call: ModelledCall) -> bool:
+    """Whether a transfer is given a device, no type of numbers."""
+    values = (value for one in call.all("device") for value in call.values(one))
+    return any(isinstance(value, DeviceValue) or (isinstance(value, Constant) and isinstance(value.value, str)) for value in values)
+
+
+EFFECTS = {"copy": copy, "transfer": transfer, "move": transfer}

@@ -1,0 +1,65 @@
+"""What the languages do with memory: operators, elements, attributes that are views, truth tests, text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory, Object
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import Action, Read, Viewed, Written
+from streamlint.waits.operands import argument_registers
+
+Values = Callable[[Function, int], Iterable[Object]]
+OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT, op.BRANCH})
+ELEMENTS = frozenset({op.ITEM, op.DEREF, op.NEXT, op.SET_ITEM, op.SET_DEREF})
+_WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
+
+
+def operator(function: Function, one: Instruction) -> Iterator[Action]:
+    """Operators compute; text and truth tests fetch. In C++ an address with an offset is the same memory."""
+    if function.is_cpp:
+        if one[0] in (op.BINARY, op.INPLACE) and function.text(one[3]) in ("+", "-", "+=", "-="):
+            yield from (Viewed(register) for register in one[4:6])
+        return
+    if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not"):
+        return
+    is_search = one[0] == op.COMPARE and function.text(one[3]) in ("in", "not in")
+    name = _WAITING.get(one[0], "arithmetic")
+    yield from (Read(register, name, one[0] in _WAITING) for register in (one[5:6] if is_search else op.reads(one)))
+    if one[0] == op.INPLACE:
+        yield Written(one[4], name)
+        yield Viewed(one[4])
+
+
+def language_call(function: Function, one: Instruction) -> Iterator[Action]:
+    """``sorted`` compares the elements of what it is given."""
+    if one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) == "sorted":
+        yield from (Read(register, "sorted", False, False, (1,)) for _, register in argument_registers(function, one))
+
+
+def element(function: Function, one: Instruction, values: Values, is_tensor: Callable[[Function, int], bool]) -> Iterator[Action]:
+    """A part of a tensor is a view; a number of an array, or behind a pointer, is read."""
+    is_store = one[0] in (op.SET_ITEM, op.SET_DEREF)
+    base = one[2] if is_store else one[3]
+    held = [value for value in values(function, base) if isinstance(value, Memory)]
+    if is_store:
+        if held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
+            yield Written(base, "assignment")
+            yield Read(one[-1], "assignment", False)
+        return
+    if not held and not function.is_cpp:
+        return
+    is_array = any(value.type.startswith("numpy.") for value in held)
+    if (function.is_cpp and all(value.type in ("pointer", "array") for value in held)) or (
+        one[0] != op.DEREF and is_array and not _is_slice(function, one)
+    ):
+        yield Read(base, "indexing", False)
+    elif one[0] != op.DEREF:
+        yield Viewed(base)
+
+
+def _is_slice(function: Function, one: Instruction) -> bool:
+    index = function.definitions[one[4]] if one[0] == op.ITEM and one[4] >= 0 else None
+    return index is not None and index[0] in (op.SLICE, op.BUILD)

@@ -1,0 +1,77 @@
+"""What the host does with memory: reading, writing, views, factories that are given data, and computing where the memory is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, Action, Read, Stream, Synchronized, Viewed, Written
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.operands import argument_registers
+
+DEEP = (0, 1, 2, 3)
+"""How many containers around memory a library looks into."""
+
+
+def read(call: ModelledCall) -> Iterator[Action]:
+    """``x.item()``, ``print(x)``, ``numpy.save(f, x)``."""
+    if call.row.get("of") is None and call.receiver is None:
+        return
+    given = call.all("of") if call.row.get("of") is not None else [call.instruction[3]]
+    yield from (Read(register, call.name, True, call.receiver in given, DEEP) for register in given)
+
+
+def put(call: ModelledCall) -> Iterator[Action]:
+    """A queue between processes pickles what it is given."""
+    if not call.row.get("local"):
+        yield from (Read(register, call.name, False, False, DEEP) for register in call.all("of"))
+
+
+def write(call: ModelledCall) -> Iterator[Action]:
+    yield from (Read(register, call.name, False) for register in call.all("reads"))
+    yield from (Written(register, call.name) for register in call.all("of"))
+
+
+def view(call: ModelledCall) -> Iterator[Action]:
+    """The same memory: ``x.view(…)``, ``x.numpy()``, ``x.pin_memory()`` of what is pinned."""
+    of = call.one("of", call.receiver)
+    if of is not None:
+        yield Viewed(of, call.text("type"), bool(call.row.get("host_access")))
+
+
+def factory(call: ModelledCall) -> Iterator[Action]:
+    """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
+    for register in call.all("data"):
+        yield Viewed(register, call.text("type")) if call.row.get("alias") else Read(register, call.name, False)
+    if call.all("data") and call.all("device") and call.row.library == "torch":
+        if {value.space for value in call.memory(call.result)} != {"host"}:
+            yield Synchronized(Stream(CURRENT, library="torch"), call.name)
+
+
+def compute(call: ModelledCall) -> Iterator[Action]:
+    """Work where the operands are: on the host it reads them at once."""
+    given = call.all("reads") if call.row.get("reads") is not None else list(call.operands)
+    written = call.all("writes")
+    if call.row.get("cast") and given:
+        yield Viewed(given[0])
+        return
+    one = call.instruction
+    if call.row.get("named") and one[0] == op.INVOKE and any(kind is None for kind, _ in argument_registers(call.function, one)):
+        return  # ``x.clone(False)``: no tensor has that
+    waits = bool(call.row.get("waits"))
+    yield from (Read(register, call.name, waits, waits, DEEP[:3]) for register in given if register not in written)
+    yield from (Written(register, call.name) for register in written)
+    if call.row.get("result") == "self" and written:
+        yield Viewed(written[0])
+
+
+EFFECTS = {
+    "read": read,
+    "put": put,
+    "write": write,
+    "view": view,
+    "same": view,
+    "pin": view,
+    "factory": factory,
+    "compute": compute,
+}

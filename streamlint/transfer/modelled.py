@@ -1,0 +1,197 @@
+"""A call of a library with the row that models it: which registers its fields mean, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Object
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
+from streamlint.waits.operands import argument_registers
+
+_DEFAULTS = {"current": CURRENT, "null": NULL}
+
+
+class ModelledCall:
+    """One call, its row, and questions about its operands. ``result`` is the register of what it gives."""
+
+    __slots__ = ("call", "facts", "function", "instruction", "row")
+
+    def __init__(self, facts: Facts, function: Function, call: LibraryCall, row: Row) -> None:
+        self.facts = facts
+        self.function = function
+        self.call = call
+        self.row = row
+        self.instruction: Instruction = call.instruction
+
+    @property
+    def name(self) -> str:
+        """The API's name as modelled."""
+        return self.call.name
+
+    @property
+    def result(self) -> int:
+        return self.instruction[2]
+
+    @property
+    def receiver(self) -> int | None:
+        """The object of a method call."""
+        return self.instruction[3] if self.instruction[0] == op.INVOKE else None
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """All registers that the call is given, its receiver first."""
+        return operands_of(self.function, self.instruction)
+
+    def text(self, key: str) -> str:
+        """A field that is a word; "" where it is none."""
+        held = self.row.get(key)
+        return held if isinstance(held, str) else ""
+
+    def one(self, key: str, otherwise: int | None = None) -> int | None:
+        """The register that a field means: the first that is given; ``otherwise`` where the row has no such field."""
+        held = self.row.get(key)
+        if isinstance(held, tuple):
+            return next((one for selector in held if (one := self.given(selector)) is not None), otherwise)
+        return self.given(held) if isinstance(held, Selector) else otherwise
+
+    def all(self, key: str) -> list[int]:
+        """The registers that a field means."""
+        held = self.row.get(key)
+        selectors = held if isinstance(held, tuple) else (held,) if isinstance(held, Selector) else ()
+        found: list[int] = []
+        for selector in selectors:
+            if selector.kind == "all":
+                found += operands_of(self.function, self.instruction, False)
+            elif (register := self.given(selector)) is not None:
+                found.append(register)
+        return found
+
+    def given(self, selector: Selector) -> int | None:
+        """The register of the argument that a selector means; None where it was left out. A pointer stands for what it points to."""
+        one = self.instruction
+        given = argument_registers(self.function, one) if one[0] in (op.CALL, op.INVOKE) else [(None, each) for each in one[5:]]
+        if selector.kind == "self":
+            return one[3] if one[0] == op.INVOKE else given[0][1] if given else None
+        if selector.kind == "result":
+            return one[2]
+        by_position: list[int] = []
+        for kind, register in given:
+            if kind is not None:
+                break
+            by_position.append(register)
+        if selector.position is not None and selector.position < len(by_position):
+            return by_position[selector.position]
+        return next((register for kind, register in given if isinstance(kind, str) and kind == selector.keyword), None)
+
+    def stream(self, key: str = "stream") -> Stream:
+        """The stream that a field means."""
+        held = self.row.get(key)
+        library = self.row.library
+        if held is None:
+            return Stream(CURRENT, library=library)
+        if not isinstance(held, Selector):
+            return Stream(_DEFAULTS.get(str(held), UNKNOWN), library=library)
+        register = self.given(held)
+        if register is not None:
+            return self.stream_in(register)
+        return Stream(_DEFAULTS.get(held.default or "", UNKNOWN), library=library)
+
+    def stream_in(self, register: int) -> Stream:
+        """The stream that a register holds."""
+        values, library = list(self.values(register)), self.row.library
+        constants = {value.value for value in values if isinstance(value, Constant)}
+        if values and len(constants) == 1 and all(isinstance(value, Constant) for value in values) and constants <= {None, 0}:
+            is_current = library in ("torch", "cupy") and constants == {None}
+            return Stream(CURRENT if is_current else NULL, library=library)
+        kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
+        if kinds == {"current"}:
+            return Stream(CURRENT, register, library)
+        if kinds and kinds <= {"default", "null"}:
+            return Stream(NULL, register, library)
+        return Stream(NAMED, register, library)
+
+    def switch(self, key: str) -> tuple[int, bool | None]:
+        """The register of a flag, and what it says: None, with a register, where callers say both; without one, where nobody knows."""
+        held = self.row.get(key)
+        if isinstance(held, bool) or held is None:
+            return op.NONE, bool(held)
+        selectors = held if isinstance(held, tuple) else (held,)
+        for selector in selectors:
+            assert isinstance(selector, Selector)
+            register = self.given(selector)
+            if register is None:
+                continue
+            known = self._truths(register)
+            if selector.negated:
+                known = {not truth for truth in known}
+            if len(known) == 1:
+                return register, known.pop()
+            if selector is selectors[-1] or known:
+                return register if known else op.NONE, None
+        last = selectors[-1]
+        assert isinstance(last, Selector)
+        return op.NONE, (last.default == "true") != last.negated
+
+    def _truths(self, register: int) -> set[bool]:
+        """What a flag is known to be; a stream in its place is true."""
+        values = list(self.values(register))
+        known = {bool(value.value) for value in values if isinstance(value, Constant)}
+        if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
+            known.add(True)
+        return known
+
+    # --- what registers hold
+
+    def values(self, register: int) -> Iterable[Object]:
+        """What a register may hold."""
+        return self.facts.values(self.function, register).values if register >= 0 else ()
+
+    def memory(self, register: int) -> list[Memory]:
+        """The memory that a register may hold."""
+        return [value for value in self.values(register) if isinstance(value, Memory)]
+
+    def space(self, register: int) -> str:
+        """Where the memory in a register is: ``host``, ``device``, ``managed``; ``unknown`` where it is not known or may be either."""
+        spaces = {value.space for value in self.memory(register)}
+        return spaces.pop() if len(spaces) == 1 else "unknown"
+
+    def is_on_host(self, register: int) -> bool:
+        """Whether all that a register may hold is memory of the host."""
+        held = list(self.values(register))
+        return bool(held) and all(isinstance(value, Memory) and value.space == "host" for value in held)
+
+    def device_spaces(self) -> set[str]:
+        """Where the devices are that the field ``device`` names: ``host``, ``device``, ``unknown``."""
+        found: set[str] = set()
+        for register in self.all("device"):
+            for value in self.values(register):
+                if isinstance(value, DeviceValue):
+                    found.add(value.space)
+                elif isinstance(value, Constant) and isinstance(value.value, str):
+                    begin = value.value.partition(":")[0]
+                    found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))
+        return found
+
+    def word(self, register: int) -> str:
+        """The word of the models for a constant of the library: ``d2h``, ``success``; "" where it is none."""
+        function = self.function
+        models = self.facts.cpp_models if function.is_cpp else self.facts.models
+        for value in self.values(register):
+            if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
+                return word
+        return models.constants.get(function.dotted(register), "")
+
+
+def operands_of(function: Function, one: Instruction, receiver: bool = True) -> tuple[int, ...]:
+    """All registers that an instruction is given."""
+    if one[0] not in (op.CALL, op.INVOKE):
+        return tuple(op.reads(one))
+    given = [register for _, register in argument_registers(function, one)]
+    return (one[3], *given) if one[0] == op.INVOKE and receiver else tuple(given)

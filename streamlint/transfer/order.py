@@ -1,0 +1,60 @@
+"""What orders: waits of the host, records of events, queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.objects import LibraryObject
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.modelled import ModelledCall
+
+_ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
+"""Libraries whose ``free`` gives back memory without waiting for a device."""
+
+
+def synchronize(call: ModelledCall) -> Iterator[Action]:
+    """The host waits for a stream, an event or the device."""
+    of = call.row.get("of")
+    if of in (CURRENT, NULL):
+        yield Synchronized(Stream(str(of), library=call.row.library), call.name)
+        return
+    register = call.one("of", call.receiver) if of != DEVICE else None
+    if register is None:
+        yield Synchronized(None, call.name)
+    elif is_event(call, register):
+        yield Synchronized(register, call.name)
+    else:
+        yield Synchronized(call.stream_in(register), call.name)
+
+
+def is_event(call: ModelledCall, register: int) -> bool:
+    """Whether a register holds an event, no stream."""
+    kinds = {value.kind for value in call.values(register) if isinstance(value, LibraryObject)}
+    return "event" in kinds if kinds & {"event", "stream"} else "vent" in call.name
+
+
+def record(call: ModelledCall) -> Iterator[Action]:
+    """An event is recorded; a method of a stream may make it."""
+    event = call.one("event")
+    yield Recorded(call.result if event is None else event, call.stream())
+
+
+def query(call: ModelledCall) -> Iterator[Action]:
+    """A question whether work is done: a truth value, or a status of the runtime."""
+    of = call.one("of", call.receiver)
+    yield Asked(op.NONE if of is None else of, call.row.library.startswith("cuda") or ".runtime." in call.name)
+
+
+def free(call: ModelledCall) -> Iterator[Action]:
+    """Memory that the driver frees: the host waits."""
+    if call.row.library not in _ON_HOST:
+        yield Synchronized(None, call.name)
+
+
+def block(call: ModelledCall) -> Iterator[Action]:
+    """The host waits for another thread, or ends."""
+    yield Lost(call.operands)
+
+
+EFFECTS = {"synchronize": synchronize, "record": record, "query": query, "free": free, "block": block, "exit": block, "unknown": block}
