@@ -105,6 +105,9 @@ class Library(Selectors):
         def made(where: str, evidence: str) -> None:
             if where == UNMOVED:
                 return
+            if where == "pinned":
+                self.solver.add(target, self.objects(Memory, "host", "pinned", kind), None, arguments.site)
+                return
             if where != "host":
                 self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
                 return
@@ -293,6 +296,17 @@ class Library(Selectors):
         if len(arguments.positional) > 1:
             self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
 
+    def _pinned_options(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """C++: options for a tensor in page-locked memory; without that, those that they are made of."""
+
+        def pinned(is_pinned: bool | None) -> None:
+            if is_pinned:
+                self.solver.add(target, self.objects(DeviceValue, "pinned"), None, arguments.site)
+            elif receiver is not None:
+                self.solver.add(target, receiver)
+
+        self.chosen(row, "pin", receiver, arguments, pinned)
+
     def _device(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         source = row.get("from")
         node = self.selected(source if isinstance(source, Selector) else None, receiver, arguments)
@@ -313,6 +327,7 @@ class Library(Selectors):
 
 
 EFFECTS: dict[str, Effect] = {
+    "pinned_options": Library._pinned_options,
     "factory": Library._factory,
     "load": Library._opaque,
     "view": Library._view,

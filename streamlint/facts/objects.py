@@ -70,7 +70,7 @@ class Memory(Object):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceValue(Object):
-    """A device: ``device`` (CUDA), ``host``, or ``unknown``."""
+    """A device: ``device`` (CUDA), ``host``, ``pinned`` (options in C++ for page-locked memory), or ``unknown``."""
 
     space: str
 

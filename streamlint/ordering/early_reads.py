@@ -12,7 +12,7 @@ from streamlint.facts.objects import External, LibraryObject, Memory, Object, Si
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.places import Element, register_place, rest_behind
+from streamlint.ordering.places import ADDRESS, Element, register_place, rest_behind
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.transfer.actions import (
@@ -20,6 +20,7 @@ from streamlint.transfer.actions import (
     NAMED,
     NULL,
     UNKNOWN,
+    VARIABLE,
     Action,
     Asked,
     Copied,
@@ -33,6 +34,7 @@ from streamlint.transfer.actions import (
 )
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
 COPYING = frozenset({"copy", "transfer", "move"})
@@ -93,7 +95,7 @@ class EarlyReads(Walk):
         if one is None or one[0] != op.PARAM:
             return one is not None and one[0] in (op.CONST, op.CALL, op.INVOKE, op.NAME)
         for caller, call in self.facts.call_places(function):
-            given = self._operand(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            given = operand_of(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
             made = caller.definitions[given] if given is not None and given >= 0 else None
             if made is not None and made[0] in (op.CONST, op.CALL, op.INVOKE):
                 return True
@@ -262,6 +264,8 @@ class EarlyReads(Walk):
                 rest = rest_behind(place, held.place) if held.kind == BUFFER else None
                 if rest is not None and len(rest) in depth and all(isinstance(key, Element) for key in rest):
                     return held
+                if rest == (ADDRESS,) and VARIABLE in depth:
+                    return held
         return None
 
     def done_where(self, state: State, condition: int) -> bool | None:
@@ -299,11 +303,21 @@ class EarlyReads(Walk):
         while frame.caller is not None and frame.call is not None:
             calls.insert(0, Site(frame.caller.function, frame.call))
             frame = frame.caller
+        while calls and _gives_back(read.function):
+            read = calls.pop()
         key = (self._site, read)
         copy_calls = tuple(Site(frame.function, call) for call in reversed(state.path[-1:]))
         found = EarlyRead(self._site, self._copy, read, name, copy_calls, tuple(calls), state.doubts)
         if key not in self._found or found.doubts < self._found[key].doubts:
             self._found[key] = found
+
+
+def _gives_back(function: Function) -> bool:
+    """C++: whether a method does nothing but give back what it reads: whoever calls it chooses when."""
+    if not function.is_cpp or function.owner is None or len(function.code.blocks) != 1:
+        return False
+    plain = (op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT)
+    return len(function.code.parameters) == 1 and all(one[0] in plain for one in function.code.blocks[0])
 
 
 def _is_success(facts: Facts, function: Function, register: int) -> bool:

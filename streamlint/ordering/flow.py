@@ -91,6 +91,9 @@ class Flow:
                 yield from self.moved(tracked, places.names(function, register), inner)
         elif opcode in (op.CALL, op.INVOKE):
             yield from self._called(function, one, tracked, target)
+        elif opcode in (op.CONSTRUCT, op.NEW):
+            for field, register in zip(places.members(function, one), one[5:], strict=False):
+                yield from self.moved(tracked, places.names(function, register), target.behind(field))
 
     def _key(self, function: Function, one: Instruction) -> Element:
         return ANY if one[0] == op.APPEND else self.places.element(function, one[3])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import ClassObject
+from streamlint.facts.objects import ClassObject, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.questions import alike
@@ -154,6 +154,13 @@ class Places:
         if found is None:
             found = self._fields[function, call] = tuple(self._fields_of(function, call))
         return found
+
+    def members(self, function: Function, one: Instruction) -> Iterator[str]:
+        """C++: the members that a list of initialisers gives values, of a class without constructor."""
+        for value in self.facts.values(function, one[2]).values:
+            if isinstance(value, Instance) and not value.definition.methods.get("__init__"):
+                yield from (member.name for member in value.definition.ir.fields if not member.static)
+                return
 
     def _fields_of(self, function: Function, call: Instruction) -> Iterator[str]:
         for value in self.facts.values(function, call[3]).values:

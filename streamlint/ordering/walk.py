@@ -8,13 +8,14 @@ reaches it, one may be guessed, not two (`policies`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, Places, register_place
 from streamlint.ordering.streams import Currents
@@ -29,24 +30,6 @@ MOST_GUESSES = 1
 _DEEPEST = 8
 
 
-class Frame(NamedTuple):
-    """A function that a path is in; ``caller`` and ``call`` are None in the function with which the path begins, or that it went up to."""
-
-    function: Function
-    caller: Frame | None
-    call: Instruction | None
-    depth: int
-
-    def runs(self, function: Function) -> bool:
-        """Whether a function is this one, or one that waits for it to return."""
-        frame: Frame | None = self
-        while frame is not None:
-            if frame.function is function:
-                return True
-            frame = frame.caller
-        return False
-
-
 class State(NamedTuple):
     """A point of a path. ``before`` is the number of the edge by which the block was entered; ``guards`` are the undecided branches that
     the rest of their functions hangs on, each with the block where that ends; ``decided`` are conditions, by what they say."""
@@ -58,7 +41,7 @@ class State(NamedTuple):
     tracked: frozenset[Tracked]
     guesses: int
     guards: frozenset[tuple[Frame, int, int]]
-    decided: frozenset[tuple[Key, bool]]
+    decided: frozenset[tuple[Frame, Key, bool]]
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
 
     @property
@@ -80,6 +63,7 @@ class Walk:
         self.facts = transfer.facts
         self.places = Places(self.facts)
         self.flow = Flow(self.places)
+        self.conditions = Conditions(transfer)
         self.currents = Currents(self.transfer)
         self._graphs: dict[Function, Graph] = {}
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
@@ -103,10 +87,11 @@ class Walk:
             }
         return found[one]
 
-    def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: frozenset[tuple[Key, bool]]) -> State:
+    def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
         """The state right behind an instruction."""
         block, index = self.home(function, one)
-        return State(Frame(function, None, None, 0), block, index + 1, 0, tracked, 0, frozenset(), decided, ())
+        frame = Frame(function, None, None, 0)
+        return State(frame, block, index + 1, 0, tracked, 0, frozenset(), frozenset((frame, key, holds) for key, holds in decided), ())
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -166,8 +151,8 @@ class Walk:
                 continue
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
-            if tracked != state.tracked or self._orders_inside(edge.callee):
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, decided=frozenset())
+            if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
+                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked)
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -179,27 +164,28 @@ class Walk:
                 continue
             inner = [
                 moved
-                for param in callee.by_opcode[op.PARAM]
-                if (register := self._operand(function, one, callee, param[3])) is not None and register >= 0
-                for moved in self.flow.moved([held], self.places.names(function, register), Place(("parameter", param[3])))
+                for param in range(len(callee.code.parameters))
+                for moved in self.flow.moved([held], self._sources(function, one, callee, param), Place(("parameter", param)))
             ]
             found.update(inner)
             if not any(moved.place.path for moved in inner):
                 found.add(held._replace(place=_aside(held.place, state.frame.depth)))
         return frozenset(found)
 
-    def _operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
+    def _sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """Where the value of a parameter is found in the function that calls."""
         if one[0] in (op.ENTER, op.NEXT):
-            return one[3] if index == 0 else None
-        if callee.code.name == "__init__" and index == 0 and one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
-            called = function.definitions[one[3]] if one[0] == op.CALL else None
-            is_super = one[0] == op.INVOKE and function.text(one[4]) == "__init__"
-            return one[3] if is_super else (None if called is None and one[0] == op.INVOKE else one[2])
+            return self.places.names(function, one[3]) if index == 0 else ()
+        if index == 0 and callee.has_receiver:
+            if callee.code.name == "__init__" and not _is_plain_method(function, one):
+                return self.places.names(function, one[2])
+            if function.is_cpp and one[0] != op.INVOKE and function.method is function:
+                return (Place(("parameter", 0)),)  # a method of the same object
         if one[0] not in (op.CALL, op.INVOKE):
-            offset = 1 if callee.has_receiver else 0
-            given = one[5:]
-            return given[index - offset] if 0 <= index - offset < len(given) else None
-        return operand_of(function, one, callee, index)
+            place = 5 + index - (1 if callee.has_receiver else 0)
+            return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
+        register = operand_of(function, one, callee, index)
+        return self.places.names(function, register) if register is not None and register >= 0 else ()
 
     def _ends(self, state: State, end: Instruction) -> Iterator[State]:
         if end[0] == op.RETURN:
@@ -236,7 +222,8 @@ class Walk:
         )
         tracked |= frozenset(self._handed_back(state, register, caller.function, call))
         block, index = self.home(caller.function, call)
-        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, state.decided, state.path)
+        decided = frozenset(known for known in state.decided if known[0] != frame)
+        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, decided, state.path)
 
     def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
@@ -246,10 +233,10 @@ class Walk:
             yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
         for held in mine:
             root = held.place.root
-            if root[0] == "parameter" and held.place.path:
-                given = self._operand(caller, call, function, int(str(root[1])))
-                if given is not None and given >= 0:
-                    yield held._replace(place=self.places.of(caller, given).behind(*held.place.path))
+            if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+                given = self._sources(caller, call, function, int(str(root[1])))
+                if given:
+                    yield held._replace(place=given[-1].behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
 
@@ -263,10 +250,11 @@ class Walk:
             if not any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
                 continue
             tracked = frozenset(self._handed_back(state, register, caller, call))
-            if tracked:
+            frame = Frame(caller, None, None, 0)
+            decided = self.conditions.above(state.frame, state.decided, frame, call)
+            if tracked and decided is not None:
                 block, index = self.home(caller, call)
-                frame = Frame(caller, None, None, 0)
-                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), frozenset(), (*state.path, call))
+                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), decided, (*state.path, call))
 
     # --- branches
 
@@ -284,8 +272,8 @@ class Walk:
         function, graph = state.frame.function, self.control(state.frame.function)
         condition, turned = unnegated(function, end[2])
         key = alike(function, condition)
-        known = {truth for asked, truth in state.decided if asked == key}
-        constant = self._constant(function, condition)
+        known = {truth for frame, asked, truth in state.decided if asked == key and frame == state.frame}
+        constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
         is_head = any(state.block == loop.header for loop in graph.loops)
@@ -307,13 +295,9 @@ class Walk:
                 elif join != NOBODY and join != block:
                     after = after._replace(guards=after.guards | {(state.frame, state.block, join)})
                 if self._is_asked_again(function, key):
-                    after = after._replace(decided=after.decided | {(key, holds)})
+                    after = after._replace(decided=after.decided | {(state.frame, key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
-
-    def _constant(self, function: Function, register: int) -> bool | None:
-        one = function.definitions[register] if register >= 0 else None
-        return bool(function.unit.ir.constants[one[3]]) if one is not None and one[0] == op.CONST else None
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
         asked = self._asked.get(function)
@@ -322,7 +306,7 @@ class Walk:
             for one in function.by_opcode[op.BRANCH]:
                 again = hash(alike(function, unnegated(function, one[2])[0]))
                 asked.setdefault(again, []).append(one[2])
-        return len(asked.get(hash(key), ())) > 1
+        return len(asked.get(hash(key), ())) > 1 or self.conditions.is_given(function, key)
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
@@ -361,6 +345,11 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def _is_plain_method(function: Function, one: Instruction) -> bool:
+    """Whether a constructor is called as a method: ``super().__init__()``, ``Base.__init__(self)``."""
+    return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
 
 
 def _aside(place: Place, depth: int) -> Place:

@@ -52,6 +52,10 @@ class Asked(NamedTuple):
     is_status: bool = False
 
 
+VARIABLE = -1
+"""In place of a number of containers: the memory is that of the variable itself, whose address was given away."""
+
+
 class Read(NamedTuple):
     """The host looks at what a register holds. ``waits``: of a value on a device, it waits for the current stream first; ``presumes``: also
     of one that may be there. ``depth``: so many containers down."""

@@ -9,7 +9,6 @@ from streamlint.facts.objects import Memory, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Read, Viewed, Written
-from streamlint.waits.operands import argument_registers
 
 Values = Callable[[Function, int], Iterable[Object]]
 OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT, op.BRANCH})
@@ -31,12 +30,6 @@ def operator(function: Function, one: Instruction) -> Iterator[Action]:
     if one[0] == op.INPLACE:
         yield Written(one[4], name)
         yield Viewed(one[4])
-
-
-def language_call(function: Function, one: Instruction) -> Iterator[Action]:
-    """``sorted`` compares the elements of what it is given."""
-    if one[0] == op.CALL and not function.is_cpp and function.dotted(one[3]) == "sorted":
-        yield from (Read(register, "sorted", False, False, (1,)) for _, register in argument_registers(function, one))
 
 
 def element(function: Function, one: Instruction, values: Values, is_tensor: Callable[[Function, int], bool]) -> Iterator[Action]:

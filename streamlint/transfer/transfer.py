@@ -16,7 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.transfer import copies, language, memory, order
-from streamlint.transfer.actions import Action, Lost, Viewed
+from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
@@ -88,18 +88,23 @@ class Transfer:
         elif opcode == op.ATTR:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
+            elif function.is_cpp:
+                yield Read(one[3], "member access", False)
+        elif function.is_cpp and opcode in (op.LOAD, op.NAME):
+            yield Read(one[2], "variable", False, False, (VARIABLE,))
+        elif function.is_cpp and opcode == op.ITER:
+            yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
         if opcode not in CALLING:
             return
-        yield from language.language_call(function, one)
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
             if effect is not None:
                 yield from effect(call)
         is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
-        is_lost = any(call.row is None for call in self.libraries(function, one)) and not is_entered
+        is_lost = any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
         is_lost |= (function, one) in self._unknown and not modelled
         if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
@@ -198,9 +203,13 @@ class Transfer:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             for action in self.of(function, one) if one is not None else ():
-                if isinstance(action, Viewed) and action.register not in found:
+                if isinstance(action, Viewed) and action.register not in found and not self._is_copied(function, one):
                     found.append(action.register)
         return found
+
+    def _is_copied(self, function: Function, one: Instruction | None) -> bool:
+        """Whether an instruction gives new memory, unless it has nothing to do."""
+        return one is not None and any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one))
 
 
 def last_name(function: Function, one: Instruction) -> str:

@@ -1,0 +1,165 @@
+"""What a path knows of conditions: constants, arguments and template arguments of its calls, and statuses of the runtime, which are success.
+
+An error of CUDA is no way that a hazard is looked for on: a call of the runtime or driver gives success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import Key, alike
+
+_STATUS_LIBRARIES = frozenset({"cuda-runtime", "cuda-driver", "cuda-libraries"})
+_STATUS_TYPES = frozenset({"cudaError_t", "cudaError", "CUresult"})
+_DEEPEST = 6
+
+
+class Frame(NamedTuple):
+    """A function that a path is in; ``caller`` and ``call`` are None in the function with which the path begins, or that it went up to."""
+
+    function: Function
+    caller: Frame | None
+    call: Instruction | None
+    depth: int
+
+    def runs(self, function: Function) -> bool:
+        """Whether a function is this one, or one that waits for it to return."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.function is function:
+                return True
+            frame = frame.caller
+        return False
+
+
+class Conditions:
+    """The truth of conditions on paths."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+
+    def truth(self, frame: Frame, register: int) -> bool | None:
+        """Whether a condition holds in a function as its callers on the path call it; None where that is not known."""
+        function = frame.function
+        one = function.definitions[register] if register >= 0 else None
+        if one is None:
+            return None
+        if one[0] == op.COMPARE:
+            return self._compared(function, one)
+        if one[0] == op.NAME and function.is_cpp:
+            return self._template_argument(frame, function.text(one[3]))
+        value = self._constant(frame, register)
+        if value is not None:
+            return bool(value[0])
+        return False if self.is_status(function, register) else None
+
+    def _constant(self, frame: Frame, register: int, depth: int = _DEEPEST) -> tuple[object] | None:
+        """The constant that a register holds, over the arguments of calls on the path."""
+        function = frame.function
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0:
+            return None
+        if one[0] == op.CONST:
+            return (function.unit.ir.constants[one[3]],)
+        if one[0] in (op.COPY, op.CAST):
+            return self._constant(frame, one[3 if one[0] == op.COPY else 4], depth - 1)
+        if one[0] == op.PARAM and frame.caller is not None and frame.call is not None:
+            return self._given(function, one[3], frame.caller, frame.call, depth)
+        return None
+
+    def _given(self, function: Function, index: int, caller: Frame, call: Instruction, depth: int) -> tuple[object] | None:
+        if call[0] not in (op.CALL, op.INVOKE):
+            return None
+        register = operand_of(caller.function, call, function, index)
+        if register is not None and register >= 0:
+            return self._constant(caller, register, depth - 1)
+        default = function.default_register(index)
+        made = function.parent.definitions[default] if default is not None and function.parent is not None else None
+        return (function.parent.unit.ir.constants[made[3]],) if made is not None and made[0] == op.CONST and function.parent else None
+
+    def _compared(self, function: Function, one: Instruction) -> bool | None:
+        """A status that is compared with success."""
+        operator = function.text(one[3])
+        if operator not in ("==", "!="):
+            return None
+        for status, other in (one[4:6], one[5:3:-1]):
+            if self._is_success(function, other) and self.is_status(function, status):
+                return operator == "=="
+        return None
+
+    def _is_success(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.CONST:
+            return function.unit.ir.constants[one[3]] == 0
+        models = self.facts.cpp_models if function.is_cpp else self.facts.models
+        return models.constants.get(function.dotted(register)) == "success"
+
+    def is_status(self, function: Function, register: int, depth: int = _DEEPEST) -> bool:
+        """Whether a register holds the status of a call of CUDA."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0:
+            return False
+        if one[0] in (op.COPY, op.CAST, op.REBIND):
+            return self.is_status(function, one[{op.COPY: 3, op.CAST: 4, op.REBIND: 5}[one[0]]], depth - 1)
+        if one[0] == op.PHI:
+            return all(self.is_status(function, part, depth - 1) for part in one[3:])
+        if one[0] == op.PARAM:
+            kind = function.code.parameters[one[3]].type
+            return kind is not None and kind[0] in _STATUS_TYPES
+        if one[0] == op.LOAD:
+            stored = [use[3] for use in function.by_opcode[op.STORE] if use[2] == one[3]]
+            return bool(stored) and all(self.is_status(function, value, depth - 1) for value in stored)
+        if one[0] == op.CALL:
+            return any(call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in self.transfer.modelled(function, one))
+        return False
+
+    # --- templates and arguments
+
+    def _template_argument(self, frame: Frame, name: str, depth: int = _DEEPEST) -> bool | None:
+        function = frame.function
+        if name not in function.code.template or frame.caller is None or frame.call is None or depth == 0:
+            return None
+        given = frame.caller.function.code.templates.get(frame.call[1], ())
+        place = function.code.template.index(name)
+        text = given[place] if place < len(given) else ""
+        return {"true": True, "false": False}.get(text, self._template_argument(frame.caller, text, depth - 1) if text else None)
+
+    def is_given(self, function: Function, key: Key) -> bool:
+        """Whether a condition is a parameter or a template parameter: whoever calls decides it."""
+        return key[0] == op.NAME or (len(key) == 1 and self._parameter(function, key) is not None)
+
+    def _parameter(self, function: Function, key: Key) -> int | None:
+        one = function.definitions[int(str(key[0]))] if len(key) == 1 else None
+        return one[3] if one is not None and one[0] == op.PARAM else None
+
+    def above(
+        self, frame: Frame, decided: Iterable[tuple[Frame, Key, bool]], caller: Frame, call: Instruction
+    ) -> frozenset[tuple[Frame, Key, bool]] | None:
+        """What was decided of parameters, as the caller says it; None where the call says otherwise."""
+        function, found = frame.function, set()
+        for where, key, holds in decided:
+            if where != frame:
+                continue
+            if key[0] == op.NAME and str(key[1]) in function.code.template:
+                given = caller.function.code.templates.get(call[1], ())
+                place = function.code.template.index(str(key[1]))
+                text = given[place] if place < len(given) else ""
+                if text in ("true", "false") and (text == "true") != holds:
+                    return None
+                if text in caller.function.code.template:
+                    found.add((caller, (op.NAME, text, *key[2:]), holds))
+            elif (index := self._parameter(function, key)) is not None and call[0] in (op.CALL, op.INVOKE):
+                said = self._given(function, index, caller, call, _DEEPEST)
+                if said is not None and bool(said[0]) != holds:
+                    return None
+                register = operand_of(caller.function, call, function, index)
+                if said is None and register is not None and register >= 0:
+                    found.add((caller, alike(caller.function, register), holds))
+        return frozenset(found)
