@@ -13,6 +13,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
     CppName,
+    DeviceValue,
     Elements,
     External,
     FunctionObject,
@@ -242,10 +243,19 @@ class CppLibrary(CppCalls):
             found.starred = [outside]
         return found
 
+    def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
+        space = _SPACES.get(self.word_of(value)) if isinstance(value, CppName) else None
+        if space is not None:
+            action(space, "literal")
+        else:
+            super().space_named(value, action)
+
     # --- members of libraries' objects
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
+        if isinstance(value, DeviceValue) and target.site is not None and target.site.function.is_cpp:
+            kind = "at::TensorOptions"
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
@@ -281,6 +291,7 @@ class CppLibrary(CppCalls):
             self.library_call(external, arguments, node)
 
 
+_SPACES = {"cpu-device": "host", "cuda-device": "device"}
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,

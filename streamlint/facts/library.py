@@ -316,7 +316,7 @@ class Library(Selectors):
             self.solver.add(target, self.objects(DeviceValue, space if space in ("host", "device") else "unknown"))
         else:
             self.solver.when(
-                node, lambda value: space_of(value, lambda space, _: self.solver.add(target, self.objects(DeviceValue, space)))
+                node, lambda value: self.space_named(value, lambda space, _: self.solver.add(target, self.objects(DeviceValue, space)))
             )
 
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:

@@ -84,9 +84,13 @@ class Selectors(Registers):
             assert isinstance(selector, Selector)
             node = self.selected(selector, receiver, arguments)
             if node is not None:
-                self.solver.when(node, lambda value: space_of(value, action))
+                self.solver.when(node, lambda value: self.space_named(value, action))
                 return True
         return False
+
+    def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
+        """Run an action for the space, and its evidence, that a device argument names."""
+        space_of(value, action)
 
     # --- effects
 

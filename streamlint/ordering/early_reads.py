@@ -11,7 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, STATUS, STREAM, Tracked
 from streamlint.ordering.places import ADDRESS, Element, register_place, rest_behind
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
@@ -268,21 +268,34 @@ class EarlyReads(Walk):
                     return held
         return None
 
-    def done_where(self, state: State, condition: int) -> bool | None:
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        said = self._said(state, one)
+        if said is None:
+            return frozenset()
+        return frozenset({Tracked(DONE if said else LATE, register_place(one[2]))})
+
+    def _said(self, state: State, one: Instruction) -> bool | None:
+        """Whether a comparison is true once the work is done, or before; None for anything else."""
         function = state.frame.function
-        one = function.definitions[condition] if condition >= 0 else None
-        if one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("==", "!=", "is", "is not"):
-            is_equal = function.text(one[3]) in ("==", "is")
-            for asked, other in (one[4:6], one[5:3:-1]):
-                said = function.definitions[other]
-                constant = function.unit.ir.constants[said[3]] if said is not None and said[0] == op.CONST else None
-                if self._has(state, DONE, asked) and isinstance(constant, bool):
-                    return is_equal == constant
-                if self._has(state, STATUS, asked):
-                    return is_equal == (constant == 0 or _is_success(self.facts, function, other))
+        if one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
+            done = self.done_where(state, one[4])
+            return None if done is None else not done
+        if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "is", "is not"):
+            return None
+        is_equal = function.text(one[3]) in ("==", "is")
+        for asked, other in (one[4:6], one[5:3:-1]):
+            said = function.definitions[other]
+            constant = function.unit.ir.constants[said[3]] if said is not None and said[0] == op.CONST else None
+            if isinstance(constant, bool) and (self._has(state, DONE, asked) or self._has(state, LATE, asked)):
+                return is_equal == (constant == self._has(state, DONE, asked))
+            if self._has(state, STATUS, asked):
+                return is_equal == (constant == 0 or _is_success(self.facts, function, other))
+        return None
+
+    def done_where(self, state: State, condition: int) -> bool | None:
         if self._has(state, DONE, condition):
             return True
-        return False if self._has(state, STATUS, condition) else None
+        return False if self._has(state, STATUS, condition) or self._has(state, LATE, condition) else None
 
     def _has(self, state: State, kind: str, register: int) -> bool:
         if register < 0:

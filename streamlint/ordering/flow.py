@@ -13,8 +13,8 @@ from streamlint.ordering.places import ANY, Element, Key, Place, Places, registe
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT = "buffer", "stream", "event"
-DONE, STATUS = "done", "status"
-"""What a query has said: true, or zero, once the work is done."""
+DONE, LATE, STATUS = "done", "late", "status"
+"""What a query has said: true once the work is done, true before, or zero once it is."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}

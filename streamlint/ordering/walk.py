@@ -135,6 +135,8 @@ class Walk:
             viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
             if viewed:  # a view that an action of this instruction has made
                 state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if one[0] in (op.COMPARE, op.UNARY) and (more := self.derived(state, one)):
+                state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
         yield from self._ends(state, code[-1])
@@ -340,6 +342,10 @@ class Walk:
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""
+        raise NotImplementedError
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """What else is tracked behind a comparison or negation: whether it says that the operation is done."""
         raise NotImplementedError
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:

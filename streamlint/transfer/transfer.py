@@ -25,6 +25,9 @@ EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECT
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
 
 
+_TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
+
+
 class Transfer:
     """The actions of instructions, and the calls that they make."""
 
@@ -124,10 +127,16 @@ class Transfer:
     def _row_by_name(self, function: Function, one: Instruction) -> Row | None:
         """The row of a method as a library near has it, if no class of the program has one of the name."""
         method = function.text(one[4]) if one[0] == op.INVOKE else ""
-        if function.is_cpp or any(method in unit.methods for unit in self.facts.program.mentioning(method)):
+        if not method or any(method in unit.methods for unit in self.facts.program.mentioning(method)):
             return None
+        if function.is_cpp:
+            return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
         rows = self._methods.get(method, ())
         return next((row for row in rows if self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])), None)
+
+    def _has_tensors(self, unit: Unit) -> bool:
+        """C++: whether a file includes PyTorch."""
+        return any(include.partition("/")[0] in _TENSOR_HEADERS for include in unit.ir.includes)
 
     def of_method(self, function: Function, one: Instruction, kind: str) -> Iterator[Action]:
         """What a method call does on a receiver of a library's type."""
