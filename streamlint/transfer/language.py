@@ -44,10 +44,11 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
         return
     if not held and not function.is_cpp:
         return
-    is_array = any(value.type.startswith("numpy.") for value in held)
-    if (function.is_cpp and all(value.type in ("pointer", "array") for value in held)) or (
-        one[0] != op.DEREF and is_array and not _is_slice(function, one)
-    ):
+    if function.is_cpp:
+        is_read = not any(value.type.endswith("Tensor") for value in held)
+    else:
+        is_read = any(value.type.startswith("numpy.") for value in held) and one[0] != op.DEREF and not _is_slice(function, one)
+    if is_read:
         yield Read(base, "indexing", False)
     elif one[0] != op.DEREF:
         yield Viewed(base)
