@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -19,7 +20,7 @@ from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, Places, register_place
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import Action, Asked, Synchronized
+from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -43,6 +44,8 @@ class State(NamedTuple):
     guards: frozenset[tuple[Frame, int, int]]
     decided: frozenset[tuple[Frame, Key, bool]]
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
+    stream: Stream = Stream(UNKNOWN)  # that of the operation
+    sites: frozenset[Site] = frozenset()  # where that stream was made
 
     @property
     def doubts(self) -> int:
@@ -171,7 +174,7 @@ class Walk:
             ]
             found.update(inner)
             if not any(moved.place.path for moved in inner):
-                found.add(held._replace(place=_aside(held.place, state.frame.depth)))
+                found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
     def _sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
@@ -225,7 +228,7 @@ class Walk:
         tracked |= frozenset(self._handed_back(state, register, caller.function, call))
         block, index = self.home(caller.function, call)
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, decided, state.path)
+        yield state._replace(frame=caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
 
     def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
@@ -254,9 +257,18 @@ class Walk:
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None:
+            if tracked and decided is not None and self.may_go_up(state, caller, call):
                 block, index = self.home(caller, call)
-                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), decided, (*state.path, call))
+                up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a path may come from a call."""
+        return True
+
+    def raised(self, state: State, call: Instruction) -> State:
+        """A state that went up to a caller, behind a call."""
+        return state
 
     # --- branches
 
@@ -358,7 +370,8 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
     return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
 
 
-def _aside(place: Place, depth: int) -> Place:
+def aside(place: Place, depth: int) -> Place:
+    """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
 
 

@@ -46,6 +46,12 @@ def query(call: ModelledCall) -> Iterator[Action]:
     yield Asked(op.NONE if of is None else of, call.row.library.startswith("cuda") or ".runtime." in call.name)
 
 
+def capture(call: ModelledCall) -> Iterator[Action]:
+    """The end of a capture: what was captured runs when the graph is replayed."""
+    if call.text("part") == "end":
+        yield Synchronized(None, call.name)
+
+
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits."""
     if call.row.library not in _ON_HOST:
@@ -57,4 +63,13 @@ def block(call: ModelledCall) -> Iterator[Action]:
     yield Lost(call.operands)
 
 
-EFFECTS = {"synchronize": synchronize, "record": record, "query": query, "free": free, "block": block, "exit": block, "unknown": block}
+EFFECTS = {
+    "synchronize": synchronize,
+    "record": record,
+    "query": query,
+    "free": free,
+    "capture": capture,
+    "block": block,
+    "exit": block,
+    "unknown": block,
+}
