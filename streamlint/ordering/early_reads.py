@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.pending import Pending, calls_to
+from streamlint.ordering.pending import Pending, bottom, calls_to
 from streamlint.ordering.walk import MOST_GUESSES, State
 from streamlint.transfer.actions import Action, Copied, Read
 from streamlint.transfer.modelled import ModelledCall
@@ -98,7 +98,7 @@ class EarlyReads(Pending):
         calls, read = calls_to(state), held.announced or Site(state.frame.function, one)
         while calls and _gives_back(read.function):
             read = calls.pop()
-        copy_calls = tuple(Site(state.frame.function, call) for call in state.path[-1:])
+        copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
         found = EarlyRead(self._site, self._copied, read, action.name, copy_calls, tuple(calls), state.doubts)
         before = self._found.get((self._site, read))
         if before is None or found.doubts < before.doubts:

@@ -27,6 +27,7 @@ from streamlint.transfer.actions import (
     Lost,
     Read,
     Recorded,
+    Signalled,
     Stream,
     Synchronized,
     Viewed,
@@ -60,8 +61,8 @@ class Pending(Walk):
             decided.add((alike(function, copied.flag), True))
         for block, edge in self.control(function).controlled_by[self.home(function, one)[0]]:
             end = function.code.blocks[block][-1]
-            condition, is_turned = unnegated(function, end[2])
-            decided.add((alike(function, condition), (edge == end[3]) != is_turned))
+            asked, is_turned = unnegated(function, end[2])
+            decided.add((alike(function, asked), (edge == end[3]) != is_turned))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
         where = self._where(state.frame, one, copied.stream)
         self.run(self._on(state, where), self._judge)
@@ -70,12 +71,46 @@ class Pending(Walk):
         """The memory of a copy, by all its names."""
         for register in self.transfer.shared(function, target):
             kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), "torch.Tensor")
-            yield from (Tracked(BUFFER, place, kind) for place in self.places.names(function, register))
+            for place in (*self.places.names(function, register), *self._given_back(function, register)):
+                yield Tracked(BUFFER, place, kind)
+                yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):
                     if made is not None and self.places.of(function, each) == same:
                         yield Tracked(BUFFER, register_place(each), kind)
+
+    def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
+        """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or depth == 0:
+            return
+        for edge in self.transfer.edges(function, one):
+            callee = edge.callee
+            for returned in callee.by_opcode[op.RETURN]:
+                for inner in self.transfer.shared(callee, returned[2]) if returned[2] >= 0 else ():
+                    places = (self.places.of(callee, inner), *self._given_back(callee, inner, depth - 1))
+                    for place in places:
+                        if place.root[0] == "parameter":
+                            for source in self.sources(function, one, callee, int(str(place.root[1]))):
+                                yield source.behind(*place.path)
+
+    def _views(self, function: Function, place: Place) -> Iterator[tuple[Place, str]]:
+        """Other attributes of the same object that are views of an attribute, or that it is a view of, as its methods set them."""
+        owner = function.method.owner if function.method is not None else None
+        if owner is None or place.root != ("parameter", 0) or len(place.path) != 1:
+            return
+        for name, stores in owner.own_stores.items():
+            for store in stores:
+                shared = self.transfer.shared(store.function, store.value)[1:] if name not in place.path else ()
+                if any(self.places.of(store.function, register) == place for register in shared):
+                    held = (value.type for value in self.transfer.values(store.function, store.value) if isinstance(value, Memory))
+                    yield Place(place.root, (name,)), next(held, "torch.Tensor")
+        for store in owner.own_stores.get(str(place.path[0]), ()):
+            for register in self.transfer.shared(store.function, store.value)[1:]:
+                of = self.places.of(store.function, register)
+                if of.root == place.root and len(of.path) == 1 and of != place:
+                    yield of, "torch.Tensor"
 
     # --- the stream
 
@@ -144,7 +179,11 @@ class Pending(Walk):
                 return tracked | {Tracked(BUFFER, register_place(one[2]), action.type or held.type, announced)}
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of):
-                return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
+                kind, result = (STATUS if action.is_status else DONE), register_place(one[2])
+                return tracked | {Tracked(kind, result), Tracked(kind, result.behind(Element(0)))}
+        elif isinstance(action, Signalled):
+            if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
+                return tracked | {Tracked(EVENT, place) for register in action.registers for place in self.places.names(function, register)}
         elif isinstance(action, Lost):
             return self._lost(state, one, action)
         return None
@@ -261,6 +300,13 @@ class Pending(Walk):
             return False
         names = self.places.names(state.frame.function, register)
         return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
+
+
+def bottom(frame: Frame) -> Frame:
+    """The function with which a path begins, or that it went up to."""
+    while frame.caller is not None:
+        frame = frame.caller
+    return frame
 
 
 def calls_to(state: State) -> list[Site]:

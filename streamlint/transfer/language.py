@@ -42,9 +42,12 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
             yield Written(base, "assignment")
             yield Read(one[-1], "assignment", False)
         return
-    if not held and not function.is_cpp:
+    is_of_c = function.is_cpp or (function.unit.source.language == "cython" and not any("." in value.type for value in held))
+    if not held and not is_of_c:
+        if one[0] == op.ITEM and not isinstance(function.constant(one[4]), str):
+            yield Viewed(base)  # of a tensor, if it is one
         return
-    if function.is_cpp:
+    if is_of_c:
         is_read = not any(value.type.endswith("Tensor") for value in held)
     else:
         is_read = any(value.type.startswith("numpy.") for value in held) and one[0] != op.DEREF and not _is_slice(function, one)

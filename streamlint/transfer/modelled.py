@@ -187,7 +187,8 @@ class ModelledCall:
         function = self.function
         models = self.facts.cpp_models if function.is_cpp else self.facts.models
         for value in self.values(register):
-            if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
+            known = self.facts.cpp_models if isinstance(value, CppName) else models
+            if isinstance(value, External) and (word := known.constants.get(value.name)) is not None:
                 return word
         return models.constants.get(function.dotted(register), "")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Signalled, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -52,6 +52,11 @@ def capture(call: ModelledCall) -> Iterator[Action]:
         yield Synchronized(None, call.name)
 
 
+def callback(call: ModelledCall) -> Iterator[Action]:
+    """A host function behind the work of a stream: what it is given may tell that the work is done."""
+    yield Signalled(call.stream(), call.operands)
+
+
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits."""
     if call.row.library not in _ON_HOST:
@@ -69,6 +74,7 @@ EFFECTS = {
     "query": query,
     "free": free,
     "capture": capture,
+    "callback": callback,
     "block": block,
     "exit": block,
     "unknown": block,

@@ -9,7 +9,7 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Elements, Memory, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
@@ -27,6 +27,9 @@ EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECT
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
 
 
+_OF_LANGUAGE = ("builtins.", "elements::")
+_INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
+"""Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 
 
@@ -79,7 +82,8 @@ class Transfer:
         key = (function, one)
         if key in self._edges:
             return
-        if one[0] not in CALLING:
+        is_operator = function.is_cpp and one[0] == op.ITEM
+        if one[0] not in CALLING and not is_operator:
             self._edges[key], self._libraries[key] = (), ()
             return
         calls = self.graph.calls_at(function, [one])
@@ -103,6 +107,8 @@ class Transfer:
             yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
+        if opcode == op.CONSTRUCT and any(isinstance(value, Elements) for value in self.values(function, one[2])):
+            yield from (Read(register, "copying", False) for register in one[5:])
         if opcode == op.EXIT and self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
         if opcode not in CALLING:
