@@ -12,7 +12,7 @@ from streamlint.facts.objects import External, LibraryObject, Memory, Object, Si
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, STATUS, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place, rest_behind
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, State, Walk, aside
@@ -30,6 +30,7 @@ from streamlint.transfer.actions import (
     Signalled,
     Stream,
     Synchronized,
+    Touched,
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
@@ -169,6 +170,8 @@ class Pending(Walk):
         function, tracked = state.frame.function, state.tracked
         if self.orders(state, one, action) or self.meets(state, one, action):
             return ORDERED
+        if isinstance(action, Touched):
+            return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
         if isinstance(action, Recorded):
             if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
                 return tracked | {Tracked(EVENT, place) for place in self.places.names(function, action.event)}
@@ -183,7 +186,9 @@ class Pending(Walk):
                 return tracked | {Tracked(kind, result), Tracked(kind, result.behind(Element(0)))}
         elif isinstance(action, Signalled):
             if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return tracked | {Tracked(EVENT, place) for register in action.registers for place in self.places.names(function, register)}
+                return tracked | {
+                    Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register)
+                }
         elif isinstance(action, Lost):
             return self._lost(state, one, action)
         return None
@@ -293,6 +298,11 @@ class Pending(Walk):
 
     def _has_place(self, state: State, kind: str, names: Iterator[Place] | tuple[Place, ...]) -> bool:
         return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+    def _leads_to(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds something tracked of a kind, or an object that leads to it."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(held.kind == kind and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
     def _is_given(self, state: State, register: int) -> bool:
         """Whether a register holds anything that is tracked, or an object that leads to it."""

@@ -95,9 +95,9 @@ class Walk:
         """The state right behind an instruction."""
         block, index = self.home(function, one)
         frame = Frame(function, None, None, 0)
-        return State(
-            frame, block, index + 1, 0, tracked, 0, frozenset(), frozenset((frame, key, holds) for key, holds in decided), ()
-        )._replace(chosen=frozenset({function.unit.number}))
+        known = frozenset((frame, key, holds) for key, holds in decided)
+        state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
+        return state._replace(chosen=frozenset({function.unit.number}))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -188,6 +188,8 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        if one[0] in (op.EXIT, op.DESTROY):
+            return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
         if one[0] in (op.ENTER, op.NEXT, op.ITEM):
             return self.places.names(function, one[3 + index]) if index == 0 or (one[0] == op.ITEM and index == 1) else ()
         if index == 0 and callee.has_receiver:

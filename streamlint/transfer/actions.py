@@ -63,6 +63,12 @@ class Signalled(NamedTuple):
     registers: tuple[int, ...]
 
 
+class Touched(NamedTuple):
+    """A call is given these registers, whatever it does with them."""
+
+    registers: tuple[int, ...]
+
+
 class Read(NamedTuple):
     """The host looks at what a register holds. ``waits``: of a value on a device, it waits for the current stream first; ``presumes``: also
     of one that may be there. ``depth``: so many containers down."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Read, Viewed, Written
@@ -44,7 +44,8 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
         return
     is_of_c = function.is_cpp or (function.unit.source.language == "cython" and not any("." in value.type for value in held))
     if not held and not is_of_c:
-        if one[0] == op.ITEM and not isinstance(function.constant(one[4]), str):
+        unknown = all(isinstance(value, Unknown) for value in values(function, base))
+        if one[0] == op.ITEM and unknown and not isinstance(function.constant(one[4]), str):
             yield Viewed(base)  # of a tensor, if it is one
         return
     if is_of_c:

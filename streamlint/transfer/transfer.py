@@ -17,14 +17,14 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer import copies, language, memory, order
-from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Viewed
+from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY})
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
@@ -86,6 +86,10 @@ class Transfer:
         if one[0] not in CALLING and not is_operator:
             self._edges[key], self._libraries[key] = (), ()
             return
+        if one[0] in (op.EXIT, op.DESTROY):
+            self._libraries[key] = ()
+            self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
+            return
         calls = self.graph.calls_at(function, [one])
         self._edges[key] = calls.edges
         self._libraries[key] = calls.libraries
@@ -113,18 +117,35 @@ class Transfer:
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
         if opcode not in CALLING:
             return
+        if function.is_cpp and opcode in (op.CALL, op.INVOKE):
+            yield Touched(operands_of(function, one))
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
             if effect is not None:
                 yield from effect(call)
-        is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
-        is_lost = (
-            any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
-        )
-        is_lost |= (function, one) in self._unknown and not modelled
-        if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
+        if self._is_inside(function, one):
+            if not modelled:
+                yield Viewed(one[3])
+            return
+        if self._is_lost(function, one, modelled):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
+
+    def _is_inside(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a method of a container or smart pointer leads to its memory."""
+        if not function.is_cpp or one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in _INSIDE:
+            return False
+        return not any(edge.is_followed for edge in self.edges(function, one))
+
+    def _is_lost(self, function: Function, one: Instruction, modelled: Collection[ModelledCall]) -> bool:
+        """Whether code out of view may run: a function of a library without a row, a value of which nothing is known."""
+        edges = self.edges(function, one)
+        if any(edge.is_guess or edge.is_handed for edge in edges):
+            return True
+        if any(edge.is_followed for edge in edges):
+            return False
+        others = [call for call in self.libraries(function, one) if call.row is None and not call.name.startswith(_OF_LANGUAGE)]
+        return bool(others) or ((function, one) in self._unknown and not modelled)
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""
@@ -242,13 +263,15 @@ class Transfer:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             for action in self.of(function, one) if one is not None else ():
-                if isinstance(action, Viewed) and action.register not in found and not self._is_copied(function, one):
+                if isinstance(action, Viewed) and action.register not in found and self._is_shared(function, one, action.register):
                     found.append(action.register)
         return found
 
-    def _is_copied(self, function: Function, one: Instruction | None) -> bool:
-        """Whether an instruction gives new memory, unless it has nothing to do."""
-        return one is not None and any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one))
+    def _is_shared(self, function: Function, one: Instruction | None, register: int) -> bool:
+        """Whether what an instruction gives is memory that a register holds: no copy of it, and no element of a container."""
+        if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
+            return False
+        return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
 
 
 def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:
