@@ -60,7 +60,11 @@ class Pending(Walk):
         decided: set[tuple[Key, bool]] = set()
         if copied.flag != op.NONE and copied.asynchronous is None:
             decided.add((alike(function, copied.flag), True))
-        for block, edge in self.control(function).controlled_by[self.home(function, one)[0]]:
+        graph, home = self.control(function), self.home(function, one)[0]
+        heads = {loop.header for loop in graph.loops if home in loop.body}
+        for block, edge in graph.controlled_by[home]:
+            if block in heads:
+                continue
             end = function.code.blocks[block][-1]
             asked, is_turned = unnegated(function, end[2])
             decided.add((alike(function, asked), (edge == end[3]) != is_turned))
@@ -123,7 +127,8 @@ class Pending(Walk):
                 return Where(frame, current)
             if frame.caller is None or frame.call is None:
                 break
-            frame, one = frame.caller, frame.call
+            one = frame.call
+            frame = frame.caller
         return Where(frame, stream)
 
     def _on(self, state: State, where: Where) -> State:

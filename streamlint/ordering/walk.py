@@ -15,7 +15,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, Places, register_place
@@ -287,7 +287,18 @@ class Walk:
         frame = state.frame
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
-        yield state._replace(block=block, place=0, before=before, guards=guards)
+        decided = state.decided
+        for loop in self.control(frame.function).loops if decided else ():
+            if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
+                decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+        yield state._replace(block=block, place=0, before=before, guards=guards, decided=decided)
+
+    def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
+        """Whether a condition rests on a register that the rounds of a loop define."""
+        if len(key) == 1 and isinstance(key[0], int):
+            made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+            return made is not None and self.home(function, made)[0] in loop.body
+        return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
         predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]

@@ -68,15 +68,21 @@ class Transfer:
         self._resolve(function, one)
         return self._libraries[function, one]
 
-    def modelled(self, function: Function, one: Instruction, is_sure: bool = False) -> Iterator[ModelledCall]:
+    def modelled(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The calls of libraries that have rows; of a method of an unknown value, the row that it may be by its name."""
         for call in self.libraries(function, one):
             if call.row is not None:
                 yield ModelledCall(self.facts, function, call, call.row)
         if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
-            if is_sure and any(function.text(one[4]) in unit.methods for unit in self.facts.program.mentioning(function.text(one[4]))):
-                return  # a class of the program has such a method as well
             yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+
+    def is_sure(self, call: ModelledCall) -> bool:
+        """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
+        function, one = call.function, call.instruction
+        if (function, one) not in self._unknown:
+            return True
+        method = last_name(function, one)
+        return not any(method in unit.methods for unit in self.facts.program.mentioning(method))
 
     def _resolve(self, function: Function, one: Instruction) -> None:
         key = (function, one)
@@ -210,7 +216,7 @@ class Transfer:
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
                     if rows and any(_may_set(function, one, row, key) for row in rows):
-                        yield from (call for call in self.modelled(function, one, True) if call.row.effect in effects)
+                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects)
 
     def _wanted(self, effects: Collection[str], key: str) -> dict[str, list[Row]]:
         """By the last parts of their names: the rows of functions with some effects that may set a switch."""
