@@ -1,4 +1,4 @@
-"""SL020 and SL021 of a run's Python files: one task beside the files, for the program facts are solved once for all of them."""
+"""SL020 and SL021 of a run's files of one language: a task beside the files, for the program facts are solved once for all of them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from streamlint.program import Module
 
 _FRAMES = 10_000  # of Python: chains of calls are followed by recursion
+_WORDS = {"python": "Python", "cuda": "C++"}
 Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
 
 
 @dataclass
 class WaitsTask:
-    """What the two rules find in Python files: kept under a hash of all of them, or found anew.
+    """What the two rules find in the files of a language: kept under a hash of all of them, or found anew.
 
     ``lowered`` gives the syntax tree of a file, where its intermediate representation is not kept.
     """
@@ -35,18 +36,23 @@ class WaitsTask:
     options: Options
     lowered: Lowered
     units: Units | None = None
+    language: str = "python"
     part: Part | None = None  # what was found
-    name: str = "<Python as a whole>"  # among the paths of files
     key: str = ""
 
     def __post_init__(self) -> None:
         asked = not self.options.codes or not CODES.isdisjoint(self.options.codes)
-        self.sources = [one for one in self.sources if one.language == "python"] if asked else []
+        self.sources = [one for one in self.sources if one.language == self.language] if asked else []
         if not self.sources:
             self.part = Part()
         elif self.units is not None:
             self.key = digest("\0".join(part for one in self.sources for part in (one.path, digest(one.text))))
             self.part = self.units.load_whole(self.key)
+
+    @property
+    def name(self) -> str:
+        """Its name among the paths of files."""
+        return f"<{_WORDS[self.language]} as a whole>"
 
     @property
     def size(self) -> int:
@@ -72,7 +78,7 @@ class WaitsTask:
     def lose(self, part: Part, why: str) -> Part:
         """What is told where the task did not come to its end."""
         part.findings.clear()
-        what = f"internal error: {', '.join(sorted(CODES))} saw no Python file of this run: {why}"
+        what = f"internal error: {', '.join(sorted(CODES))} saw no {_WORDS[self.language]} file of this run: {why}"
         part.problems.append(Problem(self.sources[0].path, what))
         return part
 
@@ -84,9 +90,10 @@ class WaitsTask:
         from streamlint.ir.modules import lower
 
         data = source.text.encode("utf-8", "surrogatepass")
-        found = self._kept.load(source.path, source.language, data) if self._kept is not None else None
+        keeps = self._kept is not None and source.language == "python"  # what headers C++ includes is known to its tree alone
+        found = self._kept.load(source.path, source.language, data) if self._kept is not None and keeps else None
         if found is None and (tree := self.lowered(source.path)) is not None:
             found = lower(tree)
-            if self._kept is not None:
+            if self._kept is not None and keeps:
                 self._kept.keep(found, source.language, data)
         return found
