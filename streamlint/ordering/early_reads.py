@@ -116,4 +116,5 @@ def _gives_back(function: Function) -> bool:
     """C++: whether a method does nothing but give back what it reads: whoever calls it chooses when."""
     if not function.is_cpp or function.owner is None or len(function.code.blocks) != 1:
         return False
-    return len(function.code.parameters) == 1 and all(one[0] in _GETTER for one in function.code.blocks[0])
+    is_plain = len(function.code.parameters) == 1 or function.code.name.startswith("operator")
+    return is_plain and all(one[0] in _GETTER for one in function.code.blocks[0])

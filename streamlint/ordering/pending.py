@@ -79,11 +79,23 @@ class Pending(Walk):
             for place in (*self.places.names(function, register), *self._given_back(function, register)):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
+                yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):
                     if made is not None and self.places.of(function, each) == same:
                         yield Tracked(BUFFER, register_place(each), kind)
+
+    def _behind_reference(self, function: Function, place: Place) -> Iterator[Place]:
+        """C++: the address of a variable that is a reference parameter is that of what the caller passed."""
+        if place.root[0] != "cell" or place.path[-1:] != (ADDRESS,):
+            return
+        for stored, register in (
+            (target, value) for one in function.by_opcode[op.STORE] for target, value in self.places.assigned(function, one)
+        ):
+            made = function.definitions[register]
+            if stored.root == place.root and made is not None and made[0] == op.PARAM:
+                yield Place(("parameter", made[3]), (ADDRESS,))
 
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
@@ -136,7 +148,8 @@ class Pending(Walk):
         function, register = where.frame.function, where.stream.register
         tracked = state.tracked
         if register >= 0:
-            tracked = tracked | {Tracked(STREAM, place) for place in self._names(state.frame, where.frame, register)}
+            shared = self.transfer.shared(function, register)
+            tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
         made, _ = sites_of(list(self.transfer.values(function, register)))
         return state._replace(tracked=tracked, stream=where.stream, sites=made)
 

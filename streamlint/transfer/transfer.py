@@ -110,7 +110,7 @@ class Transfer:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
             elif function.is_cpp:
-                yield Read(one[3], "member access", False)
+                yield Read(one[3], "member access", False, False, (0, VARIABLE))
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
@@ -150,8 +150,10 @@ class Transfer:
             return True
         if any(edge.is_followed for edge in edges):
             return False
-        others = [call for call in self.libraries(function, one) if call.row is None and not call.name.startswith(_OF_LANGUAGE)]
-        return bool(others) or ((function, one) in self._unknown and not modelled)
+        libraries = self.libraries(function, one)
+        if any(call.name.startswith(_OF_LANGUAGE) for call in libraries):
+            return False
+        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""
