@@ -100,7 +100,7 @@ class Pending(Walk):
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE) or depth == 0:
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
             return
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
@@ -150,6 +150,8 @@ class Pending(Walk):
         if register >= 0:
             shared = self.transfer.shared(function, register)
             tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
+            if where.frame == state.frame:  # a function of the program may have given it back
+                tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
         made, _ = sites_of(list(self.transfer.values(function, register)))
         return state._replace(tracked=tracked, stream=where.stream, sites=made)
 

@@ -122,6 +122,9 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
+            if op.DEFINES[one[0]]:  # made anew
+                stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
+                state = state._replace(tracked=state.tracked - stale) if stale else state
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
@@ -137,10 +140,8 @@ class Walk:
                 return
             added = state.tracked
             state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
-            new = added - state.tracked
-            viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
-            if viewed:  # a view that an action of this instruction has made
-                state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if op.DEFINES[one[0]]:  # what the actions of this instruction have made of it stays
+                state = state._replace(tracked=state.tracked | {held for held in added if held.place.root == ("register", one[2])})
             if one[0] in (op.COMPARE, op.UNARY) and (more := self.derived(state, one)):
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
@@ -269,8 +270,7 @@ class Walk:
         if function.is_cpp and function.owner is None:
             for unit in self.facts.program.mentioning(function.code.name):
                 for caller in unit.functions if not unit.is_cpp else ():
-                    named = (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == function.code.name)
-                    found.update(dict.fromkeys((caller, one) for one in named))
+                    found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
         return [place for place in found if self._runs(*place, function)]
 
     def _runs(self, caller: Function, call: Instruction, function: Function) -> bool:
@@ -427,6 +427,15 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def _named(caller: Function, name: str) -> Iterator[Instruction]:
+    """The calls of a member of a name, by an attribute or by ``getattr``."""
+    yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
+    for one in caller.by_opcode[op.CALL]:
+        made = caller.definitions[one[3]]
+        if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
+            yield one
 
 
 def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
