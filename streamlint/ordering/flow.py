@@ -106,6 +106,10 @@ class Flow:
         if one[0] == op.CALL:
             if name in _ALL and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target)
+            elif name in ("all", "any") and given:
+                said = DONE if name == "all" else LATE
+                elements = self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
+                yield from (held for held in elements if held.kind == said)
             elif name == "zip":
                 for index, (_, register) in enumerate(given):
                     inner = places.names(function, register)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import BUFFER, DONE, LATE, Flow, Tracked
+from streamlint.ordering.flow import BUFFER, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
@@ -28,6 +29,7 @@ from streamlint.waits.questions import Key, alike, unnegated
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
+_PUT = frozenset({"put", "put_nowait"})
 _DEEPEST = 8
 
 
@@ -146,7 +148,41 @@ class Walk:
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
+            if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
+                yield from self._taken(state, one)
         yield from self._ends(state, code[-1])
+
+    def _taken(self, state: State, one: Instruction) -> Iterator[State]:
+        """Threads that take what was put into a queue go on with it."""
+        function = state.frame.function
+        queues = {value for value in self.transfer.values(function, one[3]) if isinstance(value, Container)}
+        place = self.places.of(function, one[3])
+        moved = list(self.flow.moved(state.tracked, [place], Place(("taken",)), (ANY,))) if queues else []
+        for taker, call in self._takers if moved else ():
+            if queues.isdisjoint(self.transfer.values(taker, call[3])):
+                continue
+            block, index = self.home(taker, call)
+            tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
+            frame = Frame(taker, None, None, 0)
+            yield state._replace(
+                frame=frame, block=block, place=index + 1, before=0, tracked=tracked, guards=frozenset(), decided=frozenset()
+            )
+
+    @cached_property
+    def _takers(self) -> list[tuple[Function, Instruction]]:
+        """The calls by which threads of the program take something out of a queue."""
+        found: list[tuple[Function, Instruction]] = []
+        for unit in self.facts.program.mentioning("get"):
+            for function in unit.functions if not unit.is_cpp else ():
+                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("get", "get_nowait") and len(one) < 8]
+                if calls and self._is_thread(function):
+                    found += [(function, one) for one in calls]
+        return found
+
+    def _is_thread(self, function: Function) -> bool:
+        """Whether a function is started in another thread."""
+        places = self.facts.call_places(function)
+        return any(edge.callee is function and edge.is_elsewhere for place in places for edge in self.transfer.edges(*place))
 
     # --- calls
 
@@ -219,9 +255,9 @@ class Walk:
             for up in self._up(state, one[3]):
                 yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
             return
-        taker = last_name(state.frame.caller.function, call) if call[0] == op.CALL else ""
+        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
         for back in self._returned(state, one[3]):
-            yield back._replace(tracked=_as_taken(back.tracked, call[2], taker)) if taker not in ("", "next") else back
+            yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
@@ -462,17 +498,6 @@ def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked
     return frozenset(
         held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
     )
-
-
-def _as_taken(tracked: frozenset[Tracked], register: int, taker: str) -> frozenset[Tracked]:
-    """What a function of the language makes of the values of a generator: ``all`` and ``any`` of queries say what each or one does."""
-    alone = register_place(register)
-    mine = [held for held in tracked if held.place.root == alone.root]
-    rest = tracked.difference(mine)
-    if taker in ("all", "any"):
-        kind = DONE if taker == "all" else LATE
-        return rest | frozenset(held for held in mine if held.kind == kind)
-    return rest | _as_element(frozenset(mine), register)
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

@@ -117,7 +117,7 @@ class Transfer:
             yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
-        if opcode == op.CONSTRUCT and any(isinstance(value, Elements) for value in self.values(function, one[2])):
+        if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
             yield from (Read(register, "copying", False) for register in one[5:])
         if opcode == op.EXIT and self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
@@ -280,6 +280,11 @@ class Transfer:
         if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
             return False
         return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
+
+
+def _is_container(value: Object) -> bool:
+    """C++: whether an object is a container of the standard library: made of another one, it copies the elements."""
+    return isinstance(value, Elements) or (isinstance(value, Memory) and value.type.startswith("std::"))
 
 
 def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:
