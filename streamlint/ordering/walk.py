@@ -155,18 +155,22 @@ class Walk:
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
         """Threads that take what was put into a queue go on with it."""
         function = state.frame.function
-        queues = {value for value in self.transfer.values(function, one[3]) if isinstance(value, Container)}
+        queues = self._queues(function, one[3])
         place = self.places.of(function, one[3])
         moved = list(self.flow.moved(state.tracked, [place], Place(("taken",)), (ANY,))) if queues else []
         for taker, call in self._takers if moved else ():
-            if queues.isdisjoint(self.transfer.values(taker, call[3])):
+            if queues.isdisjoint(self._queues(taker, call[3])):
                 continue
             block, index = self.home(taker, call)
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
-            yield state._replace(
-                frame=frame, block=block, place=index + 1, before=0, tracked=tracked, guards=frozenset(), decided=frozenset()
-            )
+            there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
+            yield there._replace(guards=frozenset(), decided=frozenset())
+
+    def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
+        """Where the containers were made that a register may hold."""
+        values = self.transfer.values(function, register)
+        return {(value.frame.function, value.instruction) for value in values if isinstance(value, Container)}
 
     @cached_property
     def _takers(self) -> list[tuple[Function, Instruction]]:
