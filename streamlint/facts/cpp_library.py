@@ -8,7 +8,7 @@ from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
 from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.library import EFFECTS
+from streamlint.facts.library import EFFECTS, STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
@@ -139,7 +139,7 @@ class CppLibrary(CppCalls):
         """A tensor by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
-        if isinstance(value, LibraryObject) and value.type == "torch.stream":
+        if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:
             return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
         return value
 

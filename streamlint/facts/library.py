@@ -15,6 +15,7 @@ from streamlint.facts.objects import (
     LibraryObject,
     Memory,
     Object,
+    Site,
     Unknown,
 )
 from streamlint.facts.selectors import UNMOVED, Selectors
@@ -75,6 +76,13 @@ class Library(Selectors):
             self.unknown(target, "external")
 
     # --- members of library objects
+
+    def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        row = self.models.attribute(f"{value.name}.{name}") if isinstance(value, External) and value.receiver is None else None
+        if row is not None and row.effect == "stream_of":
+            self._stream(row, None, self.no_arguments(site), target)
+        else:
+            super().member(value, name, target, site)
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else "torch.device"
@@ -265,7 +273,7 @@ class Library(Selectors):
         self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
 
     def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        kind = row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+        kind = row.names[0] if row.effect in ("stream", "event") else STREAM_TYPES.get(row.library, f"{row.library}.stream")
         detail = str(row.get("which", "created"))
         self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
 
@@ -334,6 +342,8 @@ class Library(Selectors):
         self.unknown_call("external", arguments, target)
 
 
+STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
+"""The type of a library's current stream, whose methods it has."""
 SYMBOLS = "symbols"
 """The kind of a shared library that is opened."""
 EFFECTS: dict[str, Effect] = {

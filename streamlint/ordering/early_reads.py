@@ -29,6 +29,7 @@ class EarlyRead(NamedTuple):
     copied: Copied
     read: Site
     name: str
+    accessor: Site | None  # C++: the getter that reads; ``read`` is the call of it
     copy_calls: tuple[Site, ...]
     read_calls: tuple[Site, ...]
     doubts: int
@@ -102,10 +103,11 @@ class EarlyReads(Pending):
         if not self._is_sure and not action.name.startswith(_OF_TENSORS):
             return False
         calls, read = calls_to(state), held.announced or Site(state.frame.function, one)
+        accessor = read if calls and _gives_back(read.function) else None
         while calls and _gives_back(read.function):
             read = calls.pop()
         copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
-        found = EarlyRead(self._site, self._copied, read, action.name, copy_calls, tuple(calls), state.doubts)
+        found = EarlyRead(self._site, self._copied, read, action.name, accessor, copy_calls, tuple(calls), state.doubts)
         before = self._found.get((self._site, read))
         if before is None or found.doubts < before.doubts:
             self._found[self._site, read] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from streamlint.ordering.walk import ORDERED, State, Walk, aside
 from streamlint.transfer.actions import (
     CURRENT,
     NAMED,
+    NULL,
     UNKNOWN,
     VARIABLE,
     Action,
@@ -34,6 +35,7 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, unnegated
 
 Answer = str | frozenset[Tracked] | None
@@ -48,6 +50,10 @@ class Where(NamedTuple):
 
 class Pending(Walk):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action is what must not come before the copy has ended: it is told, and the path ends."""
@@ -152,7 +158,9 @@ class Pending(Walk):
             tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
             if where.frame == state.frame:  # a function of the program may have given it back
                 tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
-        made, _ = sites_of(list(self.transfer.values(function, register)))
+        values = list(self.transfer.values(function, register))
+        made, _ = sites_of(values)
+        state = state._replace(is_blocking=self._is_blocking(made, values))
         return state._replace(tracked=tracked, stream=where.stream, sites=made)
 
     def raised(self, state: State, call: Instruction) -> State:
@@ -175,6 +183,11 @@ class Pending(Walk):
             return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
+        if mine.kind == CURRENT:
+            made, _ = sites_of(list(self.transfer.values(where.frame.function, stream.register)))
+            return bool(made & self._ambient(bottom(state.frame).function))
+        if stream.kind == NULL:
+            return state.is_blocking
         if stream.kind != NAMED or mine.kind != NAMED:
             return False
         values = list(self.transfer.values(where.frame.function, stream.register))
@@ -183,6 +196,27 @@ class Pending(Walk):
             return True
         place = self.places.of(where.frame.function, stream.register)
         return not made and is_unknown(values) and place.root[0] == "register" and not place.path
+
+    def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
+        """Where the streams were made that are current where a function is called."""
+        if (function, depth) not in self._ambients:
+            self._ambients[function, depth] = frozenset()  # of a cycle
+            found: set[Site] = set()
+            for caller, call in self.callers(function) if depth else ():
+                current = self.currents.at(caller, call)
+                if current is None:
+                    found |= self._ambient(caller, depth - 1)
+                elif current.register >= 0:
+                    found |= sites_of(list(self.transfer.values(caller, current.register)))[0]
+            self._ambients[function, depth] = frozenset(found)
+        return self._ambients[function, depth]
+
+    def _is_blocking(self, made: Iterable[Site], values: Iterable[Object]) -> bool:
+        """Whether streams wait for the null stream, and it for them."""
+        if any(isinstance(value, LibraryObject) and value.detail == "blocking" for value in values):
+            return True
+        calls = (call for site in made for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "stream")
+        return any(not call.function.is_cpp and call.switch("blocking")[1] is True for call in calls)
 
     # --- what actions mean
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -11,8 +12,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
+_GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
+"""By opcode: where the register of a context manager or guard stands."""
 _CHOOSING = frozenset({"scope", "set_stream"})
 Stack = tuple[Stream, ...]
 
@@ -52,6 +56,12 @@ class Currents:
                         opened[one[2]] = call.stream_in(register)
                     else:
                         chosen[one] = call.stream_in(register)
+        for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until it is destroyed
+            row = self.transfer.facts.cpp_models.call(str(function.unit.ir.constants[one[3]][0]))
+            selector = row.get("stream") if row is not None and row.effect == "scope" else None
+            if row is not None and isinstance(selector, Selector) and selector.position is not None and len(one) > 5 + selector.position:
+                call = ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
+                opened[one[2]] = call.stream_in(one[5 + selector.position])
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:
                 continue
@@ -74,9 +84,10 @@ class Currents:
             stack = begin.get(block, ())
             for one in function.code.blocks[block]:
                 found[one] = stack
-                if one[0] == op.ENTER and one[3] in opened:
-                    stack = (*stack, opened[one[3]])
-                elif one[0] == op.EXIT and one[3] in opened and stack:
+                guard = one[_GUARDED[one[0]]] if one[0] in _GUARDED else -1
+                if one[0] in (op.ENTER, op.CONSTRUCT) and guard in opened:
+                    stack = (*stack, opened[guard])
+                elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
                     stack = stack[:-1]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])

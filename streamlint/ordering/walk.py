@@ -48,6 +48,7 @@ class State(NamedTuple):
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
+    is_blocking: bool = False  # whether the null stream waits for it
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property

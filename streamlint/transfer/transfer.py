@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
@@ -27,6 +28,9 @@ EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECT
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY})
 
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_SYNCS = frozenset("sync syncs synced syncing synchronize synchronizes synchronise synchronized synchronization synchronizer".split())
+"""C++: words by which a function out of view says that it may wait for the device; they silence, and never cause a finding."""
 _OF_LANGUAGE = ("builtins.", "elements::")
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
@@ -117,6 +121,8 @@ class Transfer:
             yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
+            if function.is_cpp and opcode == op.ITEM:
+                yield Read(one[2], "element", False, False, (VARIABLE,))
         if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
             yield from (Read(register, "copying", False) for register in one[5:])
         if opcode == op.EXIT and self._is_capture(function, one[3]):
@@ -135,6 +141,8 @@ class Transfer:
                 yield Viewed(one[3])
             return
         if self._is_lost(function, one, modelled):
+            if function.is_cpp and not _SYNCS.isdisjoint(map(str.lower, _WORD.findall(last_name(function, one)))):
+                yield Synchronized(None, "out of view")
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
