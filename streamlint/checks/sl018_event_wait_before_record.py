@@ -127,6 +127,25 @@ class EventWaitBeforeRecord(Check):
                 if record is None or own or (record.index > first.index and _same(record.stream, first.stream)):
                     yield replace(finding, pairs=((first.span, second.span),))
 
+    def told(
+        self, wait: Wait, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
+    ) -> Finding:
+        """A wait for an event that is recorded only behind it, or nowhere, as a finding."""
+        created = (Step("event created here", made), *(Step("created by this call", call) for call in made_calls))
+        if record is None:
+            trail = (*created, *(Step("also waited for here", at) for at in also), *call_trail(wait))
+            return self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
+        within = (Step("the wait is here", wait.span),) if place != wait.span else ()
+        calls = (step for step in call_trail(wait) if step.span != place)
+        return self.finding(
+            wait,
+            "wait for an event that has not been recorded yet; it orders nothing",
+            span=place,
+            trail=(*created, Step("recorded only here", record), *within, *calls),
+            help=_RECORD,
+            facts={"api": wait.api},
+        )
+
     def _never(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """The path makes the object, drives it, and waits; no code at hand records."""
         made = _made(wait, path)

@@ -9,20 +9,20 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Instance, Memory, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
-from streamlint.transfer import copies, language, memory, order
+from streamlint.transfer import copies, language, memory, order, waiting
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS}
+EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.DECLARE})
 
 
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
@@ -78,11 +78,19 @@ class Transfer:
         if one[0] not in CALLING:
             self._edges[key], self._libraries[key] = (), ()
             return
+        if one[0] == op.DECLARE:
+            self._edges[key], self._libraries[key] = tuple(self._constructors(function, one)), ()
+            return
         calls = self.graph.calls_at(function, [one])
         self._edges[key] = calls.edges
         self._libraries[key] = calls.libraries
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)
+
+    def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
+        """The constructors of a variable of a class of the program that is declared without arguments."""
+        if any(isinstance(value, Instance) for value in self.values(function, one[2])):
+            yield from (Edge(one, callee) for callee in self.facts.enters(function, one))
 
     def _find(self, function: Function, one: Instruction) -> Iterator[Action]:
         opcode = one[0]
