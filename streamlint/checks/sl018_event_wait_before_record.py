@@ -194,9 +194,13 @@ class EventWaitBeforeRecord(Check):
         if lost is None or wait is None or (lost.span == record.span and not _ends_before(record, wait)):
             return
         again = lost.span == record.span  # in the next round of a loop
-        steps = [] if again else [Step("recorded again here", record.span)]
-        steps.append(Step(f"this wait covers only the {'last' if again else 'second'} record", wait.span))
-        yield self.finding(
+        yield self.told_lost(lost, None if again else record.span, wait.span)
+
+    def told_lost(self, lost: Record, again: Span | None, wait: Span) -> Finding:
+        """A record that another one replaces, or its own in the next round of a loop, before anybody waits for it, as a finding."""
+        steps = [Step("recorded again here", again)] if again is not None else []
+        steps.append(Step(f"this wait covers only the {'last' if again is None else 'second'} record", wait))
+        return self.finding(
             lost,
             "event record is lost; another stream records the event again before any wait",
             trail=tuple(steps),

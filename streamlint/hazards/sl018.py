@@ -9,8 +9,9 @@ from streamlint.facts.functions import Function
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Wait
+from streamlint.operations import Record, Wait
 from streamlint.ordering.events import EmptyWait, EmptyWaits
+from streamlint.ordering.lost_records import LostRecords
 
 RULE = EventWaitBeforeRecord
 
@@ -24,6 +25,9 @@ def find(context: Context) -> Iterator[Finding]:
         if finding.span not in seen:
             seen.add(finding.span)
             yield finding
+    for lost in LostRecords(context.transfer).find():
+        record = Record(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
+        yield rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
 
 
 def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
