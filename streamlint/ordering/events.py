@@ -94,7 +94,9 @@ class EmptyWaits(Walk):
                     self._met.append(met)
                     self._roots.append(_root(state.frame))
                 return state.tracked | {Tracked(WAITED, Place(("global", WAITED, self._met.index(met))))}
-        elif isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers):
+        elif (
+            isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
+        ):
             return _with(state.tracked, EVENT, RECORDED)
         return None
 
@@ -242,4 +244,3 @@ def _calls(frame: Frame) -> tuple[Site, ...]:
         calls.insert(0, Site(frame.caller.function, frame.call))
         frame = frame.caller
     return tuple(calls)
-

@@ -103,9 +103,9 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
-        if (held := owned(function, one)) is not None:
-            place = places.of(function, one[3]) if name == "reset" else target
-            yield from self.moved(tracked, places.names(function, held), place)
+        if (inside := owned(function, one)) is not None:
+            owner = places.of(function, one[3]) if name == "reset" else target
+            yield from self.moved(tracked, places.names(function, inside), owner)
             return
         if one[0] == op.CALL:
             if name in _ALL and given:

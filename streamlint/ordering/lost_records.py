@@ -137,7 +137,6 @@ class LostRecords(Walk):
     # --- what actions mean
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        function = state.frame.function
         if isinstance(action, Recorded):
             if self._is_event(state, EVENT, action.event):
                 return self._recorded(state, one, action)
@@ -154,10 +153,9 @@ class LostRecords(Walk):
         stream = self._stream_at(state.frame.function, one, action.stream)
         if self._is_behind(state, stream):
             return ORDERED
-        again = frozenset(
+        return frozenset(
             Tracked(AGAIN, held.place, announced=Site(state.frame.function, one)) for held in state.tracked if held.kind == EVENT
         )
-        return again
 
     def _is_behind(self, state: State, stream: Stream) -> bool:
         """Whether a stream is the one of the record, has waited for it, or may be either."""

@@ -115,7 +115,9 @@ class Transfer:
             if effect is not None:
                 yield from effect(call)
         is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
-        is_lost = any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
+        is_lost = (
+            any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
+        )
         is_lost |= (function, one) in self._unknown and not modelled
         if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
