@@ -35,7 +35,7 @@ def registry() -> dict[str, Hazard]:
     """The modules of this package whose names are codes, by code."""
     package = importlib.import_module("streamlint.hazards")
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"sl\d{3}", module.name))
-    return {name.upper(): importlib.import_module(f"streamlint.hazards.{name}") for name in names}  # type: ignore[misc]
+    return {name.upper(): importlib.import_module(f"streamlint.hazards.{name}") for name in names}
 
 
 def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> list[Finding]:

@@ -120,7 +120,7 @@ class EmptyWaits(Walk):
         while place is not None and frame.caller is not None and frame.call is not None:
             if place.root[0] != "parameter":
                 return None
-            sources = self._sources(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
+            sources = self.sources(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
             place = sources[-1].behind(*place.path) if sources else None
             frame = frame.caller
             if place is not None and place.root[0] == "register" and not place.path:

@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
 from streamlint.waits.operands import argument_registers
 
-BUFFER, STREAM, EVENT = "buffer", "stream", "event"
+BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -19,7 +20,7 @@ from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, Places, register_place
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import Action, Asked, Synchronized
+from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -43,6 +44,9 @@ class State(NamedTuple):
     guards: frozenset[tuple[Frame, int, int]]
     decided: frozenset[tuple[Frame, Key, bool]]
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
+    stream: Stream = Stream(UNKNOWN)  # that of the operation
+    sites: frozenset[Site] = frozenset()  # where that stream was made
+    chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property
     def doubts(self) -> int:
@@ -91,7 +95,9 @@ class Walk:
         """The state right behind an instruction."""
         block, index = self.home(function, one)
         frame = Frame(function, None, None, 0)
-        return State(frame, block, index + 1, 0, tracked, 0, frozenset(), frozenset((frame, key, holds) for key, holds in decided), ())
+        known = frozenset((frame, key, holds) for key, holds in decided)
+        state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
+        return state._replace(chosen=frozenset({function.unit.number}))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -116,7 +122,7 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
-            for action in self.transfer.of(function, one):
+            for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -146,15 +152,21 @@ class Walk:
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if one[0] not in CALLING or frame.depth >= _DEEPEST:
+        if frame.depth >= _DEEPEST:
             return
-        for edge in self.transfer.edges(frame.function, one):
+        edges = self.transfer.edges(frame.function, one)
+        units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
+        chosen = units & state.chosen if len(units) > 1 else frozenset()
+        for edge in edges:
             if not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
                 continue
+            if chosen and edge.callee.unit.number not in chosen:
+                continue  # of what builds choose from, a path has one
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
             if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked)
+                own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
+                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -167,17 +179,19 @@ class Walk:
             inner = [
                 moved
                 for param in range(len(callee.code.parameters))
-                for moved in self.flow.moved([held], self._sources(function, one, callee, param), Place(("parameter", param)))
+                for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
             ]
             found.update(inner)
             if not any(moved.place.path for moved in inner):
-                found.add(held._replace(place=_aside(held.place, state.frame.depth)))
+                found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
-    def _sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
-        if one[0] in (op.ENTER, op.NEXT):
-            return self.places.names(function, one[3]) if index == 0 else ()
+        if one[0] in (op.EXIT, op.DESTROY):
+            return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
+        if one[0] in (op.ENTER, op.NEXT, op.ITEM):
+            return self.places.names(function, one[3 + index]) if index == 0 or (one[0] == op.ITEM and index == 1) else ()
         if index == 0 and callee.has_receiver:
             if callee.code.name == "__init__" and not _is_plain_method(function, one):
                 return self.places.names(function, one[2])
@@ -225,7 +239,7 @@ class Walk:
         tracked |= frozenset(self._handed_back(state, register, caller.function, call))
         block, index = self.home(caller.function, call)
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, decided, state.path)
+        yield state._replace(frame=caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
 
     def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
@@ -236,7 +250,7 @@ class Walk:
         for held in mine:
             root = held.place.root
             if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
-                given = self._sources(caller, call, function, int(str(root[1])))
+                given = self.sources(caller, call, function, int(str(root[1])))
                 if given:
                     yield held._replace(place=given[-1].behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
@@ -254,9 +268,18 @@ class Walk:
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None:
+            if tracked and decided is not None and self.may_go_up(state, caller, call):
                 block, index = self.home(caller, call)
-                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), decided, (*state.path, call))
+                up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a path may come from a call."""
+        return True
+
+    def raised(self, state: State, call: Instruction) -> State:
+        """A state that went up to a caller, behind a call."""
+        return state
 
     # --- branches
 
@@ -358,7 +381,8 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
     return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
 
 
-def _aside(place: Place, depth: int) -> Place:
+def aside(place: Place, depth: int) -> Place:
+    """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
 
 

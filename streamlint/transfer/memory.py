@@ -43,9 +43,9 @@ def factory(call: ModelledCall) -> Iterator[Action]:
     """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
     for register in call.all("data"):
         yield Viewed(register, call.text("type")) if call.row.get("alias") else Read(register, call.name, False)
-    if call.all("data") and call.all("device") and call.row.library == "torch":
-        if {value.space for value in call.memory(call.result)} != {"host"}:
-            yield Synchronized(Stream(CURRENT, library="torch"), call.name)
+    uploads = call.all("data") and call.all("device") and call.row.library == "torch"
+    if uploads and {value.space for value in call.memory(call.result)} != {"host"}:
+        yield Synchronized(Stream(CURRENT, library="torch"), call.name)
 
 
 def compute(call: ModelledCall) -> Iterator[Action]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Signalled, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -46,6 +46,17 @@ def query(call: ModelledCall) -> Iterator[Action]:
     yield Asked(op.NONE if of is None else of, call.row.library.startswith("cuda") or ".runtime." in call.name)
 
 
+def capture(call: ModelledCall) -> Iterator[Action]:
+    """The end of a capture: what was captured runs when the graph is replayed."""
+    if call.text("part") == "end":
+        yield Synchronized(None, call.name)
+
+
+def callback(call: ModelledCall) -> Iterator[Action]:
+    """A host function behind the work of a stream: what it is given may tell that the work is done."""
+    yield Signalled(call.stream(), call.operands)
+
+
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits."""
     if call.row.library not in _ON_HOST:
@@ -57,4 +68,14 @@ def block(call: ModelledCall) -> Iterator[Action]:
     yield Lost(call.operands)
 
 
-EFFECTS = {"synchronize": synchronize, "record": record, "query": query, "free": free, "block": block, "exit": block, "unknown": block}
+EFFECTS = {
+    "synchronize": synchronize,
+    "record": record,
+    "query": query,
+    "free": free,
+    "capture": capture,
+    "callback": callback,
+    "block": block,
+    "exit": block,
+    "unknown": block,
+}
