@@ -44,7 +44,7 @@ class EventPlaces:
             for unit in self.facts.program.mentioning(name):
                 for function in unit.functions if unit.is_cpp else ():
                     for one in (*function.by_opcode[op.DECLARE], *function.by_opcode[op.CONSTRUCT]):
-                        if self._is_event(function, one, name):
+                        if self._is_event(function, one, name) and not self.is_static(function, one):
                             yield function, one, register_place(one[2])
 
     @cached_property

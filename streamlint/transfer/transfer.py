@@ -213,7 +213,7 @@ class Transfer:
             others = self._renamed(unit, wanted)
             for function in unit.functions:
                 for one in function.code.instructions():
-                    if one[0] not in (op.CALL, op.INVOKE):
+                    if one[0] not in (op.CALL, op.INVOKE) and (key or one[0] != op.CONSTRUCT):
                         continue
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
@@ -305,4 +305,6 @@ def last_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what a call calls."""
     if one[0] == op.INVOKE:
         return function.text(one[4])
+    if one[0] == op.CONSTRUCT:
+        return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -12,13 +12,15 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 WORK, OTHER, PIN = "work", "other", "pin"
 _RUNTIME = frozenset({"touch", "synchronize", "event", "stream", "record", "wait", "query"})
 _QUEUED = frozenset({"launch", "memset"})
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _PASSED_ON = frozenset({op.ITEM, op.COPY, op.AWAIT, op.UNPACK, op.NEXT, op.ITER})
-_DEEPEST = 4
+_COMPUTING = frozenset({"compute", "view", "same"})
+_DEEPEST = 8
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 
 
@@ -36,9 +38,12 @@ class Use(NamedTuple):
 class Uses:
     """The uses of devices in a program."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, scoped: Callable[[Function, Instruction], bool] | None = None) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self.scoped = scoped
+        self.given: dict[tuple[Function, int], tuple[Function, int]] = {}  # by parameter: what a thread's start gives for it
+        self._deciding: set[tuple[Function, int]] = set()
         self._known: dict[tuple[Function, Instruction], tuple[Use, ...]] = {}
 
     def at(self, function: Function, one: Instruction) -> tuple[Use, ...]:
@@ -103,25 +108,62 @@ class Uses:
     def on_device(self, function: Function, register: int, depth: int = 0) -> bool:
         """Whether a register holds memory of a device for sure, and as far as is known no other."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held:
-            return all(value.space != "host" for value in held) and any(
-                value.space == "device" and value.evidence != "asked" for value in held
-            )
-        return self._is_brought(function, register, depth)
+        if any(value.space == "host" for value in held):
+            return False
+        if any(value.space == "device" and value.evidence != "asked" for value in held):
+            return True
+        if (function, register) in self._deciding or depth > _DEEPEST:
+            return False
+        self._deciding.add((function, register))
+        try:
+            return self._is_brought(function, register, depth + 1)
+        finally:
+            self._deciding.remove((function, register))
 
     def _is_brought(self, function: Function, register: int, depth: int) -> bool:
         """Whether a register holds what nobody knows, and what was moved to a device all the same: ``x.cuda()``."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or depth > _DEEPEST:
+        if one is None:
             return False
         if one[0] in _PASSED_ON:
-            return self.on_device(function, one[3], depth + 1)
+            return self.on_device(function, one[3], depth)
         if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
             stores = function.owner.own_stores.get(function.text(one[4]), ())
-            return bool(stores) and all(self.on_device(store.function, store.value, depth + 1) for store in stores)
+            return bool(stores) and all(self.on_device(store.function, store.value, depth) for store in stores)
+        if one[0] == op.PARAM:
+            return self._is_given(function, one[3], depth)
+        if one[0] == op.LOAD:
+            name, owner = function.unit.ir.constants[one[3]]
+            home = function.unit.function(owner)
+            stored = [each[3] for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner)]
+            return any(self.on_device(home, each, depth) for each in stored)
+        if one[0] in _OPERATORS:
+            return any(self.on_device(function, each, depth) for each in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        return any(call.row.effect == "transfer" and call.row.get("to") == "device" for call in self.transfer.modelled(function, one))
+        return any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one))
+
+    def _gives_there(self, call: ModelledCall, depth: int) -> bool:
+        """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
+        row = call.row
+        if row.effect == "transfer":
+            return row.get("to") == "device" or call.device_spaces() == {"device"}
+        if row.effect not in _COMPUTING:
+            return False
+        if self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction):
+            return True
+        return any(self.on_device(call.function, register, depth) for register in call.operands)
+
+    def _is_given(self, function: Function, index: int, depth: int) -> bool:
+        """Whether a parameter is given memory of a device."""
+        given = self.given.get((function, index))
+        if given is not None:
+            return self.on_device(*given, depth)
+        for caller, call in self.facts.call_places(function):
+            register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is not None and register >= 0 and self.on_device(caller, register, depth):
+                return True
+        return False
 
     def on_host(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of the host, or of a device that nobody knows."""

@@ -36,7 +36,11 @@ THREADS = (
     Effect(
         "pool",
         "makes a pool of threads or processes",
-        (RETURNS, key("workers", "place", "The number of threads or processes.")),
+        (
+            RETURNS,
+            key("workers", "place", "The number of threads or processes."),
+            key("kind", "word", "What works in the pool; threads if left out.", "thread process"),
+        ),
     ),
     Effect(
         "start",
