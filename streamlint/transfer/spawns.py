@@ -138,5 +138,3 @@ class Spawns:
                 for key, value in zip(built[3::2], built[4::2], strict=False):
                     name = made.function.constant(key) if key >= 0 else None
                     yield from ((name, value),) if isinstance(name, str) else ()
-
-

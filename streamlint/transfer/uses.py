@@ -9,9 +9,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, Copied, Stream
-from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
+from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import operand_of
 
 WORK, OTHER, PIN = "work", "other", "pin"
@@ -56,8 +56,7 @@ class Uses:
 
     def _find(self, function: Function, one: Instruction) -> Iterator[Use]:
         if one[0] == op.LAUNCH:
-            stream = Stream("named", one[9], "cuda-runtime") if one[5] > 3 else Stream("null", library="cuda-runtime")
-            yield Use(WORK, function.dotted(one[3]).rpartition("::")[2], "cuda-runtime", stream)
+            yield self._launched(function, one)
         elif one[0] in _OPERATORS and not function.is_cpp:
             given = tuple(register for register in op.reads(one) if self.on_device(function, register))
             if given:
@@ -65,8 +64,23 @@ class Uses:
         elif one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
                 yield from self._of_call(call)
-            if self._is_module_there(function, one):
+            lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
+            given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if lost else ()
+            if given:  # a call out of view works on what it is given, on the current stream
+                name = last_name(function, one)
+                yield Use(WORK, name, self._library(function, given), Stream(CURRENT), given)
+            elif self._is_module_there(function, one):
                 yield Use(WORK, "module", "torch", Stream(CURRENT, library="torch"))
+
+    def _launched(self, function: Function, one: Instruction) -> Use:
+        """A kernel, on the stream that is given: that may be the current one of PyTorch."""
+        name = function.dotted(one[3]).rpartition("::")[2]
+        if one[5] <= 3:
+            return Use(WORK, name, "cuda-runtime", Stream(NULL, library="cuda-runtime"))
+        held = [value for value in self.transfer.values(function, one[9]) if isinstance(value, LibraryObject) and value.kind == "stream"]
+        if held and all(value.detail == "current" for value in held):
+            return Use(WORK, name, "torch", Stream(CURRENT, one[9], "torch"))
+        return Use(WORK, name, "cuda-runtime", Stream(NAMED, one[9], "cuda-runtime"))
 
     def _of_call(self, call: ModelledCall) -> Iterator[Use]:
         function, row, effect = call.function, call.row, call.row.effect
