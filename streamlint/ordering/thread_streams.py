@@ -80,8 +80,7 @@ class ThreadStreams:
 
     def _made(self, function: Function, stream: Stream) -> Site | None:
         values = self.transfer.values(function, stream.register)
-        made = next((value.site for value in values if isinstance(value, LibraryObject) and value.site is not None), None)
-        return made
+        return next((value.site for value in values if isinstance(value, LibraryObject) and value.site is not None), None)
 
     # --- what the thread does
 
@@ -137,9 +136,8 @@ class ThreadStreams:
         place = homes[work.instruction]
         for one, (block, index) in homes.items():
             is_behind = (block == place[0] and index > place[1]) or (block != place[0] and graph.post_dominates(block, place[0]))
-            if is_behind and any(
-                isinstance(action, Synchronized) and not isinstance(action.of, int) for action in self.transfer.of(function, one)
-            ):
+            actions = self.transfer.of(function, one) if is_behind else ()
+            if any(isinstance(action, Synchronized) and not isinstance(action.of, int) for action in actions):
                 return True
         return False
 

@@ -87,8 +87,7 @@ class Spawns:
         while one is not None and one[0] in (op.ENTER, op.COPY):
             register = one[3]
             one = call.function.definitions[register]
-        site = Site(call.function, one) if one is not None else None
-        return site if site is not None and self._is_pool(site) else None
+        return Site(call.function, one) if one is not None and self._is_pool(Site(call.function, one)) else None
 
     def _is_pool(self, site: Site) -> bool:
         if site.instruction[0] not in (op.CALL, op.INVOKE):
