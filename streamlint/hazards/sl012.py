@@ -67,5 +67,3 @@ class _Processes:
 
     def _at(self, site: Site, calls: tuple[Site, ...] = ()) -> Operation:
         return Touch(span_of(site), "torch", context=self.context.surroundings(site.function, calls))
-
-

@@ -56,9 +56,7 @@ class Forks:
 
     def _pool(self, spawn: Spawn) -> Iterator[ModelledCall]:
         if spawn.pool is not None:
-            yield from (
-                call for call in self.transfer.modelled(spawn.pool.function, spawn.pool.instruction) if call.row.effect == "pool"
-            )
+            yield from (call for call in self.transfer.modelled(spawn.pool.function, spawn.pool.instruction) if call.row.effect == "pool")
 
     def _start(self, spawn: Spawn) -> Site:
         """Where processes begin: a pool makes its own at once, or when it is first given work."""

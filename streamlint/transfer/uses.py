@@ -155,7 +155,10 @@ class Uses:
             return any(self.on_device(function, each, depth) for each in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        return any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one))
+        if any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one)):
+            return True
+        lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
+        return lost and any(self.on_device(function, each, depth) for each in operands_of(function, one, False))
 
     def _gives_there(self, call: ModelledCall, depth: int) -> bool:
         """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
