@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
+from streamlint.ir import Instruction
 from streamlint.operations import Operation, Touch
 from streamlint.ordering.channel_uses import ChannelUses
 from streamlint.ordering.forks import Forks

@@ -39,12 +39,12 @@ class LaterWrites(Walk):
         self.channels = channels
         self.uses = uses
         self._put: End
-        self._found: LaterWrite | None = None
+        self._found: list[LaterWrite] = []
 
     def find(self, put: End, registers: tuple[int, ...]) -> Iterator[LaterWrite]:
         """The first write to what registers hold behind a put."""
         function, one = put.site.function, put.site.instruction
-        self._put, self._found = put, None
+        self._put, self._found = put, []
         tracked = {
             Tracked(BUFFER, place)
             for register in registers
@@ -52,29 +52,25 @@ class LaterWrites(Walk):
             for place in self.places.names(function, shared)
         }
         self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
-        if self._found is not None:
-            yield self._found
+        yield from self._found[:1]
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        if self._found is not None or self._answers(state, one, action):
+        if self._found or self._answers(state, one, action):
             return ORDERED
         function = state.frame.function
         if isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
         if written >= 0 and self._holds(state, written) and not (isinstance(action, Copied) and written == one[2]):
-            self._found = LaterWrite(self._put.site, Site(function, one), _calls(state), self._is_put_again(state, one))
+            self._found.append(LaterWrite(self._put.site, Site(function, one), _calls(state), self._is_put_again(state, one)))
             return ORDERED
         return None
 
     def _answers(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action may be the word of the receiver that it needs the memory no longer."""
-        function = state.frame.function
-        if one[0] == op.INVOKE and isinstance(action, Lost):
-            return True
-        if isinstance(action, Lost):
-            return any(self._is_given(state, register) for register in action.registers)
-        return False
+        if not isinstance(action, Lost):
+            return False
+        return one[0] == op.INVOKE or any(self._is_given(state, register) for register in action.registers)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         return False

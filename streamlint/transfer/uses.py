@@ -144,6 +144,9 @@ class Uses:
         if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
             stores = function.owner.own_stores.get(function.text(one[4]), ())
             return bool(stores) and all(self.on_device(store.function, store.value, depth) for store in stores)
+        if one[0] == op.BUILD:
+            added = (use[3] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
+            return any(self.on_device(function, each, depth) for each in (*one[4:], *added))
         if one[0] == op.PARAM:
             return self._is_given(function, one[3], depth)
         if one[0] == op.LOAD:
