@@ -72,11 +72,20 @@ class CollectiveReads(Walk):
         elif isinstance(action, Copied) and self._holds(state, action.source):
             if action.direction == "d2h" and not action.asynchronous:
                 return self._tell(state, one, action.call.name, action.call.row.library if action.call.row is not None else "")
-            if op.DEFINES[one[0]]:
+            if op.DEFINES[one[0]] and action.direction != "d2h":
                 return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
-        elif isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
+        elif (
+            isinstance(action, Viewed)
+            and not self._is_fetched(function, one)
+            and op.DEFINES[one[0]]
+            and self._holds(state, action.register)
+        ):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         return None
+
+    def _is_fetched(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction gives memory of the host."""
+        return any(isinstance(action, Copied) and action.direction == "d2h" for action in self.transfer.of(function, one))
 
     def _tell(self, state: State, one: Instruction, name: str, library: str) -> str:
         calls: list[Site] = []

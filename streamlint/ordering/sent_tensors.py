@@ -19,6 +19,7 @@ from streamlint.transfer.uses import WORK, Uses
 from streamlint.transfer.waiting import Waited
 
 _PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI, op.UNPACK, op.ITEM})
+_DEEPEST = 3
 _VIEWS = frozenset({"view", "same"})
 
 
@@ -210,13 +211,11 @@ def sent(function: Function, put: End, uses: Uses) -> tuple[int, ...]:
     while waiting:
         register, depth = waiting.pop()
         one = function.definitions[register] if register >= 0 else None
-        if uses.on_device(function, register):
+        if one is not None and one[0] in (op.BUILD, op.DICT):
+            if depth < _DEEPEST:
+                waiting += ((each, depth + 1) for each in one[4 :: 1 if one[0] == op.BUILD else 2])
+        elif uses.on_device(function, register):
             found.append(register)
-        elif one is not None and depth < 3:
-            if one[0] == op.BUILD:
-                waiting += ((each, depth + 1) for each in one[4:])
-            elif one[0] == op.DICT:
-                waiting += ((each, depth + 1) for each in one[4::2])
     return tuple(found)
 
 
