@@ -268,10 +268,13 @@ class CppLibrary(CppCalls):
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
-        elif "::" in kind or kind.startswith(("cuda", "CU")) or kind in ("pointer", "array"):
+        elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
         else:
             super().library_member(value, name, target)
+
+    def _is_of_python(self, target: Node) -> bool:
+        return target.site is not None and not target.site.function.is_cpp
 
     def elements_member(self, value: Elements, name: str, target: Node) -> None:
         if name in ("first", "second"):

@@ -97,7 +97,7 @@ class Conditions:
     def _is_success(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
         if one is not None and one[0] == op.CONST:
-            return function.unit.ir.constants[one[3]] == 0
+            return bool(function.unit.ir.constants[one[3]] == 0)
         models = self.facts.cpp_models if function.is_cpp else self.facts.models
         return models.constants.get(function.dotted(register)) == "success"
 

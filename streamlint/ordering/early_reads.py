@@ -17,6 +17,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
 COPYING = frozenset({"copy", "transfer", "move"})
+_OF_TENSORS = ("torch.", "numpy.", "cupy.")
+"""Libraries whose functions take tensors and arrays: what they are given is one."""
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
 
 
@@ -39,6 +41,7 @@ class EarlyReads(Pending):
         super().__init__(transfer)
         self._copied: Copied
         self._site: Site
+        self._is_sure = True
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
     def find(self) -> Iterator[EarlyRead]:
@@ -48,6 +51,7 @@ class EarlyReads(Pending):
                 if isinstance(action, Copied) and self.is_candidate(call, action):
                     self._found = {}
                     self._copied, self._site = action, Site(call.function, call.instruction)
+                    self._is_sure = self.transfer.is_sure(call)
                     self.follow(self._site, action, action.target)
                     yield from self._found.values()
 
@@ -95,6 +99,8 @@ class EarlyReads(Pending):
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None
         if not isinstance(action, Read) or held is None or state.doubts > MOST_GUESSES:
             return False
+        if not self._is_sure and not action.name.startswith(_OF_TENSORS):
+            return False
         calls, read = calls_to(state), held.announced or Site(state.frame.function, one)
         while calls and _gives_back(read.function):
             read = calls.pop()
@@ -110,4 +116,5 @@ def _gives_back(function: Function) -> bool:
     """C++: whether a method does nothing but give back what it reads: whoever calls it chooses when."""
     if not function.is_cpp or function.owner is None or len(function.code.blocks) != 1:
         return False
-    return len(function.code.parameters) == 1 and all(one[0] in _GETTER for one in function.code.blocks[0])
+    is_plain = len(function.code.parameters) == 1 or function.code.name.startswith("operator")
+    return is_plain and all(one[0] in _GETTER for one in function.code.blocks[0])

@@ -60,7 +60,11 @@ class Pending(Walk):
         decided: set[tuple[Key, bool]] = set()
         if copied.flag != op.NONE and copied.asynchronous is None:
             decided.add((alike(function, copied.flag), True))
-        for block, edge in self.control(function).controlled_by[self.home(function, one)[0]]:
+        graph, home = self.control(function), self.home(function, one)[0]
+        heads = {loop.header for loop in graph.loops if home in loop.body}
+        for block, edge in graph.controlled_by[home]:
+            if block in heads:
+                continue
             end = function.code.blocks[block][-1]
             asked, is_turned = unnegated(function, end[2])
             decided.add((alike(function, asked), (edge == end[3]) != is_turned))
@@ -75,16 +79,28 @@ class Pending(Walk):
             for place in (*self.places.names(function, register), *self._given_back(function, register)):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
+                yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):
                     if made is not None and self.places.of(function, each) == same:
                         yield Tracked(BUFFER, register_place(each), kind)
 
+    def _behind_reference(self, function: Function, place: Place) -> Iterator[Place]:
+        """C++: the address of a variable that is a reference parameter is that of what the caller passed."""
+        if place.root[0] != "cell" or place.path[-1:] != (ADDRESS,):
+            return
+        for stored, register in (
+            (target, value) for one in function.by_opcode[op.STORE] for target, value in self.places.assigned(function, one)
+        ):
+            made = function.definitions[register]
+            if stored.root == place.root and made is not None and made[0] == op.PARAM:
+                yield Place(("parameter", made[3]), (ADDRESS,))
+
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE) or depth == 0:
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
             return
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
@@ -123,7 +139,8 @@ class Pending(Walk):
                 return Where(frame, current)
             if frame.caller is None or frame.call is None:
                 break
-            frame, one = frame.caller, frame.call
+            one = frame.call
+            frame = frame.caller
         return Where(frame, stream)
 
     def _on(self, state: State, where: Where) -> State:
@@ -131,7 +148,10 @@ class Pending(Walk):
         function, register = where.frame.function, where.stream.register
         tracked = state.tracked
         if register >= 0:
-            tracked = tracked | {Tracked(STREAM, place) for place in self._names(state.frame, where.frame, register)}
+            shared = self.transfer.shared(function, register)
+            tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
+            if where.frame == state.frame:  # a function of the program may have given it back
+                tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
         made, _ = sites_of(list(self.transfer.values(function, register)))
         return state._replace(tracked=tracked, stream=where.stream, sites=made)
 

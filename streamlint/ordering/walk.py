@@ -15,13 +15,13 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import Flow, Tracked
-from streamlint.ordering.places import ANY, Place, Places, register_place
+from streamlint.ordering.flow import BUFFER, DONE, LATE, Flow, Tracked
+from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import CALLING, Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
@@ -122,6 +122,9 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
+            if op.DEFINES[one[0]]:  # made anew
+                stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
+                state = state._replace(tracked=state.tracked - stale) if stale else state
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
@@ -139,10 +142,8 @@ class Walk:
                 return
             added = state.tracked
             state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
-            new = added - state.tracked
-            viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
-            if viewed:  # a view that an action of this instruction has made
-                state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if op.DEFINES[one[0]]:  # what the actions of this instruction have made of it stays
+                state = state._replace(tracked=state.tracked | {held for held in added if held.place.root == ("register", one[2])})
             if one[0] in (op.COMPARE, op.UNARY) and (more := self.derived(state, one)):
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
@@ -183,7 +184,7 @@ class Walk:
                 for param in range(len(callee.code.parameters))
                 for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
             ]
-            found.update(inner)
+            found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
             if not any(moved.place.path for moved in inner):
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
@@ -215,18 +216,14 @@ class Walk:
 
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
-        guards = frozenset(guard for guard in state.guards if guard[0] != state.frame)
-        if state.frame.caller is not None:
-            yield from self._returned(state, one[3])
-        else:
-            for up in self._up(state._replace(guards=guards), one[3]):
-                call = up.path[-1]
-                alone = register_place(call[2])
-                moved = (
-                    held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root
-                )
-                rest = (held for held in up.tracked if held.place.root != alone.root)
-                yield up._replace(tracked=frozenset((*moved, *rest)))
+        call = state.frame.call
+        if state.frame.caller is None or call is None:
+            for up in self._up(state, one[3]):
+                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+            return
+        taker = last_name(state.frame.caller.function, call) if call[0] == op.CALL else ""
+        for back in self._returned(state, one[3]):
+            yield back._replace(tracked=_as_taken(back.tracked, call[2], taker)) if taker not in ("", "next") else back
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
@@ -247,26 +244,71 @@ class Walk:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        keys = self._keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            given = self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            yield from (self._rekeyed(held, keys) for held in given)
         for held in mine:
+            held = self._rekeyed(held, keys)
             root = held.place.root
             if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
-                given = self.sources(caller, call, function, int(str(root[1])))
-                if given:
-                    yield held._replace(place=given[-1].behind(*held.place.path))
+                for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
+                    yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
+        """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
+        sources = self.sources(caller, call, function, index)
+        if is_inside or not sources or sources[0].root[0] != "register":
+            yield from sources[-1:]
+            return
+        for register in self.transfer.shared(caller, int(str(sources[0].root[1]))):
+            yield from self.places.names(caller, register)
+
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
+        found = dict.fromkeys(self.facts.call_places(function))
+        if function.is_cpp and function.owner is None:
+            for unit in self.facts.program.mentioning(function.code.name):
+                for caller in unit.functions if not unit.is_cpp else ():
+                    found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
+        return [place for place in found if self._runs(*place, function)]
+
+    def _runs(self, caller: Function, call: Instruction, function: Function) -> bool:
+        edges = self.transfer.edges(caller, call)
+        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges)
+
+    def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other: arguments are parameters."""
+        found: dict[Key, Element] = {}
+        for param in callee.by_opcode[op.PARAM]:
+            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is None or register < 0:
+                continue
+            outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
+            if is_down and isinstance(outer.key, tuple):
+                found[outer.key] = inner
+            elif not is_down and isinstance(inner.key, tuple):
+                found[inner.key] = outer
+        return found
+
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
+        path = tuple(
+            keys.get(key.key, ANY if held.kind != BUFFER else Element(("elsewhere", key.key)))
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            else key
+            for key in held.place.path
+        )
+        return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers of the function with which a path begins."""
         function = state.frame.function
         if len(state.path) >= _DEEPEST:
             return
-        for caller, call in self.facts.call_places(function):
-            edges = self.transfer.edges(caller, call)
-            if not any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                continue
+        for caller, call in self.callers(function):
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
@@ -293,7 +335,18 @@ class Walk:
         frame = state.frame
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
-        yield state._replace(block=block, place=0, before=before, guards=guards)
+        decided = state.decided
+        for loop in self.control(frame.function).loops if decided else ():
+            if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
+                decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+        yield state._replace(block=block, place=0, before=before, guards=guards, decided=decided)
+
+    def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
+        """Whether a condition rests on a register that the rounds of a loop define."""
+        if len(key) == 1 and isinstance(key[0], int):
+            made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+            return made is not None and self.home(function, made)[0] in loop.body
+        return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
         predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]
@@ -380,6 +433,34 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def _named(caller: Function, name: str) -> Iterator[Instruction]:
+    """The calls of a member of a name, by an attribute or by ``getattr``."""
+    yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
+    for one in caller.by_opcode[op.CALL]:
+        made = caller.definitions[one[3]]
+        if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
+            yield one
+
+
+def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
+    """What a register holds is an element of what it holds."""
+    alone = register_place(register)
+    return frozenset(
+        held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
+    )
+
+
+def _as_taken(tracked: frozenset[Tracked], register: int, taker: str) -> frozenset[Tracked]:
+    """What a function of the language makes of the values of a generator: ``all`` and ``any`` of queries say what each or one does."""
+    alone = register_place(register)
+    mine = [held for held in tracked if held.place.root == alone.root]
+    rest = tracked.difference(mine)
+    if taker in ("all", "any"):
+        kind = DONE if taker == "all" else LATE
+        return rest | frozenset(held for held in mine if held.kind == kind)
+    return rest | _as_element(frozenset(mine), register)
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

@@ -68,15 +68,21 @@ class Transfer:
         self._resolve(function, one)
         return self._libraries[function, one]
 
-    def modelled(self, function: Function, one: Instruction, is_sure: bool = False) -> Iterator[ModelledCall]:
+    def modelled(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The calls of libraries that have rows; of a method of an unknown value, the row that it may be by its name."""
         for call in self.libraries(function, one):
             if call.row is not None:
                 yield ModelledCall(self.facts, function, call, call.row)
         if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
-            if is_sure and any(function.text(one[4]) in unit.methods for unit in self.facts.program.mentioning(function.text(one[4]))):
-                return  # a class of the program has such a method as well
             yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+
+    def is_sure(self, call: ModelledCall) -> bool:
+        """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
+        function, one = call.function, call.instruction
+        if (function, one) not in self._unknown:
+            return True
+        method = last_name(function, one)
+        return not any(method in unit.methods for unit in self.facts.program.mentioning(method))
 
     def _resolve(self, function: Function, one: Instruction) -> None:
         key = (function, one)
@@ -112,7 +118,7 @@ class Transfer:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
             elif function.is_cpp:
-                yield Read(one[3], "member access", False)
+                yield Read(one[3], "member access", False, False, (0, VARIABLE))
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
@@ -152,8 +158,10 @@ class Transfer:
             return True
         if any(edge.is_followed for edge in edges):
             return False
-        others = [call for call in self.libraries(function, one) if call.row is None and not call.name.startswith(_OF_LANGUAGE)]
-        return bool(others) or ((function, one) in self._unknown and not modelled)
+        libraries = self.libraries(function, one)
+        if any(call.name.startswith(_OF_LANGUAGE) for call in libraries):
+            return False
+        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""
@@ -218,7 +226,7 @@ class Transfer:
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
                     if rows and any(_may_set(function, one, row, key) for row in rows):
-                        yield from (call for call in self.modelled(function, one, True) if call.row.effect in effects)
+                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects)
 
     def _wanted(self, effects: Collection[str], key: str) -> dict[str, list[Row]]:
         """By the last parts of their names: the rows of functions with some effects that may set a switch."""
