@@ -234,7 +234,7 @@ class Pending(Walk):
             return self._is_awaited(state, action.of)
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
-        if isinstance(action, Copied) and action.asynchronous is False and action.direction != "h2h":
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
             return self._is_same_stream(state, self._where(state.frame, one, action.stream))
         return False
 

@@ -360,7 +360,9 @@ class Walk:
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
-        is_head = any(state.block == loop.header for loop in graph.loops)
+        loop = next((loop for loop in graph.loops if loop.header == state.block), None)
+        is_head = loop is not None
+        is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
         done = self.done_where(state, condition)
         if done is not None:
@@ -372,6 +374,10 @@ class Walk:
             if known and holds not in known:
                 continue
             after = state
+            if loop is not None and is_first and block not in loop.body:
+                if _is_for(function, condition):
+                    continue  # a loop over elements is looked at as it runs
+                after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
                 other = end[4] if taken else end[3]
                 if self._may_order(state, other, join):
@@ -382,6 +388,12 @@ class Walk:
                     after = after._replace(decided=after.decided | {(state.frame, key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
+
+    def _is_first(self, state: State, loop: Loop) -> bool:
+        """Whether a path stands at the head of a loop before the first round."""
+        before = state.frame.function.code.predecessors()[state.block]
+        came = before[state.before] if state.before < len(before) else NOBODY
+        return came not in loop.body and len(before) > 1
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
         asked = self._asked.get(function)
@@ -442,6 +454,12 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
         made = caller.definitions[one[3]]
         if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
             yield one
+
+
+def _is_for(function: Function, condition: int) -> bool:
+    """Whether a condition asks an iterator for one more element."""
+    one = function.definitions[condition] if condition >= 0 else None
+    return one is not None and one[0] == op.MORE
 
 
 def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
