@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import Places
@@ -18,6 +20,7 @@ from streamlint.transfer.uses import WORK, Use, Uses
 from streamlint.transfer.waiting import Waited
 
 _DEEPEST = 5
+_HIGHEST = 3
 _LIBRARIES = {"cupy": "cupy", "numba": "numba"}
 
 
@@ -66,11 +69,26 @@ class ThreadStreams:
             if stream.kind == NAMED:
                 yield function, stream, ()
             return
-        if depth < _DEEPEST:
+        if depth < _HIGHEST and not self._scoping.isdisjoint(self.transfer.facts.program.mentioning(function.code.name)):
             for caller, call in self.transfer.facts.call_places(function):
                 if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call)):
                     for home, found, calls in self._currents_at(caller, call, depth + 1):
                         yield home, found, (*calls, Site(caller, call))
+
+    @cached_property
+    def _scoping(self) -> frozenset[Unit]:
+        """The files that may make a stream current: they mention a function that does, and its module or class, or a class of streams."""
+        mentioning = self.transfer.facts.program.mentioning
+        found: set[Unit] = set()
+        for models in (self.transfer.facts.models, self.transfer.facts.cpp_models):
+            for name, row in models.calls.items():
+                parts = name.replace("::", ".").split(".")
+                if row.effect in ("scope", "set_stream") and len(parts) > 1:
+                    found |= set(mentioning(parts[-1])) & set(mentioning(parts[-2]))
+            for name, kind in models.types.items():
+                if kind.kind == "stream":
+                    found |= set(mentioning(name.replace("::", ".").rpartition(".")[2]))
+        return frozenset(found)
 
     def _library(self, function: Function, stream: Stream) -> str:
         """The library whose current stream it is."""

@@ -8,15 +8,18 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.nearness import units_near
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
 _DEEPEST = 6
+_ENDS = frozenset({"put", "get"})
 Channel = frozenset[Site]
 """Where the queue or pipe was made; empty where that is not known."""
 
@@ -51,8 +54,14 @@ class Channels:
         """All gets between processes."""
         return list(self._ends("get"))
 
+    @cached_property
+    def _near(self) -> set[Unit]:
+        """The files that may use channels: those that make them, and those of the functions that processes run."""
+        near = units_near(self.transfer, _ENDS)
+        return near | {function.unit for function in self.runs} if near else near
+
     def _ends(self, effect: str) -> Iterator[End]:
-        for call in self.transfer.sites(frozenset({effect})):
+        for call in self.transfer.sites(frozenset({effect}), among=self._near):
             if not call.row.get("local") and call.instruction[0] == op.INVOKE:
                 yield End(call, self.of(call.function, call.instruction[3]))
 

@@ -9,10 +9,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.nearness import units_near
 from streamlint.transfer.processes import Processes
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
+_STARTS = frozenset({"thread", "start"})
 THREAD, PROCESS = "thread", "process"
 _POOL, _THREAD, _OBJECT = "pool", "thread", "object"
 Given = dict[tuple[Function, int], tuple[Function, int]]
@@ -41,7 +43,7 @@ class Spawns:
 
     def all(self) -> Iterator[Spawn]:
         """All starts, in the order of files and instructions."""
-        for call in self.transfer.sites(frozenset({"thread", "start"})):
+        for call in self.transfer.sites(_STARTS, among=units_near(self.transfer, _STARTS)):
             if call.row.effect == "start":
                 yield from self._started(call)
             elif call.row.get("style") != _OBJECT:

@@ -209,14 +209,14 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str], key: str = "") -> Iterator[ModelledCall]:
+    def sites(self, effects: Collection[str], key: str = "", among: Collection[Unit] | None = None) -> Iterator[ModelledCall]:
         """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
         With the key of a switch only those that may set it: by the row, by its default, or by an argument. Files that name none of these
-        functions are not lowered.
+        functions are not lowered. ``among``: only of these files.
         """
         wanted = self._wanted(effects, key)
-        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name)}
+        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name) if among is None or unit in among}
         for _, unit in sorted(units.items()):
             others = self._renamed(unit, wanted)
             for function in unit.functions:
