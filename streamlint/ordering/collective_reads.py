@@ -40,11 +40,11 @@ class CollectiveReads(Walk):
 
     def find(self) -> Iterator[CollectiveRead]:
         """The reads of the program."""
-        for call in self.transfer.sites(frozenset({"collective"})):
-            _, asynchronous = call.switch("asynchronous") if call.row.get("asynchronous") is not None else (op.NONE, False)
+        for call in self.transfer.sites(frozenset({"collective"}), "asynchronous"):
+            _, asynchronous = call.switch("asynchronous")
             function, one = call.function, call.instruction
-            written = [register for register in call.all("writes") if self.uses.on_device(function, register)]
-            if not asynchronous or not written:
+            written = [register for register in call.all("writes") if self.uses.on_device(function, register)] if asynchronous else []
+            if not written:
                 continue
             self._site, self._found = Site(function, one), {}
             tracked = {Tracked(BUFFER, place) for register in written for place in self._places(function, register)}

@@ -50,9 +50,10 @@ class PeerCopies:
 
     def find(self) -> Iterator[PeerCopy]:
         """The copies of the program."""
-        for call in self.transfer.sites(frozenset({"copy"})):
+        files = {unit for unit in self.facts.program.units.values() if unit.is_cpp}
+        for call in self.transfer.sites(frozenset({"copy"}), among=files):
             function = call.function
-            if not function.is_cpp or function.code.name in ("__init__", "__del__"):
+            if function.code.name in ("__init__", "__del__"):
                 continue
             for action in self.transfer.of(function, call.instruction):
                 if isinstance(action, Copied) and self._is_between(call, action) and not self._is_small(call):
@@ -144,7 +145,8 @@ class PeerCopies:
     @cached_property
     def _preparing(self) -> set[Unit]:
         """The files that enable peer access, ask for it, or open pools to other devices."""
-        calls = self.transfer.sites(frozenset({"setting"}))
+        files = {unit for unit in self.facts.program.units.values() if unit.is_cpp}
+        calls = self.transfer.sites(frozenset({"setting"}), among=files)
         return {call.function.unit for call in calls if call.row.get("what") == "peer-access"}
 
     def _is_closed(self, unit: Unit) -> bool:

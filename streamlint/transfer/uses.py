@@ -148,7 +148,7 @@ class Uses:
             added = (use[3] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
             return any(self.on_device(function, each, depth) for each in (*one[4:], *added))
         if one[0] == op.PARAM:
-            return self._is_given(function, one[3], depth)
+            return self._is_given(function, one[3], depth + 2)  # to look for callers costs more
         if one[0] == op.LOAD:
             name, owner = function.unit.ir.constants[one[3]]
             home = function.unit.function(owner)
