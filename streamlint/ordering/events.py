@@ -93,7 +93,7 @@ class EmptyWaits(Walk):
                 if met not in self._met:
                     self._met.append(met)
                     self._roots.append(_root(state.frame))
-                return state.tracked | {Tracked(WAITED, Place(("global", WAITED, self._met.index(met))))}
+                return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._met.index(met))))}
         elif (
             isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
         ):
@@ -153,7 +153,17 @@ class EmptyWaits(Walk):
         if function.decorations and not (function.is_property or function.is_class_method or function.is_static):
             return
         if self._is_unconditional(function, one):
-            yield from super()._up(state, register)
+            waited = frozenset(held for held in state.tracked if held.kind == WAITED)
+            yield from (up._replace(tracked=up.tracked | waited) for up in super()._up(state, register))
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        return all(held.kind == WAITED for held in state.tracked)
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False  # what the event is not given to records nothing
 
     def _is_unconditional(self, function: Function, one: Instruction) -> bool:
         graph = self.control(function)

@@ -213,3 +213,9 @@ class LostRecords(Walk):
 
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
         return frozenset()
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False
