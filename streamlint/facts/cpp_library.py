@@ -210,8 +210,9 @@ class CppLibrary(CppCalls):
         return getattr(value, "value", None) == 0
 
     def cpp_event(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """An event is created."""
-        self.into(row, arguments, target, self.objects(LibraryObject, "cudaEvent_t", "event", "", arguments.site))
+        """An event is created: a handle, or an object of a class."""
+        kind = next((name for name in row.names if self.cpp_models.type_named(name) is not None), "cudaEvent_t")
+        self.into(row, arguments, target, self.objects(LibraryObject, kind, "event", "", arguments.site))
 
     def cpp_callback(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A function of the program is run later, or on another thread."""

@@ -40,8 +40,12 @@ class Library(Selectors):
 
     def row_of(self, callee: External) -> Row | None:
         """The row of a library's function or method."""
-        row = self.models.call(callee.name)
+        row = self.models.calls.get(callee.name)
         owner, _, method = callee.name.rpartition(".")
+        if row is None and owner and self.models.type_named(owner) is not None:
+            row = self.models.method(owner, method)  # a row of a base before a pattern
+        if row is None:
+            row = self.models.call(callee.name)
         return self.models.method(owner, method) if row is None and owner else row
 
     def _by_row(self, row: Row | None, callee: External, arguments: Arguments, target: Node) -> None:
@@ -338,6 +342,11 @@ class Library(Selectors):
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, "torch.distributed.Work", "object", ""))
 
+    def _pipe(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """The two ends of a pipe."""
+        ends = (self.holding(self.objects(LibraryObject, str(row.get("type")), "object", "")) for _ in range(2))
+        self.solver.add(target, self.objects(Group, "tuple", tuple(ends)))
+
     def _opaque(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.unknown_call("external", arguments, target)
 
@@ -347,6 +356,7 @@ STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba
 SYMBOLS = "symbols"
 """The kind of a shared library that is opened."""
 EFFECTS: dict[str, Effect] = {
+    "pipe": Library._pipe,
     "extension": Library._extension,
     "pinned_options": Library._pinned_options,
     "factory": Library._factory,

@@ -103,6 +103,10 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
+        if (inside := owned(function, one)) is not None:
+            owner = places.of(function, one[3]) if name == "reset" else target
+            yield from self.moved(tracked, places.names(function, inside), owner)
+            return
         if one[0] == op.CALL:
             if name in _ALL and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target)
@@ -142,6 +146,19 @@ class Flow:
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values
         return not values or any(isinstance(value, Container) or type(value).__name__ in ("Elements", "Unknown") for value in values)
+
+
+def owned(function: Function, one: Instruction) -> int | None:
+    """C++: the register of what an owner, such as a smart pointer, is given, gives, or is made of."""
+    if not function.is_cpp or one[0] not in (op.CALL, op.INVOKE):
+        return None
+    name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
+    given = [register for _, register in argument_registers(function, one)]
+    if one[0] == op.INVOKE:
+        if name == "reset" and given:
+            return given[0]
+        return one[3] if name in ("get", "release") and not given else None
+    return given[0] if name in function.unit.ir.aliases and len(given) == 1 else None
 
 
 def _is_exactly(target: Place, held: Place) -> bool:

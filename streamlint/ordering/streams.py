@@ -38,8 +38,9 @@ class Currents:
         if found is None:
             found = self._known[function] = {}
             opened, chosen = self._changes(function)
-            if opened or chosen:
-                self._spread(function, opened, chosen, found)
+            guards = self._guards(function) if function.is_cpp else {}
+            if opened or chosen or guards:
+                self._spread(function, opened, chosen, guards, found)
         return found
 
     def _changes(self, function: Function) -> tuple[dict[int, Stream], dict[Instruction, Stream]]:
@@ -70,13 +71,30 @@ class Currents:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
 
+    def _guards(self, function: Function) -> dict[int, Stream]:
+        """C++: by register of an object that makes a stream current as long as it lives, the stream."""
+        found: dict[int, Stream] = {}
+        for one in function.by_opcode[op.CONSTRUCT]:
+            if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
+                for call in self.transfer.modelled(function, one):
+                    selector = call.row.get("stream")
+                    register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
+                    if register is not None:
+                        found[one[2]] = call.stream_in(register)
+        return found
+
     @cached_property
     def _names(self) -> frozenset[str]:
         """The names of functions that make a stream current."""
         return self.transfer.names(_CHOOSING)
 
     def _spread(
-        self, function: Function, opened: dict[int, Stream], chosen: dict[Instruction, Stream], found: dict[Instruction, Stack]
+        self,
+        function: Function,
+        opened: dict[int, Stream],
+        chosen: dict[Instruction, Stream],
+        guards: dict[int, Stream],
+        found: dict[Instruction, Stack],
     ) -> None:
         graph = Graph.of(function.code)
         begin: dict[int, Stack] = {0: ()}
@@ -88,6 +106,10 @@ class Currents:
                 if one[0] in (op.ENTER, op.CONSTRUCT) and guard in opened:
                     stack = (*stack, opened[guard])
                 elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
+                    stack = stack[:-1]
+                elif one[0] == op.CONSTRUCT and one[2] in guards:
+                    stack = (*stack, guards[one[2]])
+                elif one[0] == op.DESTROY and one[2] in guards and stack:
                     stack = stack[:-1]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])

@@ -134,6 +134,8 @@ class Walk:
                     return
                 if isinstance(answer, frozenset):
                     state = state._replace(tracked=answer)
+            if self.passed(state, one):
+                return
             if one[0] == op.YIELD:
                 yield from self._yielded(state, one)
                 return
@@ -355,6 +357,10 @@ class Walk:
                 block, index = self.home(caller, call)
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        """Whether a path ends with an instruction, whatever it does."""
+        return False
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a path may come from a call."""

@@ -10,22 +10,22 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Memory, Object
+from streamlint.facts.objects import Elements, Instance, Memory, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, language, memory, order
+from streamlint.transfer import copies, language, memory, order, waiting
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS}
+EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -96,6 +96,9 @@ class Transfer:
         if one[0] not in CALLING and not is_operator:
             self._edges[key], self._libraries[key] = (), ()
             return
+        if one[0] == op.DECLARE:
+            self._edges[key], self._libraries[key] = tuple(self._constructors(function, one)), ()
+            return
         if one[0] in (op.EXIT, op.DESTROY):
             self._libraries[key] = ()
             self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
@@ -105,6 +108,11 @@ class Transfer:
         self._libraries[key] = calls.libraries
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)
+
+    def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
+        """The constructors of a variable of a class of the program that is declared without arguments."""
+        if any(isinstance(value, Instance) for value in self.values(function, one[2])):
+            yield from (Edge(one, callee) for callee in self.facts.enters(function, one))
 
     def _find(self, function: Function, one: Instruction) -> Iterator[Action]:
         opcode = one[0]
@@ -209,19 +217,19 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str], key: str = "") -> Iterator[ModelledCall]:
+    def sites(self, effects: Collection[str], key: str = "", among: Collection[Unit] | None = None) -> Iterator[ModelledCall]:
         """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
         With the key of a switch only those that may set it: by the row, by its default, or by an argument. Files that name none of these
-        functions are not lowered.
+        functions are not lowered. ``among``: only of these files.
         """
         wanted = self._wanted(effects, key)
-        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name)}
+        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name) if among is None or unit in among}
         for _, unit in sorted(units.items()):
             others = self._renamed(unit, wanted)
             for function in unit.functions:
                 for one in function.code.instructions():
-                    if one[0] not in (op.CALL, op.INVOKE):
+                    if one[0] not in (op.CALL, op.INVOKE) and (key or one[0] != op.CONSTRUCT):
                         continue
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
@@ -318,4 +326,6 @@ def last_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what a call calls."""
     if one[0] == op.INVOKE:
         return function.text(one[4])
+    if one[0] == op.CONSTRUCT:
+        return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
