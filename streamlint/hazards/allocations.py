@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.lifetimes import End, Held, Lifetimes, of_result, pointees
+from streamlint.ordering.lifetimes import End, Held, Lifetimes, of_result, pointees, type_name
 from streamlint.ordering.places import Place, Places, register_place
 from streamlint.transfer.modelled import ModelledCall
 
@@ -142,7 +142,7 @@ class Allocations:
         for _, unit in sorted(units.items()):
             for function in unit.functions if unit.is_cpp else ():
                 for one in (*function.by_opcode[op.CONSTRUCT], *function.by_opcode[op.DECLARE]):
-                    row = models.type_named(function.text(one[3]).partition("<")[0].strip())
+                    row = models.type_named(type_name(function, one[3]))
                     if row is not None and row.raw and (one[0] == op.DECLARE or len(one) > 5):
                         memory = MANAGED if row.space == "managed" else PINNED if row.memory == "pinned" else DEVICE
                         held = Held(function, one, frozenset({register_place(one[2])}), True)
@@ -224,9 +224,7 @@ class Allocations:
             yield body.graph.loops[index]
             index = body.graph.loops[index].parent
 
-    def _paired(
-        self, allocation: Allocation, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]
-    ) -> Iterator[Churn]:
+    def _paired(self, allocation: Allocation, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
         for loop in loops:
             inside = [end for end in ends if home[end.instruction] in loop.body]

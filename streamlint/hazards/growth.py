@@ -9,7 +9,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
-from streamlint.waits.questions import parts_of, unnegated
+from streamlint.waits.operands import behind
+from streamlint.waits.questions import unnegated
 
 Edge = tuple[int, int]
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}
@@ -35,8 +36,8 @@ class Growth:
                 continue
             register, turned = unnegated(self.function, end[2])
             for truth, after in ((True, end[3]), (False, end[4])):
-                behind = self._behind(number, after, within)
-                if self._settles(register, truth != turned, behind):
+                reached = self._behind(number, after, within)
+                if self._settles(register, truth != turned, reached):
                     yield number, after
 
     def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
@@ -52,7 +53,7 @@ class Growth:
             waiting += self.graph.successors[number]
         return frozenset(found)
 
-    def _settles(self, register: int, truth: bool, behind: frozenset[int]) -> bool:
+    def _settles(self, register: int, truth: bool, reached: frozenset[int]) -> bool:
         one = self.function.definitions[register] if register >= 0 else None
         if one is None:
             return False
@@ -60,35 +61,35 @@ class Growth:
             operator, left, right = self.function.text(one[3]), one[4], one[5]
             if operator in _LARGER:
                 larger, smaller = (left, right) if _LARGER[operator] == truth else (right, left)
-                return self._is_raised(smaller, larger, behind)
+                return self._is_raised(smaller, larger, reached)
             if operator in ("==", "!=", "is", "is not") and self._is_nothing(right):
-                return (operator in ("==", "is")) == truth and self._is_filled(left, behind)
+                return (operator in ("==", "is")) == truth and self._is_filled(left, reached)
             return False
-        return not truth and self._is_filled(register, behind)
+        return not truth and self._is_filled(register, reached)
 
     # --- what grows
 
-    def _is_raised(self, smaller: int, larger: int, behind: frozenset[int]) -> bool:
+    def _is_raised(self, smaller: int, larger: int, reached: frozenset[int]) -> bool:
         """Whether the smaller side is set to something that is computed from the larger one, and not from itself."""
         mine, wanted = self._leaves([smaller]), self._leaves([larger])
-        for value in (*self._assigned(smaller, behind), *self._carried(smaller, behind)):
+        for value in (*self._assigned(smaller, reached), *self._carried(smaller, reached)):
             leaves = self._leaves([value])
             if leaves & wanted and not leaves & mine:
                 return True
         return False
 
-    def _assigned(self, register: int, behind: frozenset[int]) -> Iterator[int]:
+    def _assigned(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What is assigned to the place that a register was read from."""
         place = self._place(register)
         if place is None:
             return
-        for number in behind:
+        for number in reached:
             for one in self.function.code.blocks[number]:
                 for target, value in self.places.assigned(self.function, one):
                     if _general(target) == place or (one[0] == op.SET_DEREF and self._element_of(one[2]) == place):
                         yield value
 
-    def _carried(self, register: int, behind: frozenset[int]) -> Iterator[int]:
+    def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
         """What a variable without a place of its own is given for the rounds that follow."""
         seen: set[int] = set()
         waiting = [register]
@@ -100,9 +101,9 @@ class Growth:
             seen.add(value)
             if one[0] == op.PHI:
                 waiting += one[3:]
-            elif one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in behind:
+            elif one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached:
                 waiting.append({op.CAST: one[4] if len(one) > 4 else -1, op.REBIND: one[-1], op.COPY: one[3]}[one[0]])
-            elif self.home[one] in behind:
+            elif self.home[one] in reached:
                 yield value
 
     def _place(self, register: int) -> Place | None:
@@ -124,16 +125,21 @@ class Growth:
         return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else _general(place)
 
     def _leaves(self, registers: Iterable[int]) -> frozenset[object]:
-        """What values are computed from: places, and registers that nothing is computed for."""
+        """What values are computed from: places, and registers that nothing is computed for. Indices do not count."""
         found: set[object] = set()
-        for one in parts_of(self.function, list(registers)):
+
+        def onward(one: Instruction) -> Iterable[int]:
             place = self.places.of(self.function, one[2])
-            if one[0] == op.CONST or (one[0] == op.NAME and self.function.is_cpp and place.root[0] == "global"):
-                continue
             if place.root[0] != "register":
-                found.add(_general(place))
-            elif one[0] in (op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL):
+                if not (one[0] == op.NAME and self.function.is_cpp and place.root[0] == "global"):
+                    found.add(_general(place))
+                return ()
+            if one[0] in (op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL):
                 found.add(one[2])
+            return op.reads(one)[:1] if one[0] == op.ITEM else op.reads(one) if one[0] != op.PHI else ()
+
+        for _ in behind(self.function, registers, onward):
+            pass
         return frozenset(found)
 
     # --- what is made once
@@ -142,23 +148,25 @@ class Growth:
         one = self.function.definitions[register] if register >= 0 else None
         return one is not None and one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]
 
-    def _is_filled(self, register: int, behind: frozenset[int]) -> bool:
+    def _is_filled(self, register: int, reached: frozenset[int]) -> bool:
         """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""
         place = self._place(register)
-        if place is None or (place.root[0] == "cell" and not place.path and not self._outlives(place, behind)):
+        if place is None or (place.root[0] == "cell" and not place.path and not self._outlives(place, reached)):
             return False
-        for number in behind:
+        for number in reached:
             for one in self.function.code.blocks[number]:
-                if any(_general(target) == place and not self._is_nothing(value) for target, value in self.places.assigned(self.function, one)):
+                if any(
+                    _general(target) == place and not self._is_nothing(value) for target, value in self.places.assigned(self.function, one)
+                ):
                     return True
                 if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
                     return True
         return False
 
-    def _outlives(self, place: Place, behind: frozenset[int]) -> bool:
+    def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
         """Whether a variable is not made anew in the rounds: it is set outside of them as well."""
         stores = [one for one in self.function.by_opcode[op.STORE] if self.function.unit.ir.constants[one[2]] == place.root[1:]]
-        loops = [loop for loop in self.graph.loops if loop.body & behind]
+        loops = [loop for loop in self.graph.loops if loop.body & reached]
         return any(all(self.home[one] not in loop.body for loop in loops) for one in stores)
 
     def _points_to(self, register: int, place: Place) -> bool:
@@ -169,6 +177,3 @@ class Growth:
 def _general(place: Place) -> Place:
     """A place without its elements' keys."""
     return Place(place.root, tuple(key for key in place.path if not isinstance(key, Element)))
-
-
-__all__ = ["Growth", "Instruction"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
@@ -21,15 +21,14 @@ from streamlint.waits.operands import operand_of
 
 _DEEPEST = 6
 _MOST_ROUNDS = 6
-_SMART = ("std::unique_ptr", "std::shared_ptr")
-_SHARED = "aside"
+_SMART = frozenset({"std::unique_ptr", "std::shared_ptr"})
 Ends = Callable[[Function, Instruction], "Iterator[int]"]
 """The registers of what an instruction ends by itself."""
 
 
 class Held(NamedTuple):
-    """An object that an instruction makes, by itself or through the calls that lead to where it is made, the outermost first; and the places
-    where it is held in the function. ``is_owned``: it ends with its last reference."""
+    """An object that an instruction makes, by itself or through calls that lead to where it is made, the outermost first; and where it is
+    held in the function. ``is_owned``: it ends with its last reference."""
 
     function: Function
     instruction: Instruction
@@ -66,6 +65,8 @@ class Lifetimes:
         for _ in range(_MOST_ROUNDS):
             before = tracked
             for one in function.code.instructions():
+                if one[0] == op.SET_ITEM and self._is_data(function, one[2]):
+                    continue
                 tracked |= self._after(function, one, tracked)
                 if one[0] == op.CONSTRUCT and self._is_smart(function, one) and any(self._has(tracked, function, each) for each in one[5:]):
                     tracked |= {Tracked(BUFFER, register_place(one[2]))}
@@ -81,12 +82,17 @@ class Lifetimes:
             added |= {each for each in self.flow.after(function, one, tracked, edge) if len(each.place.path) <= _MOST_ROUNDS}
         if op.DEFINES[one[0]] and one[0] in CALLING | {op.ATTR}:
             for action in self.transfer.of(function, one):
-                if isinstance(action, Viewed) and self._has(tracked, function, action.register):
-                    added |= {Tracked(BUFFER, register_place(one[2]))}
+                if isinstance(action, Viewed) and action.register >= 0:
+                    added |= set(self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2])))
         return added
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
-        return function.text(one[3]).startswith(_SMART)
+        return type_name(function, one[3]) in _SMART
+
+    def _is_data(self, function: Function, register: int) -> bool:
+        """Whether a register holds a tensor or an array, whose elements are no objects."""
+        values = list(self.transfer.values(function, register))
+        return bool(values) and all(isinstance(value, Memory) for value in values)
 
     def _has(self, tracked: frozenset[Tracked], function: Function, register: int) -> bool:
         if register < 0:
@@ -240,10 +246,16 @@ def pointees(places: Places, function: Function, register: int) -> frozenset[Pla
     return frozenset(name.behind(POINTEE) for name in places.names(function, register))
 
 
+def type_name(function: Function, constant: int) -> str:
+    """C++: a type by its name, without its arguments."""
+    kind = function.unit.ir.constants[constant]
+    return str(kind[0] if isinstance(kind, tuple) else kind)
+
+
 def of_result(register: int) -> frozenset[Place]:
     """A register, and what may be unpacked from it."""
     alone = register_place(register)
     return frozenset({alone, alone.behind(ANY)})
 
 
-__all__ = ["ADDRESS", "End", "Held", "Lifetimes", "of_result", "pointees"]
+__all__ = ["ADDRESS", "End", "Held", "Lifetimes", "of_result", "pointees", "type_name"]
