@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
@@ -63,13 +64,16 @@ class EveryRound:
         return frozenset(seen)
 
     def _counted(self, function: Function) -> set[Edge]:
-        """One round among many: what is asked anew each time (``steps() == 0``) is a given number."""
+        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. And what is never on CUDA."""
         found: set[Edge] = set()
         for number, block in enumerate(function.code.blocks):
             end = block[-1]
             if end[0] != op.BRANCH:
                 continue
             register, turned = unnegated(function, end[2])
+            truth = truth_on_cuda(self.transfer.facts, function, register)
+            if truth is not None:
+                found.add((number, end[4] if truth != turned else end[3]))
             one = function.definitions[register] if register >= 0 else None
             if one is None or one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
                 continue

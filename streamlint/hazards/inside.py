@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.facts.objects import Container, LibraryObject, Memory
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -109,14 +109,26 @@ class Inside:
         return self._is_opaque_work(function, one)
 
     def _is_opaque_work(self, function: Function, one: Instruction) -> bool:
-        """A call out of view that is given memory of a device, and a module that is called."""
+        """A call out of view that is given a tensor which no host is known to hold, and a module that is called."""
         libraries = self.transfer.libraries(function, one)
         if any(isinstance(call.receiver, LibraryObject) and call.receiver.kind == "module" and call.row is None for call in libraries):
+            return True
+        if one[0] == op.CALL and self._is_of_modules(function, one[3]):
             return True
         if any(call.row is not None for call in libraries) or self.transfer.edges(function, one):
             return False
         first = 6 if one[0] == op.INVOKE else 5
-        return any(self._is_there(function, register) for register in one[first:])
+        return any(value.space != "host" for register in one[first:] for value in self._memory(function, register))
+
+    def _is_of_modules(self, function: Function, register: int) -> bool:
+        """Whether a register holds one of a list of modules."""
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.NEXT, op.ITEM, op.ITER):
+            held = self.transfer.values(function, one[3])
+            if any(isinstance(value, Container) and value.kind == "modules" for value in held):
+                return True
+            one = function.definitions[one[3]] if one[0] != op.ITEM else None
+        return False
 
     def _is_there(self, function: Function, register: int) -> bool:
         return any(value.space == "device" for value in self._memory(function, register))
