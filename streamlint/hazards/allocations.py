@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Site
+from streamlint.hazards.churn import Churn, Churning
 from streamlint.hazards.context import Context
-from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Loop
-from streamlint.models.vocabulary import Selector
-from streamlint.ordering.lifetimes import End, Held, Lifetimes, of_result, pointees, type_name
-from streamlint.ordering.places import Place, Places, register_place
+from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
+from streamlint.ordering.places import register_place
 from streamlint.transfer.modelled import ModelledCall
 
 MAKING = frozenset({"alloc", "factory", "transfer", "register"})
@@ -36,40 +34,19 @@ class Allocation(NamedTuple):
         return Site(self.held.function, self.held.instruction)
 
 
-class Churn(NamedTuple):
-    """An allocation that each round of a loop makes and frees. ``made`` and ``ended`` are the instructions of the loop's function, and
-    the calls that lead on from there; no end is named where the last reference goes."""
-
-    allocation: Allocation
-    function: Function
-    loop: Loop
-    made: tuple[Site, ...]
-    ended: tuple[Site, ...]
-
-    @property
-    def place(self) -> Site:
-        """What stands in the loop."""
-        return self.made[0]
-
-
-class Allocations:
+class Allocations(Churning):
     """Finds what is allocated and freed again and again."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
+        super().__init__(context.transfer, self._freed, _FEW)
         self.facts = context.facts
-        self.transfer = context.transfer
-        self.places = Places(context.facts)
-        self.lifetimes = Lifetimes(context.transfer, self.places, self._freed)
-        self.rounds = EveryRound(context.transfer, self.places)
-        self._kept: set[tuple[Function, Loop]] = set()
 
-    def find(self) -> list[Churn]:
+    def find(self) -> list[tuple[Allocation, Churn]]:
         """The allocations that a round frees, but those of loops that keep others: these set things up."""
-        found: list[Churn] = []
+        found: list[tuple[Allocation, Churn]] = []
         for allocation in self._made():
-            found += self._follow(allocation)
-        return [one for one in found if (one.function, one.loop) not in self._kept]
+            found += ((allocation, churn) for churn in self.follow(allocation.held, allocation.memory == DEVICE))
+        return [(allocation, churn) for allocation, churn in found if (churn.function, churn.loop) not in self.kept]
 
     # --- allocations
 
@@ -90,10 +67,7 @@ class Allocations:
         if row.effect == "alloc":
             if memory == "pageable" or row.get("stream") is not None:
                 return None
-            into = row.get("into")
-            held = call.given(Selector("argument", into.position)) if isinstance(into, Selector) and into.kind == "pointee" else None
-            places = pointees(self.places, function, held) if held is not None else of_result(one[2])
-            return Allocation(Held(function, one, places, bool(row.get("owned"))), memory, row.library, call.name)
+            return Allocation(Held(function, one, made_by(self.places, call), bool(row.get("owned"))), memory, row.library, call.name)
         spaces = {value.space for value in call.memory(call.result)}
         if row.get("raw"):
             if self._has_allocator(row.library) or call.one("out") is not None:
@@ -161,14 +135,14 @@ class Allocations:
                         yield Allocation(Held(function, one, frozenset(), True), DEVICE, "numba", "numba.cuda.to_device")
 
     def _is_kernel(self, function: Function, register: int) -> bool:
+        """Whether a register holds a function that is compiled for the device."""
         for value in self.transfer.values(function, register):
-            kernel = value.function if isinstance(value, FunctionObject) else None
-            for call in kernel.decorations if kernel is not None and kernel.parent is not None else ():
-                callees = self.facts.callees(kernel.parent, call)
-                made = kernel.parent.definitions[call[3]]
-                if made is not None and made[0] in (op.CALL, op.INVOKE):
-                    callees = [*callees, *self.facts.callees(kernel.parent, made)]
-                if any(isinstance(each, External) and each.name == "numba.cuda.jit" for each in callees):
+            parent = value.function.parent if isinstance(value, FunctionObject) else None
+            if isinstance(value, FunctionObject) and parent is not None:
+                makers = [parent.definitions[call[3]] for call in value.function.decorations]
+                calls = [*value.function.decorations, *(one for one in makers if one is not None and one[0] in (op.CALL, op.INVOKE))]
+                callees = [callee for call in calls for callee in self.facts.callees(parent, call)]
+                if any(isinstance(callee, External) and callee.name == "numba.cuda.jit" for callee in callees):
                     return True
         return False
 
@@ -192,134 +166,3 @@ class Allocations:
                 of = call.one("of", call.receiver)
                 if of is not None:
                     yield from self.transfer.shared(function, of) if call.row.effect == "unregister" else (of,)
-
-    # --- loops
-
-    def _follow(self, allocation: Allocation) -> Iterator[Churn]:
-        """The loops that make and free an allocation in their rounds."""
-        waiting, seen = [allocation.held], set[tuple[Function, Instruction]]()
-        for held in waiting:
-            if (held.function, held.instruction) in seen:
-                continue
-            seen.add((held.function, held.instruction))
-            held = self.lifetimes.spread(held)
-            made = (Site(held.function, held.instruction), *held.calls[1:], *((allocation.site,) if held.calls else ()))
-            loops = list(self._loops(held.function, held.instruction))
-            ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
-            if ends:
-                yield from self._paired(allocation, held, made, loops, ends)
-            elif held.is_owned and loops:
-                yield from self._dropped(allocation, held, made, loops)
-            elif held.is_owned and not self._leaves(held):
-                yield from self._repeated(allocation, held.function, made, ())
-            else:
-                if allocation.memory == DEVICE:
-                    self._kept.update((held.function, loop) for loop in loops)
-                waiting += self.lifetimes.outside(held)
-
-    def _loops(self, function: Function, one: Instruction) -> Iterator[Loop]:
-        body = self.rounds.body(function)
-        index = body.graph.innermost[body.home[one]]
-        while index >= 0:
-            yield body.graph.loops[index]
-            index = body.graph.loops[index].parent
-
-    def _paired(self, allocation: Allocation, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
-        home = self.rounds.body(held.function).home
-        for loop in loops:
-            inside = [end for end in ends if home[end.instruction] in loop.body]
-            for end in inside:
-                ended = (Site(held.function, end.instruction), *end.calls)
-                if self._is_churn(held.function, loop, made, ended):
-                    yield Churn(allocation, held.function, loop, made, ended)
-                    return
-            if inside:
-                return
-        end = ends[0]
-        if not loops:
-            yield from self._repeated(allocation, held.function, made, (Site(held.function, end.instruction), *end.calls))
-
-    def _dropped(self, allocation: Allocation, held: Held, made: tuple[Site, ...], loops: list[Loop]) -> Iterator[Churn]:
-        """What no round keeps ends with the round."""
-        loop = loops[0]
-        if self._outlives(held, loop):
-            if allocation.memory == DEVICE:
-                self._kept.add((held.function, loop))
-        elif self._is_churn(held.function, loop, made, ()):
-            yield Churn(allocation, held.function, loop, made, ())
-
-    def _outlives(self, held: Held, loop: Loop) -> bool:
-        """Whether a place that is not made in the round holds the object."""
-        function, home = held.function, self.rounds.body(held.function).home
-        for place in held.places:
-            if place.root[0] == "register":
-                one = function.definitions[int(str(place.root[1]))]
-                if one is None or home[one] not in loop.body:
-                    return True
-                if one[0] == op.PHI and home[one] == loop.header:
-                    return True
-            elif place.root[0] != "cell" or place.path:
-                return True
-        return self._is_returned(held)
-
-    def _is_returned(self, held: Held) -> bool:
-        returned = {end[2] for end in held.function.by_opcode[op.RETURN]}
-        return any(register_place(register) in held.places for register in returned if register >= 0)
-
-    def _leaves(self, held: Held) -> bool:
-        """Whether an object leaves the function that made it."""
-        return self._is_returned(held) or any(self._is_outside(place) for place in held.places)
-
-    def _is_outside(self, place: Place) -> bool:
-        return place.root[0] in ("global", "this") or (place.root[0] == "parameter" and bool(place.path))
-
-    def _repeated(self, allocation: Allocation, function: Function, made: tuple[Site, ...], ended: tuple[Site, ...]) -> Iterator[Churn]:
-        """The loops around the calls of a function that allocates and frees."""
-        waiting = [(function, made, ended)]
-        seen = {function}
-        for where, first, last in waiting:
-            if len(first) > 6:
-                continue
-            for caller, call in self.lifetimes.starts(where):
-                before = (Site(caller, call), *first), (Site(caller, call), *last)
-                loop = next(self._loops(caller, call), None)
-                if loop is None:
-                    if caller not in seen:
-                        seen.add(caller)
-                        waiting.append((caller, *before))
-                elif self._is_churn(caller, loop, *before):
-                    yield Churn(allocation, caller, loop, *before)
-
-    def _is_churn(self, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
-        if self.rounds.is_special(function, loop, _FEW):
-            return False
-        is_new = False
-        for number, site in enumerate(made):
-            if number and made[number - 1].instruction[0] in (op.CONSTRUCT, op.NEW, op.DECLARE):
-                is_new = True
-            if not self.rounds.runs(site, loop if number == 0 else None, is_new):
-                return False
-        if ended and not self.rounds.runs(ended[0], loop):
-            return False
-        return not self._in_some_rounds(function, loop, made[0])
-
-    def _in_some_rounds(self, function: Function, loop: Loop, site: Site) -> bool:
-        """Whether a condition on what differs from round to round guards it, and the loop's own work goes on without it."""
-        guards = self.rounds.guards(site, loop)
-        changing = {guard for guard in guards if self.rounds.changes(function, guard, loop)}
-        if not changing:
-            return False
-        return any(not changing.intersection(self.rounds.guards(work, loop)) for work in self.work(function, loop))
-
-    def work(self, function: Function, loop: Loop) -> Iterator[Site]:
-        """Launches and copies of a loop."""
-        for block in sorted(loop.body):
-            for one in function.code.blocks[block]:
-                if one[0] == op.LAUNCH:
-                    yield Site(function, one)
-                elif one[0] in (op.CALL, op.INVOKE):
-                    if any(call.row.effect in ("launch", "copy", "memset", "transfer") for call in self.transfer.modelled(function, one)):
-                        yield Site(function, one)
-
-
-__all__ = ["Allocation", "Allocations", "Churn", "LibraryObject", "Unknown"]

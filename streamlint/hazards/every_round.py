@@ -1,4 +1,4 @@
-"""What each round of a loop runs, and loops of few or special rounds: over devices or layers, that time candidates, that halve."""
+"""What each round of a loop runs, and loops of few or special rounds: over devices, that time candidates, that halve."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class EveryRound:
     # --- loops of few or special rounds
 
     def is_special(self, function: Function, loop: Loop, few: int) -> bool:
-        """Whether a loop has few rounds, or goes over devices or the layers of a model, or times what it tries out, or halves."""
+        """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves."""
         rounds = self.rounds(function, loop)
         if rounds is not None and rounds <= few:
             return True
@@ -183,7 +183,7 @@ class EveryRound:
         )
 
     def _asks(self, function: Function, loop: Loop) -> bool:
-        """Whether a loop sets or counts devices, goes over the layers of a model, or times its rounds."""
+        """Whether a loop sets or counts devices, or times its rounds."""
         for block in sorted(loop.body):
             for one in function.code.blocks[block]:
                 if one[0] in CALLING and any(self._is_special_call(call.row) for call in self.transfer.modelled(function, one)):
@@ -198,9 +198,9 @@ class EveryRound:
         return row.effect in _TIMING or is_device or bool(row.get("devices"))
 
     def _counts(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction counts devices, or lists layers."""
+        """Whether an instruction counts devices."""
         if one[0] in (op.CALL, op.INVOKE):
-            return any(call.row.get("devices") or call.row.get("layers") for call in self.transfer.modelled(function, one))
+            return any(call.row.get("devices") for call in self.transfer.modelled(function, one))
         if one[0] == op.REBIND:
             call = next((use for use in function.code.instructions() if op.DEFINES[use[0]] and use[2] == one[3]), None)
             return call is not None and call[0] == op.CALL and self._counts(function, call)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from streamlint.checks.sl003_alloc_in_loop import AllocInLoop
 from streamlint.facts.functions import Function
 from streamlint.findings import Finding, Span
-from streamlint.hazards.allocations import REGISTERED, Allocations, Churn
+from streamlint.hazards.allocations import REGISTERED, Allocation, Allocations
+from streamlint.hazards.churn import Churn
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.inside import Inside
 from streamlint.hazards.repetition import Round
@@ -25,7 +26,7 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     allocations = Allocations(context)
     inside = Inside(context.transfer, allocations.rounds)
-    found = [_told(rule, context, allocations, inside, churn) for churn in allocations.find()]
+    found = [_told(rule, context, allocations, inside, *each) for each in allocations.find()]
     found += [_told_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
     seen: set[Span] = set()
     for finding in sorted(found, key=lambda one: not one.shown):
@@ -34,8 +35,7 @@ def find(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside: Inside, churn: Churn) -> Finding:
-    allocation = churn.allocation
+def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
     around = context.surroundings(churn.function, churn.made[:-1])
     is_registered = allocation.memory == REGISTERED
     kind: type[Operation] = Register if is_registered else Alloc
@@ -46,7 +46,7 @@ def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside:
     steps = list(inside.steps(churn.function, churn.loop))
     is_long = any(map(inside.is_long, steps)) or any(step.is_deeper and inside.waits(step) for step in steps)
     shown = not is_long and not _has_waited(context, allocations, churn)
-    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.place), shown)
+    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), shown)
 
 
 def _told_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:

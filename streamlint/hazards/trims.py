@@ -42,7 +42,7 @@ class Trims:
     def find(self) -> Iterator[Trim]:
         """The caches that rounds empty."""
         for call in self.transfer.sites({"trim"}):
-            waiting = [(call.function, (Site(call.function, call.instruction),))]
+            waiting: list[tuple[Function, tuple[Site, ...]]] = [(call.function, (Site(call.function, call.instruction),))]
             seen = {call.function}
             for function, made in waiting:
                 loop = self._innermost(made[0])
@@ -64,9 +64,8 @@ class Trims:
         if self.rounds.is_special(function, loop, FEW):
             return False
         for number, site in enumerate(made):
-            if not self.rounds.runs(site, loop if number == 0 else None) or self._is_switched(
-                site, loop if number == 0 else None, made, number
-            ):
+            within = loop if number == 0 else None
+            if not self.rounds.runs(site, within) or self._is_switched(site, within, made, number):
                 return False
         return True
 

@@ -13,9 +13,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
-from streamlint.ordering.places import ADDRESS, ANY, POINTEE, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Place, Places, register_place, rest_behind
 from streamlint.transfer.actions import Viewed
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 
@@ -107,7 +109,7 @@ class Lifetimes:
         function = held.function
         for one in function.code.instructions():
             for register in self._ends(function, one):
-                if self._holds(held, register):
+                if self.holds(held, register):
                     yield End(one, ())
             if one[0] == op.DESTROY and held.is_owned and self._owns(held, one[2]) and not self.is_moved(function, one[2]):
                 yield End(one, ())
@@ -116,7 +118,8 @@ class Lifetimes:
                     if self._is_given(held, one, callee, place):
                         yield End(one, (Site(function, one), *calls))
 
-    def _holds(self, held: Held, register: int) -> bool:
+    def holds(self, held: Held, register: int) -> bool:
+        """Whether a register holds the object, as far as the names of ``spread`` tell."""
         names = self.places.names(held.function, register)
         return any(rest_behind(name, place) == () or rest_behind(place, name) == () for name in names for place in held.places)
 
@@ -252,10 +255,16 @@ def type_name(function: Function, constant: int) -> str:
     return str(kind[0] if isinstance(kind, tuple) else kind)
 
 
+def made_by(places: Places, call: ModelledCall) -> frozenset[Place]:
+    """Where a call of a library puts what it makes, by the field ``into`` of its row."""
+    into = call.row.get("into")
+    if isinstance(into, Selector) and into.kind == "pointee":
+        register = call.given(Selector("argument", into.position))
+        return pointees(places, call.function, register) if register is not None else frozenset()
+    return of_result(call.instruction[2])
+
+
 def of_result(register: int) -> frozenset[Place]:
     """A register, and what may be unpacked from it."""
     alone = register_place(register)
     return frozenset({alone, alone.behind(ANY)})
-
-
-__all__ = ["ADDRESS", "End", "Held", "Lifetimes", "of_result", "pointees", "type_name"]
