@@ -21,6 +21,7 @@ RULE = EventSpin
 _QUERY = frozenset({"query"})
 _DOING = frozenset(
     {op.CALL, op.INVOKE, op.LAUNCH, op.CONSTRUCT, op.NEW, op.NEXT, op.ENTER, op.YIELD, op.YIELD_FROM, op.AWAIT, op.DELETE, op.IMPORT}
+    | {op.SET_ITEM, op.SET_DEREF, op.APPEND, op.PUT}
 )
 """What a loop that only asks has nothing of, queries aside."""
 
@@ -52,6 +53,8 @@ class Spins:
 
     def _only_asks(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction is a query, or nothing that takes time."""
+        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, or data that the loop works on
+            return all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
         if one[0] not in _DOING:
             return True
         if one[0] not in (op.CALL, op.INVOKE):
