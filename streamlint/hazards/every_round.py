@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
@@ -26,7 +28,7 @@ class EveryRound:
         self.transfer = transfer
         self.places = places
         self._bodies: dict[Function, Body] = {}
-        self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
+        self._blocks: dict[tuple[Function, Loop | None, bool], frozenset[int]] = {}
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""
@@ -41,16 +43,19 @@ class EveryRound:
 
         ``is_new``: the function works for a constructor.
         """
-        function = site.function
-        body = self.body(function)
+        return self.body(site.function).home[site.instruction] in self.blocks(site.function, loop, is_new)
+
+    def blocks(self, function: Function, loop: Loop | None, is_new: bool = False) -> frozenset[int]:
+        """The blocks that each round of a loop, or each call of a function, may run without taking a rare branch."""
         key = (function, loop, is_new)
-        found = self._kept.get(key)
+        found = self._blocks.get(key)
         if found is None:
+            body = self.body(function)
             growth = Growth(self.places, function, body.graph, is_new)
             rare = {(one.block, one.after) for one in body.conditions.rare({})} | self._counted(function)
-            found = self._kept[key] = frozenset(rare | set(growth.edges(loop.body if loop is not None else None)))
-        blocks = self._reached(body, loop, found)
-        return body.home[site.instruction] in blocks
+            rare.update(growth.edges(loop.body if loop is not None else None))
+            found = self._blocks[key] = self._reached(body, loop, frozenset(rare))
+        return found
 
     def _reached(self, body: Body, loop: Loop | None, without: frozenset[Edge]) -> frozenset[int]:
         seen: set[int] = set()
@@ -71,7 +76,7 @@ class EveryRound:
             if end[0] != op.BRANCH:
                 continue
             register, turned = unnegated(function, end[2])
-            truth = truth_on_cuda(self.transfer.facts, function, register)
+            truth = truth_on_cuda(self.transfer.facts, function, register) if self._may_ask else None
             if truth is not None:
                 found.add((number, end[4] if truth != turned else end[3]))
             one = function.definitions[register] if register >= 0 else None
@@ -82,6 +87,13 @@ class EveryRound:
             if is_asked and not function.is_cpp:
                 found.add((number, end[3] if (function.text(one[3]) == "==") != turned else end[4]))
         return found
+
+    @cached_property
+    def _may_ask(self) -> bool:
+        """Whether the program names anything that is absent on CUDA."""
+        facts = self.transfer.facts
+        names = (name.rpartition(".")[2] for name, word in facts.models.constants.items() if word == "absent")
+        return any(facts.program.mentioning(name) for name in names)
 
     def guards(self, site: Site, loop: Loop) -> list[int]:
         """The blocks whose branches decide in a loop whether an instruction runs."""

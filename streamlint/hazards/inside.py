@@ -41,8 +41,7 @@ class Inside:
 
     def _steps(self, function: Function, loop: Loop | None, is_deeper: bool, seen: set[Function], depth: int) -> Iterator[Step]:
         body = self.rounds.body(function)
-        blocks = sorted(loop.body) if loop is not None else body.graph.order
-        for block in blocks:
+        for block in sorted(self.rounds.blocks(function, loop)):
             index = body.graph.innermost[block]
             inner = body.graph.loops[index] if index >= 0 else None
             is_inner = is_deeper or (inner is not None and inner != loop and not self._is_short(function, inner))
