@@ -12,6 +12,7 @@ from streamlint.hazards.churn import Churn, Churning
 from streamlint.hazards.context import Context
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
 from streamlint.ordering.places import register_place
 from streamlint.transfer.modelled import ModelledCall
@@ -19,6 +20,7 @@ from streamlint.transfer.modelled import ModelledCall
 MAKING = frozenset({"alloc", "factory", "transfer", "register"})
 DEVICE, PINNED, MANAGED, REGISTERED = "device", "pinned", "managed", "registered"
 _FEW = 4
+_FREEING = frozenset({"free", "unregister"})
 
 
 class Allocation(NamedTuple):
@@ -52,12 +54,18 @@ class Allocations(Churning):
 
     def _made(self) -> Iterator[Allocation]:
         """The allocations of the program that reach the driver."""
-        for call in self.transfer.sites(MAKING):
+        for call in self.transfer.sites(MAKING, self._may_reach):
             allocation = self._of_call(call)
             if allocation is not None:
                 yield allocation
         yield from self._of_types()
         yield from self._of_kernels()
+
+    def _may_reach(self, row: Row) -> bool:
+        """Whether a call with a row may ask the driver for memory: no call of plain memory, or of a pool."""
+        if row.effect == "alloc":
+            return row.get("memory") != "pageable" and row.get("stream") is None
+        return row.effect == "register" or bool(row.get("raw")) or (row.library == "cupy" and self._is_unpooled)
 
     def _of_call(self, call: ModelledCall) -> Allocation | None:
         row, function, one = call.row, call.function, call.instruction
@@ -65,8 +73,6 @@ class Allocations(Churning):
             return self._registered(call)
         memory = str(row.get("memory") or DEVICE)
         if row.effect == "alloc":
-            if memory == "pageable" or row.get("stream") is not None:
-                return None
             return Allocation(Held(function, one, made_by(self.places, call), bool(row.get("owned"))), memory, row.library, call.name)
         spaces = {value.space for value in call.memory(call.result)}
         if row.get("raw"):
@@ -150,7 +156,7 @@ class Allocations(Churning):
 
     @cached_property
     def _freeing(self) -> frozenset[str]:
-        return self.transfer.names({"free", "unregister"})
+        return self.transfer.names(_FREEING, _is_of_driver)
 
     def _freed(self, function: Function, one: Instruction) -> Iterator[int]:
         """The memory that an instruction frees, or unlocks."""
@@ -162,7 +168,12 @@ class Allocations(Churning):
         if name.rpartition("::")[2] not in self._freeing and name not in self._freeing:
             return
         for call in self.transfer.modelled(function, one):
-            if call.row.effect in ("free", "unregister") and call.row.get("stream") is None:
+            if call.row.effect in _FREEING and _is_of_driver(call.row):
                 of = call.one("of", call.receiver)
                 if of is not None:
                     yield from self.transfer.shared(function, of) if call.row.effect == "unregister" else (of,)
+
+
+def _is_of_driver(row: Row) -> bool:
+    """Whether a call with a row has the driver free memory at once."""
+    return row.get("memory") != "pageable" and row.get("stream") is None

@@ -107,7 +107,9 @@ class Transfer:
             if effect is not None:
                 yield from effect(call)
         is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
-        is_lost = any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
+        is_lost = (
+            any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
+        )
         is_lost |= (function, one) in self._unknown and not modelled
         if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
@@ -147,28 +149,33 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str]) -> Iterator[ModelledCall]:
-        """The calls of the program whose rows have one of some effects, in the order of files and instructions.
+    def sites(self, effects: Collection[str], where: Callable[[Row], bool] = lambda row: True) -> Iterator[ModelledCall]:
+        """The calls of the program whose rows have one of some effects, in the order of files and instructions; ``where`` tells the rows
+        that count.
 
         Files that name none of these functions are not lowered.
         """
-        names = self.names(effects)
-        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
+        by_language = {is_cpp: self._names_in(models, effects, where) for is_cpp, models in self._tables}
+        units = {unit.number: unit for names in by_language.values() for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
+            names = by_language[unit.is_cpp]
             wanted = names | self._renamed(unit, names)
             for function in unit.functions:
                 for one in self._calling(function, wanted):
-                    yield from (call for call in self.modelled(function, one) if call.row.effect in effects)
+                    yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
 
-    def names(self, effects: Collection[str]) -> frozenset[str]:
+    def names(self, effects: Collection[str], where: Callable[[Row], bool] = lambda row: True) -> frozenset[str]:
         """The last parts of the names of functions with some effects."""
-        found: set[str] = set()
-        tables: tuple[Models, ...] = (self.facts.models, self.facts.cpp_models)
-        for models in tables:
-            for name, row in models.calls.items():
-                if row.effect in effects:
-                    found.add(name.replace("::", ".").rpartition(".")[2])
-        return frozenset(found)
+        return frozenset().union(*(self._names_in(models, effects, where) for _, models in self._tables))
+
+    @property
+    def _tables(self) -> tuple[tuple[bool, Models], ...]:
+        """The rows of C++, and those of the other languages."""
+        return (True, self.facts.cpp_models), (False, self.facts.models)
+
+    def _names_in(self, models: Models, effects: Collection[str], where: Callable[[Row], bool]) -> frozenset[str]:
+        rows = models.calls.items()
+        return frozenset(name.replace("::", ".").rpartition(".")[2] for name, row in rows if row.effect in effects and where(row))
 
     def _renamed(self, unit: Unit, names: frozenset[str]) -> frozenset[str]:
         """Other names that a file has for functions that it imports."""
