@@ -58,7 +58,7 @@ class Churning:
             held = self.lifetimes.spread(held)
             origin = (Site(first.function, first.instruction),) if held.calls else ()
             made = (Site(held.function, held.instruction), *held.calls[1:], *origin)
-            loops = list(self._loops(held.function, held.instruction))
+            loops = list(self.rounds.loops(held.function, held.instruction))
             ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
             if ends:
                 yield from self._paired(held, made, loops, ends)
@@ -70,13 +70,6 @@ class Churning:
                 if keeps:
                     self.kept.update((held.function, loop) for loop in loops)
                 waiting += self.lifetimes.outside(held)
-
-    def _loops(self, function: Function, one: Instruction) -> Iterator[Loop]:
-        body = self.rounds.body(function)
-        index = body.graph.innermost[body.home[one]]
-        while index >= 0:
-            yield body.graph.loops[index]
-            index = body.graph.loops[index].parent
 
     def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
@@ -135,7 +128,7 @@ class Churning:
                 continue
             for caller, call in self.lifetimes.starts(where):
                 before = (Site(caller, call), *first), (Site(caller, call), *last)
-                loop = next(self._loops(caller, call), None)
+                loop = next(self.rounds.loops(caller, call), None)
                 if loop is None:
                     if caller not in seen:
                         seen.add(caller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.absent import truth_on_cuda
@@ -35,6 +36,14 @@ class EveryRound:
         if function not in self._bodies:
             self._bodies[function] = Body(self.transfer.graph, self.transfer.rounds, function)
         return self._bodies[function]
+
+    def loops(self, function: Function, one: Instruction) -> Iterator[Loop]:
+        """The loops of its function around an instruction, the innermost first."""
+        body = self.body(function)
+        index = body.graph.innermost[body.home[one]]
+        while index >= 0:
+            yield body.graph.loops[index]
+            index = body.graph.loops[index].parent
 
     # --- what a round runs
 

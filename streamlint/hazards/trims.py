@@ -45,7 +45,7 @@ class Trims:
             waiting: list[tuple[Function, tuple[Site, ...]]] = [(call.function, (Site(call.function, call.instruction),))]
             seen = {call.function}
             for function, made in waiting:
-                loop = self._innermost(made[0])
+                loop = next(self.rounds.loops(function, made[0].instruction), None)
                 if loop is not None:
                     if self._is_each(function, loop, made):
                         yield from self._told(call, function, loop, made)
@@ -54,11 +54,6 @@ class Trims:
                         if caller not in seen:
                             seen.add(caller)
                             waiting.append((caller, (Site(caller, one), *made)))
-
-    def _innermost(self, site: Site) -> Loop | None:
-        body = self.rounds.body(site.function)
-        index = body.graph.innermost[body.home[site.instruction]]
-        return body.graph.loops[index] if index >= 0 else None
 
     def _is_each(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
         if self.rounds.is_special(function, loop, FEW):
