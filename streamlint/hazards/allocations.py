@@ -130,7 +130,7 @@ class Allocations(Churning):
 
     def _of_kernels(self) -> Iterator[Allocation]:
         """numba: a kernel that is given arrays of the host has memory allocated for them, and freed behind it."""
-        for unit in self.facts.program.mentioning("jit"):
+        for unit in self.facts.program.mentioning("numba"):
             for function in unit.functions if not unit.is_cpp else ():
                 for one in function.by_opcode[op.CALL]:
                     configured = function.definitions[one[3]]

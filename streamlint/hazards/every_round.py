@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.absent import truth_on_cuda
@@ -29,7 +29,7 @@ class EveryRound:
         self.transfer = transfer
         self.places = places
         self._bodies: dict[Function, Body] = {}
-        self._blocks: dict[tuple[Function, Loop | None, bool], frozenset[int]] = {}
+        self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""
@@ -52,18 +52,40 @@ class EveryRound:
 
         ``is_new``: the function works for a constructor.
         """
-        return self.body(site.function).home[site.instruction] in self.blocks(site.function, loop, is_new)
+        body = self.body(site.function)
+        block = body.home[site.instruction]
+        if block not in self.blocks(site.function, loop, is_new):
+            return False
+        deciding = self._deciding(body, block, loop)
+        never = {(one.block, one.after) for one in body.conditions.rare_at(deciding)}
+        return block in self._reached(body, loop, self._rare(site.function, loop, is_new) | never)
 
     def blocks(self, function: Function, loop: Loop | None, is_new: bool = False) -> frozenset[int]:
-        """The blocks that each round of a loop, or each call of a function, may run without taking a rare branch."""
+        """The blocks that each round of a loop, or each call of a function, may run without a branch that is rare by the code's form."""
+        return self._reached(self.body(function), loop, self._rare(function, loop, is_new))
+
+    def _rare(self, function: Function, loop: Loop | None, is_new: bool) -> frozenset[Edge]:
         key = (function, loop, is_new)
-        found = self._blocks.get(key)
+        found = self._kept.get(key)
         if found is None:
             body = self.body(function)
+            within = sorted(loop.body) if loop is not None else body.graph.order
             growth = Growth(self.places, function, body.graph, is_new)
-            rare = {(one.block, one.after) for one in body.conditions.rare({})} | self._counted(function)
+            rare = {(one.block, one.after) for one in body.conditions.rare_at(within, by_values=False)}
+            rare |= self._counted(function, within)
             rare.update(growth.edges(loop.body if loop is not None else None))
-            found = self._blocks[key] = self._reached(body, loop, frozenset(rare))
+            found = self._kept[key] = frozenset(rare)
+        return found
+
+    def _deciding(self, body: Body, block: int, loop: Loop | None) -> list[int]:
+        """The branches that decide whether a block runs, directly or through others."""
+        found: list[int] = []
+        waiting = [block]
+        while waiting:
+            for guard, _ in body.graph.controlled_by[waiting.pop()]:
+                if guard not in found and (loop is None or guard in loop.body):
+                    found.append(guard)
+                    waiting.append(guard)
         return found
 
     def _reached(self, body: Body, loop: Loop | None, without: frozenset[Edge]) -> frozenset[int]:
@@ -77,11 +99,11 @@ class EveryRound:
             waiting += [after for after in body.graph.successors[block] if (block, after) not in without]
         return frozenset(seen)
 
-    def _counted(self, function: Function) -> set[Edge]:
+    def _counted(self, function: Function, blocks: Iterable[int]) -> set[Edge]:
         """One round among many: what is asked anew each time (``steps() == 0``) is a given number. And what is never on CUDA."""
         found: set[Edge] = set()
-        for number, block in enumerate(function.code.blocks):
-            end = block[-1]
+        for number in blocks:
+            end = function.code.blocks[number][-1]
             if end[0] != op.BRANCH:
                 continue
             register, turned = unnegated(function, end[2])
@@ -105,17 +127,10 @@ class EveryRound:
         return any(facts.program.mentioning(name) for name in names)
 
     def guards(self, site: Site, loop: Loop) -> list[int]:
-        """The blocks whose branches decide in a loop whether an instruction runs."""
-        graph = self.body(site.function).graph
-        block = self.body(site.function).home[site.instruction]
-        found: list[int] = []
-        waiting = [block]
-        while waiting:
-            for guard, _ in graph.controlled_by[waiting.pop()]:
-                if guard in loop.body and guard != loop.header and guard not in found and guard not in loop.again:
-                    found.append(guard)
-                    waiting.append(guard)
-        return found
+        """The blocks whose branches decide in a loop whether an instruction runs, but for those that end the loop."""
+        body = self.body(site.function)
+        found = self._deciding(body, body.home[site.instruction], loop)
+        return [guard for guard in found if guard != loop.header and guard not in loop.again]
 
     def changes(self, function: Function, guard: int, loop: Loop) -> bool:
         """Whether a condition asks for something that differs from round to round."""
