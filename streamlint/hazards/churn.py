@@ -77,7 +77,7 @@ class Churning:
             inside = [end for end in ends if home[end.instruction] in loop.body]
             for end in inside:
                 ended = (Site(held.function, end.instruction), *end.calls)
-                if self._is_churn(held.function, loop, made, ended):
+                if not self._is_retry(held, loop, end) and self._is_churn(held.function, loop, made, ended):
                     yield Churn(held, held.function, loop, made, ended)
                     return
             if inside:
@@ -85,6 +85,13 @@ class Churning:
         end = ends[0]
         if not loops:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
+
+    def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:
+        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two."""
+        body = self.rounds.body(held.function)
+        exits = [block for block, after in loop.exits if after not in body.lost]
+        made, ended = body.home[held.instruction], body.home[end.instruction]
+        return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
 
     def _dropped(self, held: Held, made: tuple[Site, ...], loop: Loop, keeps: bool) -> Iterator[Churn]:
         """What no round keeps ends with the round."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -184,9 +184,13 @@ class Lifetimes:
 
     def _entered(self, function: Function, one: Instruction) -> list[Function]:
         """The functions that an instruction enters, destructors among them."""
-        if one[0] in (op.DESTROY, op.DELETE, op.DECLARE):
-            edges = self.transfer.graph.calls_at(function, [one]).edges if function.is_cpp else ()
+        if one[0] == op.DESTROY and function.is_cpp:
+            edges = self.transfer.graph.calls_at(function, [one]).edges
             return [edge.callee for edge in edges if edge.instruction == one]
+        if one[0] in (op.DECLARE, op.DELETE):
+            name = "__init__" if one[0] == op.DECLARE else "__del__"
+            classes = (value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance))
+            return [method for each in classes for method in each.methods.get(name, ()) if method.accepts(0)]
         if one[0] not in CALLING:
             return []
         return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
