@@ -17,7 +17,7 @@ from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.no_library import NoLibrary
 from streamlint.interpreter.own_rows import OwnModels, met_in
 from streamlint.interpreter.recursion import deeper
-from streamlint.interpreter.roots import Root, is_called_by_python, is_training, roots_of
+from streamlint.interpreter.roots import Root, is_called_by_python, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Settings
 from streamlint.interpreter.snapshots import snapshots_of
 from streamlint.interpreter.stakes import AtStake, Stake, Stakes
@@ -48,11 +48,10 @@ class _Kind:
     """What a check asks of a root. Which roots can matter is never told from words."""
 
     from_python: bool  # Python calls it
-    trains: bool
 
     def is_asked_by(self, check: Check) -> bool:
         """Whether a check is about roots of this kind."""
-        return (self.from_python or not check.from_python) and (self.trains or not check.in_training)
+        return self.from_python or not check.from_python
 
 
 class Analysis:
@@ -64,7 +63,6 @@ class Analysis:
         self._every: list[Check] = [check() for check in registry().values()]
         self.checks = [check for check in self._every if not options.codes or check.code in options.codes]
         self.settings = Settings(options.default_stream, options.target_device, options.hidden_sync)
-        self._trains: dict[Root, bool] = {}
         self._no_library = NoLibrary(program)
         self._on_operations = [check for check in self.checks if type(check).on_operation is not Check.on_operation]
         self._on_conflicts = [check for check in self.checks if type(check).on_conflict is not Check.on_conflict]
@@ -102,7 +100,6 @@ class Analysis:
     def _check_deep(self, file: File) -> Part:
         part = Part()
         self._cut_short = part.problems
-        self._trains.clear()
         facts = facts_of(file, self.settings.default_stream)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
@@ -134,15 +131,14 @@ class Analysis:
             return
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._at_stake(root)))
         runs = list(explorer.paths())
-        pinned, waited, idle = explorer.pinned_places(), explorer.waited_places(), explorer.idle_places()
-        recorded = explorer.recorded_places()
+        pinned, waited, recorded = explorer.pinned_places(), explorer.waited_places(), explorer.recorded_places()
         if explorer.cut_short and _is_too_long(root):
             row, column = root.function.at[:2] if root.function is not None else (1, 1)
             text = f"{root.qualname} is too long: it is looked at for {MAX_STEPS} steps, and no further"
             self._cut_short.append(Problem(root.file.path, text, row, column))
         told, budgets = set[tuple[object, ...]](), {check.code: explorer.budget() for check in self._on_conflicts}
         for run in runs:
-            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, recorded, idle)
+            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, recorded)
             for check, operations in self._looked_at(trace.operations, root):
                 yield from self._told(itertools.chain.from_iterable(check.on_operation(operation, trace) for operation in operations))
             for conflict in list(trace.conflicts) if root.binding is None else ():
@@ -202,12 +198,7 @@ class Analysis:
         return self._no_library.holds(root.file) and (root.home is None or self._no_library.holds(root.home))
 
     def _kind(self, root: Root) -> _Kind:
-        return _Kind(root.binding is not None or is_called_by_python(root), self._is_training(root))
-
-    def _is_training(self, root: Root) -> bool:
-        if root not in self._trains:
-            self._trains[root] = is_training(root, self.settings.all_loops)
-        return self._trains[root]
+        return _Kind(root.binding is not None or is_called_by_python(root))
 
     def _told(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """What is not shown to cost anything is told where it was asked for."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.incremental import Incremental
     from streamlint.program import Module
-    from streamlint.waits.task import WaitsTask
+    from streamlint.whole import WholeTask
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING, CHECKING = "parsing", "checking"
@@ -55,16 +55,15 @@ def _analyse(
 ) -> Report:
     start = time.perf_counter()
     work = _work(sources, options, jobs, units)
-    waits = _waits_task(work, options, units)
+    tasks = _whole_tasks(work, options, units)
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
     freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     progress.known(len(sources) - len(work.open))
-    if work.open or waits.part is None:
-        _check(work, waits, options, jobs, cluster)
-    assert waits.part is not None
-    found = join(report, work.parts(), options, [waits.part])
+    if work.open or any(task.part is None for task in tasks):
+        _check(work, tasks, options, jobs, cluster)
+    found = join(report, work.parts(), options, _parts(tasks))
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
@@ -119,13 +118,13 @@ def parts_of(
     with seldom_collected():
         work = _work(sources, options, jobs, units)
         work.narrow(only)
-        waits = _waits_task(work, options, units) if whole else None
+        tasks = _whole_tasks(work, options, units) if whole else []
         work.ready()
         freeze()
         progress.known(sum(source.path in only for source in sources) - len(work.open))
-        if work.open or (waits is not None and waits.part is None):
-            _check(work, waits, options, jobs, None)
-        return list(work.parts()), [waits.part] if waits is not None and waits.part is not None else [], work.report.problems
+        if work.open or any(task.part is None for task in tasks):
+            _check(work, tasks, options, jobs, None)
+        return list(work.parts()), _parts(tasks), work.report.problems
 
 
 def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units | None) -> Incremental:
@@ -135,43 +134,47 @@ def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units |
     return Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
 
 
-def _waits_task(work: Incremental, options: Options, units: Units | None) -> WaitsTask:
-    from streamlint.waits.task import WaitsTask
+def _whole_tasks(work: Incremental, options: Options, units: Units | None) -> list[WholeTask]:
+    from streamlint.whole import WholeTask, kinds
 
     def tree(path: str) -> Module | None:
         file = work.program.file_of(path)
         return file.module if file is not None else None
 
-    return WaitsTask(work.sources, options, tree, units)
+    return [WholeTask(work.sources, options, tree, kind, units) for kind in kinds()]
 
 
-def _check(work: Incremental, waits: WaitsTask | None, options: Options, jobs: int, cluster: Cluster | None) -> None:
+def _parts(tasks: Iterable[WholeTask]) -> list[Part]:
+    return [task.part for task in tasks if task.part is not None]
+
+
+def _check(work: Incremental, tasks: Iterable[WholeTask], options: Options, jobs: int, cluster: Cluster | None) -> None:
     from streamlint.analysis import Analysis, Part
     from streamlint.workers import FEWEST, as_done
 
     analysis = Analysis(work.program, options)
     check = work.check(analysis)
+    wholes = {task.name: task for task in tasks if task.part is None}
     if cluster is not None and len(work.open) >= FEWEST:
-        if waits is not None and waits.part is None:
-            waits.done(waits.find())
+        for task in wholes.values():
+            task.done(task.find())
         _check_far(work, options, cluster, analysis)
         return
-    whole = waits.name if waits is not None and waits.part is None else ""
 
     def look(path: str) -> tuple[list[Part], dict[str, object]]:
-        return ([waits.find()], {}) if waits is not None and path == whole else check(path)
+        return ([wholes[path].find()], {}) if path in wholes else check(path)
 
     def size(path: str) -> int:
-        return waits.size if waits is not None and path == whole else work.size(path)
+        return wholes[path].size if path in wholes else work.size(path)
 
     def lose(path: str, why: str) -> tuple[list[Part], dict[str, object]]:
-        return [waits.lose(Part(), why) if waits is not None and path == whole else analysis.lose(path, why)], {}
+        return [wholes[path].lose(Part(), why) if path in wholes else analysis.lose(path, why)], {}
 
-    names = [*work.open, whole] if whole else work.open
+    names = [*work.open, *wholes]
     fewest = 2 if sum(map(size, names)) >= WORTH_A_PROCESS else FEWEST
     for path, (parts, rests) in as_done(look, names, jobs, size, instead=lose, fewest=fewest, stage=CHECKING):
-        if waits is not None and path == whole:
-            waits.done(parts[0])
+        if path in wholes:
+            wholes[path].done(parts[0])
         else:
             work.done(path, parts, rests)
 

@@ -272,7 +272,7 @@ MADE_ON_HOST = "noise or zeros"  # the origin of what is uploaded and could have
 
 @record(eq=False, slots=True)
 class HostWait(Operation):
-    """The host waits in each round of a loop, for nothing that the round needs. Stands at the end of its path.
+    """The host waits in each round of a loop, for nothing that the round needs.
 
     ``what``: read, cast, size, upload, device, cache. ``origin`` says why the value is where the model is.
     """
@@ -282,8 +282,11 @@ class HostWait(Operation):
     origin: str = ""
     inner: Span | None = None  # where a function that is called from the round waits, if the call is the place to look at
     trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
-    behind: Span | None = None  # an earlier wait of this path, since which nothing was queued: there is nothing to wait for
-    rests_on: tuple[str, ...] = ()  # the undecided conditions that the earlier one is met under
+
+    @property
+    def word(self) -> str:
+        """The last part of the name of what waits."""
+        return self.name.replace("::", ".").rpartition(".")[2]
 
     @property
     def round(self) -> str:

@@ -41,7 +41,6 @@ class Check:
     # The facts of the CUDA model, by name, that its claim rests on: its page shows them with their strength.
     rests_on: ClassVar[tuple[str, ...]] = ()
     # A function is a root for this check only where it trains: where it holds a hot loop, or is the step of an optimizer.
-    in_training: ClassVar[bool] = False
     # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
     from_python: ClassVar[bool] = False
 

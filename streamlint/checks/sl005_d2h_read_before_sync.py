@@ -75,7 +75,8 @@ class D2hReadBeforeSync(Check):
     def told(self, conflict: Conflict, shown: bool) -> Finding:
         """A read that nothing orders behind a copy, as a finding."""
         copy, read = conflict.first, conflict.second
-        assert isinstance(copy, Copy) and isinstance(read, HostRead)
+        assert isinstance(copy, Copy)
+        assert isinstance(read, HostRead)
         return self.finding(
             read,
             self._message(copy),

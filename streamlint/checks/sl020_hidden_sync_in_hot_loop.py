@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.facts import FileFacts
-from streamlint.interpreter.trace import Trace, round_trail
-from streamlint.operations import MADE_ON_HOST, HostWait, Operation
+from streamlint.operations import MADE_ON_HOST, HostWait
 
 
 class HiddenSyncInHotLoop(Check):
@@ -75,15 +73,6 @@ class HiddenSyncInHotLoop(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("d2h-sync-waits", "h2d-pageable-sync-waits")
-    in_training = True
-    looks_at = (HostWait,)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, HostWait) or operation.what in ("device", "cache") or operation.loop is None:
-            return
-        if path.is_idle(operation) or path.is_refused(operation):
-            return
-        yield self.told(operation, round_trail(operation, operation.loop))
 
     def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
         """A wait as a finding."""
@@ -95,9 +84,6 @@ class HiddenSyncInHotLoop(Check):
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
         )
-
-    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
-        return self.by_loop(findings)
 
     def by_loop(self, findings: Iterable[Finding]) -> list[Finding]:
         """One finding a loop: the second read of a step costs little."""
@@ -117,7 +103,7 @@ class HiddenSyncInHotLoop(Check):
         return replace(first, trail=(*first.trail, *more))
 
     def _message(self, wait: HostWait) -> str:
-        word = wait.name.rpartition(".")[2]
+        word = wait.word
         if wait.origin == MADE_ON_HOST or wait.what == "upload":
             known = (MADE_ON_HOST, "a size", "a list of tensors", "an index")
             data = wait.origin if wait.origin in known else "a constant"
@@ -147,7 +133,7 @@ class HiddenSyncInHotLoop(Check):
             return "fetch the numbers once before the loop (values.tolist()), and compare those"
         if wait.what == "number":
             return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
-        if wait.what == "cast" and wait.name.rpartition(".")[2] in ("max", "min"):
+        if wait.what == "cast" and wait.word in ("max", "min"):
             return "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
         return "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, round_trail
-from streamlint.operations import HostWait, Operation
+from streamlint.operations import HostWait
 
 
 class DeviceSyncInHotLoop(Check):
@@ -59,15 +56,6 @@ class DeviceSyncInHotLoop(Check):
     category = Category.STALL
     default = "on"
     rests_on = ("device-synchronize-waits", "free-waits")
-    in_training = True
-    looks_at = (HostWait,)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, HostWait) or operation.what not in ("device", "cache") or operation.loop is None:
-            return
-        if path.is_idle(operation) or path.is_refused(operation):
-            return
-        yield self.told(operation, round_trail(operation, operation.loop))
 
     def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
         """A wait as a finding."""

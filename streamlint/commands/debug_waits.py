@@ -1,4 +1,4 @@
-"""``streamlint debug waits``: what SL020 and SL021 tell of the Python files of a folder, decided from program facts alone."""
+"""``streamlint debug waits``: what SL020 and SL021 tell of the files of a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamlint.errors import PathError
 from streamlint.options import Options, Source
 from streamlint.waits.findings import find
 
-ABOUT = "Print what SL020 and SL021 tell of Python files, decided from program facts instead of paths."
+ABOUT = "Print what SL020 and SL021 tell of Python and C++ files, decided from program facts."
 
 
 def main(words: list[str]) -> int:
@@ -21,8 +21,10 @@ def main(words: list[str]) -> int:
     options = parser.read(words)
     if not Path(options.folder).is_dir():
         raise PathError(f"{options.folder}: no such folder")
-    files = [Source(one.path, one.text, one.language) for one in sources(Path(options.folder)) if one.language == "python"]
-    for finding in find(files, Options(hidden_sync="all-loops" if options.all_loops else "hot-loops")).findings:
+    files = {one.path: one for one in sources(Path(options.folder))}
+    given = [Source(one.path, one.text, one.language) for one in files.values()]
+    wanted = Options(hidden_sync="all-loops" if options.all_loops else "hot-loops")
+    for finding in find(given, wanted, lambda source: files[source.path].lower()).findings:
         print(f"{finding.span.file}:{finding.span.row}: {finding.code} {finding.message}")
         for step in finding.trail:
             print(f"  {step.span.file}:{step.span.row}: {step.message}")

@@ -287,6 +287,14 @@ class CallGraph:
             if callee not in entered:
                 yield Edge(one, callee, elsewhere, is_handed=True)
 
+    def ended(self, function: Function, one: Instruction) -> list[Function]:
+        """The methods that the end of a scope runs: of a context manager, or of an object of C++ or Python that dies."""
+        is_exit = one[0] == op.EXIT
+        register = one[3 if is_exit else 2]
+        self._demand(function, [register])
+        self.facts.solver.solve()
+        return list(self._ended(function, register, ("__exit__", "__aexit__") if is_exit else ("__del__",)))
+
     def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
         """The generators and coroutines that run on where their next value is asked for."""
         source = function.definitions[one[3]]

@@ -8,7 +8,7 @@ from streamlint.facts.callers import Tracker
 from streamlint.facts.cpp_library import PUT, CppLibrary
 from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.frames import Frame
-from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.functions import ClassInfo, Function, Store
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Address, Constant, Elements, Instance, Object, Site
 from streamlint.facts.program import Program
@@ -203,6 +203,25 @@ class CppCallers(CppLibrary):
             base = function.text(one[3])
             if last_part(base) == definition.ir.name:
                 yield one
+
+    def given_to_member(self, owner: ClassInfo, name: str) -> Iterator[tuple[Function, int]]:
+        """The registers that functions store in a data member, and that objects without a constructor of their own are made with."""
+        for unit in self.cpp.mentioning(name):
+            for store in unit.cpp_stores.get(name, ()):
+                plain = store.receiver == op.NONE or store.instruction[0] == op.INIT
+                if self.member_of(store.function, name) is owner if plain else self._is_receiver(store, owner):
+                    yield store.function, store.value
+        fields = [one.name for one in owner.ir.fields]
+        for function, one in self.construction_places(owner) if "__init__" not in owner.methods else ():
+            given = one[5:] if one[0] in (op.CONSTRUCT, op.NEW) else ()
+            if fields.index(name) < len(given):
+                yield function, given[fields.index(name)]
+
+    def _is_receiver(self, store: Store, owner: ClassInfo) -> bool:
+        """Whether what a store changes may be an object of a class, or of one that derives from it."""
+        node = self.solver.demand(self.register(self.base(store.function), store.receiver))
+        self.solver.solve()
+        return any(isinstance(value, Instance) and self.hierarchy.derives(value.definition, owner) for value in node.values)
 
     def possible_classes(self, value: Instance) -> list[ClassInfo]:
         """Of an object of a class or of one that derives from it: the classes of which the program makes objects; all if it makes none."""

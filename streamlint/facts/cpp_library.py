@@ -24,6 +24,7 @@ from streamlint.facts.objects import (
     Object,
     PartialObject,
 )
+from streamlint.facts.program import Unit
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
@@ -138,6 +139,8 @@ class CppLibrary(CppCalls):
         """A tensor by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
+        if isinstance(value, LibraryObject) and value.type == "torch.stream":
+            return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
         return value
 
     def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:
@@ -243,6 +246,11 @@ class CppLibrary(CppCalls):
             found.starred = [outside]
         return found
 
+    def outside(self, unit: Unit, name: str) -> Object:
+        """Cython: a function or constant of C that a library declares."""
+        is_of_c = unit.source.language == "cython" and (self.cpp_models.call(name) is not None or name in self.cpp_models.constants)
+        return self.objects(CppName, name) if is_of_c else super().outside(unit, name)
+
     def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
         space = _SPACES.get(self.word_of(value)) if isinstance(value, CppName) else None
         if space is not None:
@@ -259,10 +267,13 @@ class CppLibrary(CppCalls):
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
-        elif "::" in kind or kind.startswith(("cuda", "CU")) or kind in ("pointer", "array"):
+        elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
         else:
             super().library_member(value, name, target)
+
+    def _is_of_python(self, target: Node) -> bool:
+        return target.site is not None and not target.site.function.is_cpp
 
     def elements_member(self, value: Elements, name: str, target: Node) -> None:
         if name in ("first", "second"):

@@ -166,6 +166,9 @@ class CppScopes:
         head, separator, rest = name.partition("::")
         context = self.context(unit)
         full = context.namespaces.get(head, "") if separator else ""
+        alias = context.aliases.get(head) if separator and not full else None
+        if alias is not None and "::" in str(alias[0]) and alias[0] != head:
+            full = str(alias[0])  # `Clock::now()`, of a clock of the standard library
         prefixes = [scope]
         while scope:
             scope = scope.rpartition("::")[0]

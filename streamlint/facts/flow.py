@@ -228,7 +228,12 @@ class Flow:
                 self.solver.add(node, self.objects(ModuleObject, self.program.units[path]))
             else:
                 libraries = [module for module, taken in unit.imports if taken == "*" and not self.program.imported(module, unit)]
-                self.solver.add(node, self.objects(External, next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)))
+                known = next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)
+                self.solver.add(node, self.outside(unit, known))
+
+    def outside(self, unit: Unit, name: str) -> Object:
+        """What a name means that no file of the program defines."""
+        return self.objects(External, name)
 
     def _has(self, unit: Unit, name: str, seen: set[Unit]) -> bool:
         """Whether a file has a global name, also through ``from x import *``."""

@@ -301,6 +301,14 @@ class Library(Selectors):
         elif receiver is not None:
             self.solver.add(target, receiver)
 
+    def _extension(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A shared library whose functions are found by symbol, or memory that C sees."""
+        if row.get("part") in ("symbols", "held"):
+            self.solver.add(target, self.objects(LibraryObject, row.names[0], SYMBOLS))
+        else:
+            for node in arguments.positional[:1]:
+                self.solver.edge(node, target)
+
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         for node in arguments.positional:
             self.solver.edge(node, target)
@@ -337,7 +345,10 @@ class Library(Selectors):
         self.unknown_call("external", arguments, target)
 
 
+SYMBOLS = "symbols"
+"""The kind of a shared library that is opened."""
 EFFECTS: dict[str, Effect] = {
+    "extension": Library._extension,
     "pinned_options": Library._pinned_options,
     "factory": Library._factory,
     "load": Library._opaque,

@@ -52,9 +52,12 @@ class Unit:
 
     @cached_property
     def ir(self) -> ModuleIR:
-        """The file lowered; empty if it cannot be read."""
+        """The file lowered; empty if it cannot be read, or is nested too deeply."""
         self.program.lowered += 1
-        found = self.source.lower()
+        try:
+            found = self.source.lower()
+        except RecursionError:
+            found = None
         return (
             found if found is not None else ModuleIR(self.path, self.source.language, (), [Code(0, "<module>", "<module>", "module")], [])
         )

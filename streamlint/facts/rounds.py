@@ -18,7 +18,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import RoundRow
+from streamlint.models import RoundRow, first_part, last_part
 
 
 class Round(NamedTuple):
@@ -40,7 +40,7 @@ class Rounds:
         self._methods: dict[str, list[RoundRow]] = defaultdict(list)
         for row in self.rows:
             for name in row.names:
-                self._methods[name.rpartition(".")[2]].append(row)
+                self._methods[last_part(name)].append(row)
         self._found: dict[Function, tuple[Round, ...]] = {}
         self._near: dict[tuple[Unit, str], bool] = {}
 
@@ -84,7 +84,7 @@ class Rounds:
             if made is None:
                 continue
             if made[0] in (op.NAME, op.ATTR):
-                names.add(home.text(made[3 if made[0] == op.NAME else 4]))
+                names.add(last_part(home.text(made[3 if made[0] == op.NAME else 4])))
             elif made[0] == op.LOAD:
                 _, owner = cell = home.unit.ir.constants[made[3]]
                 around = home.unit.function(owner)
@@ -99,7 +99,8 @@ class Rounds:
         owner = function.owner
         if not rows or owner is None:
             return None
-        names = [f"{library}.{function.code.name}" for library in self._bases(owner)]
+        separator = "::" if function.is_cpp else "."
+        names = [f"{library}{separator}{function.code.name}" for library in self._bases(owner)]
         return next((row for row in rows for name in names if row.covers(name)), None)
 
     def _bases(self, owner: ClassInfo) -> Iterator[str]:
@@ -123,7 +124,7 @@ class Rounds:
                 yield Round(edge.instruction, row, edge.callee.name)
 
     def _named(self, name: str) -> RoundRow | None:
-        rows = self._methods.get(name.rpartition(".")[2], ())
+        rows = self._methods.get(last_part(name), ())
         return next((row for row in rows if row.covers(name)), None)
 
     def _by_method(self, function: Function, one: Instruction) -> Iterator[Round]:
@@ -133,7 +134,7 @@ class Rounds:
             if row.beside:  # the value shows itself: that some library has rounds is enough
                 is_shown = self.may_have(function.unit) and self.aliases.uses(function, one[3], frozenset(row.beside))
             else:
-                is_shown = any(self.is_used_near(function.unit, name.partition(".")[0]) for name in row.names)
+                is_shown = any(self.is_used_near(function.unit, first_part(name)) for name in row.names)
             if is_shown:
                 yield Round(one, row, method)
                 return
@@ -150,10 +151,12 @@ class Rounds:
         names = [name for row in self.facts.models.rounds for name in row.names] + [
             name for row in self.facts.models.steps for name in row.names
         ]
-        return tuple(sorted({name.partition(".")[0] for name in names}))
+        return tuple(sorted({first_part(name) for name in names}))
 
     def is_used_near(self, unit: Unit, library: str) -> bool:
-        """Whether a file, or one that imports lead to or come from, imports a library."""
+        """Whether a file, or one that imports lead to or come from, imports a library; of C++, whether it names its namespace or folder."""
+        if unit.is_cpp:
+            return unit in self.facts.program.mentioning(library)
         key = (self.facts.program.group(unit), library)
         if key not in self._near:
             self._near[key] = any(

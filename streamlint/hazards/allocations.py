@@ -54,7 +54,7 @@ class Allocations(Churning):
 
     def _made(self) -> Iterator[Allocation]:
         """The allocations of the program that reach the driver."""
-        for call in self.transfer.sites(MAKING, self._may_reach):
+        for call in self.transfer.sites(MAKING, where=self._may_reach):
             allocation = self._of_call(call)
             if allocation is not None:
                 yield allocation

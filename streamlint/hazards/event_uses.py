@@ -117,7 +117,7 @@ class Events:
             self._is_lost |= one[2] >= 0 and self._is_in(held, one[2])
         elif one[0] in (op.YIELD, op.YIELD_FROM, op.AWAIT):
             self._is_lost |= any(self._is_in(held, register) for register in op.reads(one))
-        elif one[0] in CALLING and one[0] != op.NEXT:
+        elif one[0] in CALLING and one[0] not in (op.NEXT, op.DESTROY):
             given = [register for register in op.reads(one) if self.lifetimes.holds(held, register) or self._is_in(held, register)]
             if given:
                 self._called(held, one, depth)

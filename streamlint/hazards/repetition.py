@@ -16,7 +16,7 @@ _DEEPEST = 6
 
 
 class Round(NamedTuple):
-    """A loop that runs an operation in its rounds: where it stands, and the calls that lead from it to the operation, the outermost first."""
+    """A loop that runs an operation in its rounds: where it stands, and the calls that lead from it there, the outermost first."""
 
     function: Function
     loop: Loop

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
@@ -42,4 +43,17 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )
     looked = HostRead(span_of(read.read), row.library, read.name, context=context.surroundings(read.read.function, read.read_calls))
-    return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown=not pageable)
+    shown = not pageable and not is_uncalled(context, read.read.function)
+    return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown)
+
+
+def is_uncalled(context: Context, function: Function) -> bool:
+    """Whether nothing calls a method, and nobody outside can: its class, and those that it derives from, are private."""
+    owner = function.owner
+    if owner is None or function.is_cpp or function.code.name.startswith("__"):
+        return False
+    if not all(one.ir.name.startswith("_") for one in context.facts.hierarchy.order(owner)) or context.facts.hierarchy.libraries(owner):
+        return False
+    return not any(
+        edge.callee is function for caller, call in context.facts.call_places(function) for edge in context.transfer.edges(caller, call)
+    )

@@ -154,4 +154,3 @@ def only_between(run: Run) -> None:
     between = {id(conflict) for conflict in run.between}
     run.machine.conflicts = [c for c in run.machine.conflicts if c.drop is not None or id(c) in between]
     run.machine.operations.clear()
-    run.peeks.clear()

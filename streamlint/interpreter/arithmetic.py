@@ -12,7 +12,6 @@ from streamlint.interpreter import items
 from streamlint.interpreter.addresses import array_type, is_address, moved_address
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.handed import computed_from, works_in_fork
-from streamlint.interpreter.idle import computes
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -67,19 +66,11 @@ def combine(run: Run, node: p.Node, op: str, left: Value, right: Value) -> Value
     if op == "*" and (repeated := array_type(run, node, left, right)) is not None:
         return repeated
     result = run.opaque(_term(op, left, right), left, right)
-    result.plain = stays_on_host(run, result, left, right)
+    result.plain = is_plain(left) and is_plain(right)
     computed_from(run, result, (left, right), run.node_span(node), op)
     if op == "@":
         works_in_fork(run, (left, right), run.node_span(node), op)
     return result
-
-
-def stays_on_host(run: Run, result: Value | None, *operands: Value) -> bool:
-    """Whether an operation is one of Python's own numbers and texts: another one may be work on a device."""
-    plain = all(map(is_plain, operands))
-    if not plain:
-        computes(run, result, operands)
-    return plain
 
 
 def _fold(run: Run, op: str, left: Const, right: Const) -> Value:

@@ -155,8 +155,6 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
         whole = buffer_of(run, holder, value.type)
         compute(run, (value,), run.node_span(target), "indexing", writes=(whole,) if whole is not None else ())
     elif isinstance(holder, Opaque):
-        if not isinstance(key, Const) or not isinstance(key.value, str):
-            run.may_queue()
         holder.attrs[f"[{', '.join(i.term for i in indices)}]"] = value
     elif isinstance(holder, Instance):
         from streamlint.interpreter.bodies import call_method
@@ -166,7 +164,6 @@ def _assign_item(run: Run, target: p.Index, value: Value, statement: p.Node) -> 
             if element is None or not _write_place(run, element, target):
                 holder.attrs[f"[{key.term}]"] = value
         else:
-            run.may_queue()
             call_method(run, holder, "__setitem__", [key, value], run.node_span(statement))
 
 

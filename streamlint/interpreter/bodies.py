@@ -46,7 +46,6 @@ def call_function(run: Run, callee: FunctionValue, arguments: Arguments, site: C
     if is_declaration(function) and callee.file.is_cuda:
         return _declared_only(run, callee, arguments, site)
     if is_kernel(callee, ("reduce", "Reduce", "vectorize", "guvectorize")):
-        run.may_queue()
         return numba_call(run, callee, arguments, site)
     if function.space != "host" or is_kernel(callee):
         return opaque_call(run, function.name, callee.receiver, arguments, site)

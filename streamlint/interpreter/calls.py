@@ -110,7 +110,6 @@ def invoke(run: Run, callee: Value, arguments: Arguments, site: CallSite) -> Val
     if isinstance(callee, Bound):
         return call_bound(run, callee, arguments, site)
     if isinstance(callee, KernelConfig):
-        run.may_queue()
         return _launch(run, callee, arguments, site)
     if isinstance(callee, Instance):
         return _call_instance(run, callee, arguments, site)
@@ -140,8 +139,6 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
     if run.file.is_cuda and name.rpartition("::")[2] in ("make_unique", "make_shared"):
         return _make_smart(run, name, arguments, site)
     if not run.file.is_cuda and (builtin := BUILTINS.get(name)) is not None:
-        if not _moves_values(name, arguments):
-            run.may_queue()
         found = builtin(run, arguments, site)
         if found is not None:
             return found
@@ -161,18 +158,8 @@ def _call_library(run: Run, callee: LibraryName, arguments: Arguments, site: Cal
         return apply(run, row, name, None, arguments, site)
     known = models.types.get(name)
     if known is not None:
-        run.may_queue()
         return library_object(run, known, name, arguments, site)
     return opaque_call(run, name, None, arguments, site)
-
-
-# Builtins that ask, and those that go through what they are given: a loader or a generator may work for each of its values.
-_ASKING = frozenset({"range", "len", "isinstance", "getattr", "super", "int", "functools.partial", "typing.cast"})
-
-
-def _moves_values(name: str, arguments: Arguments) -> bool:
-    """Whether a builtin does nothing but hand values on."""
-    return name in _ASKING or (name not in ("map", "next") and all(isinstance(v, Const | Series | Table) for v in arguments.all()))
 
 
 def _namespaces(arguments: Arguments) -> Iterator[str]:
@@ -228,8 +215,6 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
     row = callee.row
     if row is not None:
         return apply(run, row, _row_name(row, callee.name), receiver, arguments, site)
-    if callee.name not in _FETCHING:
-        run.may_queue()
     assumed = assumed_method(run, receiver, callee.name, arguments, site)
     if assumed is not None:
         return assumed
@@ -239,7 +224,6 @@ def _call_method_value(run: Run, callee: Method, arguments: Arguments, site: Cal
 
 
 _FILLING = ("append", "extend")  # of a list of modules
-_FETCHING = ("item", "tolist", "cpu", "numpy", "detach")  # of a tensor: they put no work on a stream but what they wait for
 
 
 def _smart_method(run: Run, receiver: Value, name: str, arguments: Arguments, site: CallSite) -> Value:

@@ -13,7 +13,7 @@ from streamlint.interpreter.addresses import is_address
 from streamlint.interpreter.queries import asked, told, told_by, told_equal
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.unknowns import truth
-from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value, is_plain
+from streamlint.interpreter.values import Buffer, Const, Device, LibraryName, Opaque, Value
 from streamlint.operations import Evidence, Memory
 from streamlint.record import field, record, replace
 
@@ -133,7 +133,8 @@ def _probe_value(run: Run, node: p.Expression, value: Value, default: bool) -> b
             return True  # a pointer that was allocated
         from streamlint.interpreter.effects.host import read_values
 
-        batch = value.leaves is not None or run.origins.is_uploaded(value)  # of a batch it is asked whether there is one
+        uploaded = value.storage.on_device and value.storage.uploaded
+        batch = value.leaves is not None or uploaded  # of a batch it is asked whether there is one
         if not batch and not is_address(value) and not _is_declared_plain(run, node):
             read_values(run, (value,), run.node_span(node), "bool()")
     key = _canonical(value.term)
@@ -222,8 +223,6 @@ def _probe_comparison(run: Run, node: p.Compare, default: bool, firm: bool) -> b
     if known is not None:
         return known
     tensors = [v for v in (left, right) if isinstance(v, Buffer) and not any(map(is_address, (left, right)))]
-    if node.op not in ("is", "is not") and not (is_plain(left) and is_plain(right)):
-        run.may_queue()
     if tensors and node.op not in ("is", "is not") and not run.file.is_cuda:
         from streamlint.interpreter.effects.host import read_values
 

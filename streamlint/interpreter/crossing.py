@@ -88,15 +88,12 @@ def member_of(run: Run, value: Instance, name: str) -> Value:
 
 def call_bound(run: Run, callee: Bound, arguments: Arguments, site: CallSite) -> Value:
     """Python calls C++."""
-    run.may_queue()
     if isinstance(callee.exports, ExportedClass):
         return _make(run, callee.exports, arguments, site)
     export, value = _chosen(run, callee, arguments)
     if value is None:
         return opaque_call(run, callee.name, callee.receiver, arguments, site)
-    result = _call(run, export, value, callee, arguments, site)
-    run.may_queue()
-    return result
+    return _call(run, export, value, callee, arguments, site)
 
 
 def _chosen(run: Run, callee: Bound, arguments: Arguments) -> tuple[Export, FunctionValue | None]:

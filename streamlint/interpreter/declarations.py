@@ -179,10 +179,7 @@ def cast_to(run: Run, value: Value, kind: Type) -> Value:
             return foreign_stream(run, value, holder_of(value.term))
         made = typed_value(run, kind, value.term)
         if made is not None and not isinstance(made, Opaque):
-            cast = run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)
-            if cast is made and isinstance(made, Buffer) and run.file.names_torch:
-                run.origins.computed(made, [value], "cast")
-            return cast
+            return run.remembered(f"cast:{value.term}:{kind.name}", lambda: made)
         value.type = kind.name if not kind.pointers else ""
         value.cpp_type = kind
     return value

@@ -13,14 +13,13 @@ from streamlint.findings import Span
 from streamlint.interpreter.again import CALLS, MOST_ROUNDS, is_worth_more, only_between
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.novelty import Shown, shown
-from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.per_thread import has_per_thread_streams, per_thread_because
 from streamlint.interpreter.prelude import can_notice, preludes_of
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.interpreter.snapshots import Made, Sight, Unnoticed
 from streamlint.interpreter.stakes import Stakes, everything
-from streamlint.operations import Conflict, Copy, Create, Entry, HostWait, Memory, Operation, Record, Synchronize
+from streamlint.operations import Conflict, Copy, Create, Entry, Memory, Operation, Record, Synchronize
 from streamlint.program import Position, Statement
 from streamlint.record import field, record, replace
 
@@ -203,7 +202,6 @@ class Explorer:
                 self.cut_short = self.cut_short or not forced
             if again:
                 only_between(run)
-            settle(run)
             self.steps += run.steps - run.made_in
             self.coverage.runs += 1
             self.runs[key] = run
@@ -264,31 +262,6 @@ class Explorer:
                 made = (o for o in run.machine.operations if isinstance(o, Create) and id(o.value) in recorded)
                 found.update((o.span, o.context.calls) for o in made)
         return frozenset(found)
-
-    def idle_places(self) -> frozenset[Place]:
-        """Waits in rounds that find nothing to wait for on each path that comes by, whatever else the wait before them hangs on."""
-        turned: dict[Place, set[str]] = {}
-        busy: set[Place] = set()
-        for run in list(self.runs.values()):
-            for wait in run.idle:
-                place = wait.span, wait.context.calls
-                if place not in busy and not self._is_idle(run, wait, turned.setdefault(place, set())):
-                    busy.add(place)
-        return frozenset(turned.keys() - busy)
-
-    def _is_idle(self, run: Run, wait: HostWait, turned: set[str]) -> bool:
-        """Whether turning what the wait before it hangs on, one by one, leaves nothing to wait for either."""
-        for atom in wait.rests_on:
-            if atom in turned:
-                continue
-            turned.add(atom)
-            if self.steps >= MOST_TO_SETTLE:
-                return False
-            other = self.run({**run.forced, atom: not run.decisions[atom].arm}, run.most_rounds)
-            met = [o for o in other.machine.operations if isinstance(o, HostWait) and o.span == wait.span]
-            if not all(o.behind is not None and self._is_idle(other, o, turned) for o in met):
-                return False
-        return True
 
     def waited_places(self) -> frozenset[Place]:
         """Copies that the host waits for right away on some path: where nothing comes behind them on another, they have failed there."""

@@ -8,7 +8,7 @@ from typing import Any
 from streamlint import program as p
 from streamlint.interpreter import items
 from streamlint.interpreter.addresses import is_address
-from streamlint.interpreter.arithmetic import combine, stays_on_host, tensor_arithmetic
+from streamlint.interpreter.arithmetic import combine, tensor_arithmetic
 from streamlint.interpreter.attributes import get_attribute, settle_method
 from streamlint.interpreter.calls import call, call_on, call_value
 from streamlint.interpreter.choices import choice, chosen
@@ -30,6 +30,7 @@ from streamlint.interpreter.values import (
     Series,
     Table,
     Value,
+    is_plain,
 )
 
 
@@ -93,8 +94,6 @@ def _attr(run: Run, node: p.Attr, value: Value) -> Value:
 
 def _index(run: Run, node: p.Index, value: Value) -> Value:
     found = items.get_item(run, value, node)
-    if not items.only_looks(value, node):
-        run.may_queue()
     return looked_at(run, found, run.node_span(node), "operator[]")
 
 
@@ -128,7 +127,7 @@ def _unary(run: Run, node: p.Unary) -> Value:
     if isinstance(value, Buffer) and (value.type in TENSORS or not run.file.is_cuda):
         return tensor_arithmetic(run, node, value)
     result = run.opaque(f"{node.op}{value.term}", value)
-    result.plain = stays_on_host(run, result, value)
+    result.plain = is_plain(value)
     return result
 
 
@@ -147,8 +146,6 @@ def _compare(run: Run, node: p.Compare) -> Value:
     touched = any(isinstance(v, Buffer) for v in (left, right)) and not any(map(is_address, (left, right)))
     if node.op not in ("is", "is not", "in", "not in") and touched and not run.file.is_cuda:
         return tensor_arithmetic(run, node, left, right, name="comparison")
-    if node.op not in ("is", "is not"):
-        stays_on_host(run, None, left, right)
     return compared(run, f"{left.term} {node.op} {right.term}", node.op, left, right)
 
 
@@ -233,14 +230,11 @@ def _format(run: Run, node: p.Format) -> Value:
 
 
 def _await(run: Run, node: p.Await) -> Value:
-    value = evaluate(run, node.value)
-    run.may_queue()
-    return value
+    return evaluate(run, node.value)
 
 
 def _yield(run: Run, node: p.Yield) -> Value:
     value = evaluate(run, node.value) if node.value is not None else Const(None)
-    run.may_queue()
     consumer = run.frame.on_yield
     if consumer is not None and node.delegate:
         from streamlint.interpreter.loops import delegate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.build import build_root
@@ -107,13 +107,6 @@ class FileFacts:
     def is_stepwise(self, function: str) -> bool:
         """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
         return function in stepwise_functions(self.file)
-
-    def is_repeated_elsewhere(self, function: str, called: Collection[Span]) -> bool:
-        """Whether a loop of this file calls a function, by its name, at another place than these."""
-        name = function.rpartition(".")[2]
-        loops = (node for node in walk_module(self.file.module) if isinstance(node, p.Loop))
-        calls = (node.at for loop in loops for node in p.walk(loop) if isinstance(node, p.Call) and called_name(node.function) == name)
-        return not all(any(span.file == self.file.path and contains(at, span.at) for span in called) for at in calls)
 
     def is_stand_in(self, span: Span) -> bool:
         """Whether a place is in a class that is taken where another one, which pins its memory, cannot be."""

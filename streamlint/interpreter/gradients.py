@@ -64,6 +64,13 @@ def gradient_of(run: Run, tensor: Buffer) -> Value | None:
     return tensor.attrs.get("grad") or run.memo.get(_key(tensor, "grad"))
 
 
+def is_gradient(value: Value) -> bool:
+    """Whether a value from out of view is a gradient that autograd has left, or was computed from one."""
+    if isinstance(value, Buffer) and value.storage.of_gradient:
+        return True
+    return (value.storage.name if isinstance(value, Buffer) else value.term).endswith(".grad")
+
+
 def leave(run: Run, loss: Value | None, span: Span, name: str) -> None:
     """A backward pass leaves the gradients of its parameters, on the stream that is current where it is asked for.
 

@@ -12,7 +12,6 @@ from streamlint.interpreter.classes import library_bases
 from streamlint.interpreter.handed import captured, presumed
 from streamlint.interpreter.index import File
 from streamlint.interpreter.notes import remembered
-from streamlint.interpreter.peeks import READ, peek
 from streamlint.interpreter.run import STREAM_TYPES, Run
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Opaque, Value
 from streamlint.operations import Evidence, Memory
@@ -62,8 +61,6 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
     from streamlint.interpreter.effects import apply, buffer_of
 
     if run.file.is_cuda:
-        if name == "item" and isinstance(receiver, Opaque) and not receiver.type and not arguments.positional and run.file.names_torch:
-            peek(run, READ, receiver, site.span, f"at::Tensor::{name}")
         return None
     if isinstance(receiver, Handle | Instance) and name in ("to", "cuda", "cpu"):
         return _moved(run, receiver, name, arguments, site)
@@ -79,8 +76,6 @@ def assumed_method(run: Run, receiver: Value, name: str, arguments: Arguments, s
 
         if name != "numpy":
             maybe_device_read(run)
-        if name in ("item", "tolist"):
-            peek(run, READ, receiver, site.span, f"torch.Tensor.{name}")
         row = run.file.models.method("torch.Tensor", name)
         if name != "numpy" and row is not None and (there := captured(run, receiver)) is not None:
             return apply(run, row, f"torch.Tensor.{name}", there, arguments, site)

@@ -6,7 +6,6 @@ optimizer itself (accumulation); the loop over epochs around them is not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
@@ -18,15 +17,11 @@ from streamlint.interpreter.notes import remembered
 # PyTorch, and Lightning's, where a step is not automatic.
 BACKWARD = frozenset({"backward", "manual_backward"})
 _DEEPEST = 4
-_GOES_BACKWARD = re.compile(r"backward\s*\(")
 
 
 def is_hot(node: p.Loop, file: File) -> bool:
     """Whether each round of a loop trains: its own body, or one that it calls outside of inner loops, does."""
-    if has_few_rounds(node, file):
-        return False
-    goes_backward = not file.is_cuda or _GOES_BACKWARD.search(file.module.text) is not None
-    return goes_backward and file.names_torch and _is_hot(node, file)
+    return not has_few_rounds(node, file) and file.names_torch and _is_hot(node, file)
 
 
 def has_few_rounds(node: p.Loop, file: File) -> bool:

@@ -11,7 +11,6 @@ from streamlint.interpreter.factories import made_by_factory
 from streamlint.interpreter.held import may_be_among, parts_at, put_in
 from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
-from streamlint.interpreter.peeks import SIZE, peek
 from streamlint.interpreter.places import held_memory, is_place, pointer_to
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
@@ -57,18 +56,6 @@ def get_item(run: Run, value: Value, node: p.Index, write: bool = False) -> Valu
     if isinstance(value, Opaque):
         return _of_opaque(run, value, indices, node, write)
     return run.opaque(f"{value.term}[{', '.join(i.term for i in indices)}]", value)
-
-
-def only_looks(value: Value, node: p.Index) -> bool:
-    """Whether an element is looked up, or a tensor seen in part: another index may gather by work on a device."""
-    if isinstance(value, Series | Table | FunctionValue | LibraryName):
-        return True
-    return isinstance(value, Buffer | Opaque) and all(map(_is_fixed, node.indices))
-
-
-def _is_fixed(index: p.Expression) -> bool:
-    parts = p.children(index) if isinstance(index, p.Slice | p.Unary) else [index]
-    return isinstance(index, p.Slice) or all(isinstance(part, p.Const) and not isinstance(part.value, bool) for part in parts)
 
 
 def _index_value(run: Run, index: p.Expression) -> Value:
@@ -268,7 +255,7 @@ def _of_buffer(run: Run, value: Buffer, node: p.Index, write: bool, indices: lis
             return leaf(value, f"[{', '.join(i.term for i in indices)}]")
     if is_named(run, value, node):
         return run.opaque(f"{value.term}[{run.evaluate(node.indices[0]).term}]", value)
-    part, kind = subscript(run, node, None if write else value)
+    part, kind = subscript(run, node)
     if kind == "gather" and not write:
         return _gather(run, value, node)
     gapped = value.gapped or kind == "gapped"
@@ -293,24 +280,13 @@ def _gather(run: Run, value: Buffer, node: p.Index) -> Value:
     return made
 
 
-def _look_at_index(run: Run, holder: Buffer | None, index: Value, node: p.Index) -> None:
-    """An index from the device into memory of the host, or a mask: its value, or the number of its ones, is fetched."""
-    if not isinstance(index, Buffer) or not index.storage.on_device or run.file.is_cuda or holder is None:
-        return
-    if holder.storage.on_host or index.storage.name.startswith("comparison@"):
-        peek(run, SIZE, index, run.node_span(node), "indexing")
-
-
-def subscript(run: Run, node: p.Index, holder: Buffer | None = None) -> tuple[tuple[tuple[str, ...], ...], str]:
+def subscript(run: Run, node: p.Index) -> tuple[tuple[tuple[str, ...], ...], str]:
     """The part that a subscript names, and whether it is plain, leaves gaps, or gathers into new memory."""
     part: list[tuple[str, ...]] = []
     kind = "plain"
     for axis, index in enumerate(node.indices):
         if isinstance(index, p.Slice):
             low, high, step = (run.evaluate(b) if b is not None else Const(None) for b in (index.lower, index.upper, index.step))
-            for bound in (low, high):
-                if isinstance(bound, Buffer) and bound.storage.on_device and holder is not None and not run.file.is_cuda:
-                    peek(run, SIZE, bound, run.node_span(node), "slicing")
             whole = isinstance(low, Const) and low.value in (None, 0) and isinstance(high, Const) and high.value is None
             part.append(("s", "" if isinstance(low, Const) and low.value in (None, 0) else low.term, "" if whole else high.term))
             stepped = not (isinstance(step, Const) and step.value in (None, 1))
@@ -319,7 +295,6 @@ def subscript(run: Run, node: p.Index, holder: Buffer | None = None) -> tuple[tu
                 kind = "gapped"
             continue
         value = run.evaluate(index)
-        _look_at_index(run, holder, value, node)
         if isinstance(value, Const) and (value.value is None or value.value is Ellipsis):
             part.append(("s", "", ""))
         elif isinstance(value, Buffer | Series) or _gathers(value) or (isinstance(value, Const) and isinstance(value.value, bool)):

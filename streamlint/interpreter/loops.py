@@ -96,7 +96,6 @@ class _own_scope:
 
 
 def _frame(run: Run, node: p.Loop, length: int | None) -> LoopFrame:
-    run.loop_nodes[id(node)] = node
     return LoopFrame(loop_kind(node), run.node_span(node), length, id(node), node.kind)
 
 
@@ -246,13 +245,10 @@ def _rounds(run: Run) -> int:
 
 
 def _counted(run: Run, iterable: Value, rounds: Iterator[Value]) -> Iterator[Value]:
-    """The rounds of a loop; loops inside know whether it is past the first. What is no container may work for each of its values."""
+    """The rounds of a loop; loops inside know whether it is past the first."""
     late = run.late
-    at_hand = isinstance(iterable, Series | Table) and _are_all(iterable)
     for number, value in enumerate(rounds):
         run.late = late + (number > 0)
-        if not at_hand:
-            run.may_queue()
         yield value
         run.late = late
 
@@ -315,7 +311,6 @@ def _while(run: Run, node: p.Loop) -> None:
             if not _round_wanted(run, node, number):
                 break
             run.late = late + (number > 0)
-            run.may_queue()
             try:
                 _body(run, node)
             except ContinueSignal:

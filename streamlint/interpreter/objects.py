@@ -66,8 +66,6 @@ def construct(run: Run, value: Instance, arguments: Arguments, site: CallSite) -
     if found is not None:
         function, owner, file = found
         call_function(run, FunctionValue(function, file, None, value, owner=owner), arguments, site)
-    else:
-        run.may_queue()  # a base out of view may have a constructor
 
 
 _OF_DATA = frozenset({"dataclass", "dataclasses"})

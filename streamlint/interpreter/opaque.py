@@ -45,8 +45,6 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     reads = isinstance(receiver, Opaque) and not values and site.name in _READS
     if receiver is not None:
         values = [receiver, *values]
-    if not reads:
-        run.may_queue()
     run.coverage.opaque[name] += 1
     weights.read(run, receiver, site.span, name)
     inputs = arguments.all() if _runs_module(run, receiver, name) and on_side_stream(run) else []
@@ -78,7 +76,6 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             output = _derived(on_device, f"result{run.visit_key(site.node)}")  # of a module out of view
             run.machine.opaque_work(operation, run.stream_of("torch"), [*_memory_on_device(arguments.all())], [output])
             answer = output
-        _noted(run, answer, name, site, receiver, arguments)
         if site.node is run.discarded:
             kept(run, arguments.all())
         return answer
@@ -96,9 +93,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         note_result(run, result)
     if not makes_object:
         computed_from(run, result, _worked_on(run, receiver, arguments, name), site.span, name)
-    _noted(run, result, name, site, receiver, arguments)
     weights.listed(receiver, site.name, result)
-    _put_somewhere(run, receiver, result, arguments)
     if site.name in BACKWARD:
         leave(run, receiver if not arguments.positional else None, site.span, name)
     else:
@@ -116,15 +111,6 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
-
-
-def _noted(run: Run, result: Value, name: str, site: CallSite, receiver: Value | None, arguments: Arguments) -> None:
-    """What a call out of view has made of what, and where a backward pass may begin."""
-    if run.file.is_cuda and not run.file.names_torch:
-        return
-    run.origins.called(result, name, site.name, receiver, [v for v in (receiver, *arguments.all()) if v is not None])
-    if site.name in BACKWARD:
-        run.met_backward(receiver, arguments.positional)
 
 
 # C++: a project's function out of view that says so may wait for the whole device.
@@ -147,18 +133,6 @@ def _wraps_status(run: Run, node: p.Node) -> bool:
     names = (value.function.id for value in given if isinstance(value, p.Call) and isinstance(value.function, p.Name))
     rows = (run.file.models.call(name) for name in names)
     return any(row is not None and row.library in ("cuda-runtime", "cuda-driver") for row in rows)
-
-
-def _put_somewhere(run: Run, receiver: Value | None, result: Value, arguments: Arguments) -> None:
-    """``schedule.prepare(steps, device=device)``: what it makes, and what its receiver holds from now on, is there."""
-    device = arguments.keywords.get("device")
-    if run.file.is_cuda or device is None or (isinstance(device, Const) and device.value in (None, "cpu")):
-        return
-    if isinstance(device, Device) and device.space in ("host", "other"):
-        return
-    for value in (result, receiver):
-        if isinstance(value, Opaque | Buffer):
-            run.origins.put(value, "a device tensor")
 
 
 def _worked_on(run: Run, receiver: Value | None, arguments: Arguments, name: str) -> list[Value]:

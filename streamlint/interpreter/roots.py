@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,7 @@ from streamlint.interpreter.getters import only_hands_back
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
 from streamlint.interpreter.holding import left
-from streamlint.interpreter.hot import is_hot
-from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
 from streamlint.interpreter.reach import reachable
@@ -92,31 +90,6 @@ def _is_main_guard(statement: p.If) -> bool:
     """``if __name__ == "__main__":``."""
     test = statement.test
     return isinstance(test, p.Compare) and any(isinstance(side, p.Name) and side.id == "__name__" for side in (test.left, test.right))
-
-
-@functools.lru_cache(maxsize=8192)
-def _loops(function: p.Function, is_cuda: bool) -> tuple[p.Loop, ...]:
-    nodes = p.walk(function) if is_cuda else p.statements_of(function)
-    return tuple(node for node in nodes if isinstance(node, p.Loop))
-
-
-def _outer_loops(module: p.Module) -> tuple[p.Loop, ...]:
-    return tuple(node for node in walk_module(module) if isinstance(node, p.Loop))
-
-
-def is_training(root: Root, all_loops: bool = False) -> bool:
-    """Whether a root of C++ holds a loop that trains; where all loops are asked for, whether one holds any that may launch kernels.
-
-    Of PyTorch in Python `waits` tells.
-    """
-    function, file = root.function, root.file
-    loops = _loops(function, file.is_cuda) if function is not None else _outer_loops(file.module)
-    if file.is_cuda:
-        return all_loops or (function is not None and any(is_hot(loop, file) for loop in loops))
-    return all_loops and bool(loops) and any(name.startswith(_LAUNCHERS) for name in file.imports.values())
-
-
-_LAUNCHERS = ("cupy", "numba", "cuda")
 
 
 def _has_body(function: p.Function) -> bool:

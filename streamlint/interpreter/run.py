@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from streamlint.findings import Span, Step
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.machine import Machine
-from streamlint.interpreter.origins import Origins
 from streamlint.interpreter.values import (
     Buffer,
     Const,
@@ -27,14 +26,12 @@ from streamlint.interpreter.values import (
     restart_serials,
 )
 from streamlint.operations import Conflict, Context, Evidence, Guard, LoopFrame, Memory
-from streamlint.program import NOWHERE, Class, Expression, Function, Loop, Node, Position
+from streamlint.program import NOWHERE, Class, Expression, Function, Node, Position
 from streamlint.record import field, names_of, record, replace
 
 if TYPE_CHECKING:
     from streamlint.interpreter.narrowing import Range
-    from streamlint.interpreter.peeks import Peek
     from streamlint.interpreter.snapshots import Made, Sight
-    from streamlint.operations import HostWait
 
 _AROUND = names_of(Context)
 _PLACE = {name: place for place, name in enumerate(_AROUND)}
@@ -293,9 +290,7 @@ class Run:
         self.ring = 0  # places that a counter goes round through: a loop meets the first again in the round behind them
         self.known_loops: set[int] = set()  # loops whose number of rounds was known
         self.discarded: Expression | None = None  # the call whose result nobody takes
-        self.loop_nodes: dict[int, Loop] = {}
         self.initializing: set[str] = set()  # static members of C++ classes whose initializers are being evaluated
-        self.heated: set[int] = set()  # loops that met a backward pass in a body of this path
         self.tested: list[str] = []  # the atoms that were asked for, each time
         self.chosen: dict[int, tuple[Value, str]] = {}  # constants that a decision chose, by identity
         self.late = 0  # loops in progress that are past their first round
@@ -304,16 +299,7 @@ class Run:
         self.ran: set[int] = set()  # functions that were entered, by identity
         self.arms: set[tuple[str, Position]] = set()  # arms of conditions that were run in the root's own body and what it calls
         self.handed: list[tuple[FunctionValue, str]] = []  # functions that were given to code out of view, and to which
-        self.origins = Origins()
         self.only: dict[int, Instance] = {}  # by class: the object that it keeps, and gives to whoever makes one
-        self.peeks: list[Peek] = []
-        self.queued = 0  # how often work may have gone to a stream: two waits with the same number have none between them
-        self.converted: dict[int, tuple[Storage, int, int]] = {}  # by storage: what a conversion made, and that number before and behind it
-        self.latest_work: tuple[Value | None, int, int] = (None, 0, 0)  # what was computed last, and that number before and behind it
-        # The atoms that conditions asked for, by place and calls in progress, each with what was counted to.
-        self.answered: defaultdict[tuple[Span, tuple[Span, ...]], list[tuple[int, str]]] = defaultdict(list)
-        self.passed_over: list[tuple[Peek, str]] = []  # waits of the host that are no hazard, and why
-        self.idle: list[HostWait] = []  # those that find nothing to wait for on this path
         self.reached: set[tuple[str, int]] | None = None  # rows of the statements that were run, where somebody asks
 
     @property
@@ -440,25 +426,10 @@ class Run:
             self.current[library] = Stream("null", kind, None, library, STREAM_TYPES.get(library, ""))
         return self.current[library]
 
-    def met_backward(self, receiver: Value | None, given: list[Value]) -> None:
-        """A backward pass starts here: the loop around it trains."""
-        from streamlint.interpreter.hot import is_trial
-
-        self.origins.went_backward(receiver, given)
-        function = self.frames[-1].function
-        if self.context.loops and not (function is not None and is_trial(function, self.file)):
-            self.heated.add(self.context.loops[-1].key)
-
-    def may_queue(self) -> None:
-        """Work may go to a stream here: a wait of the host behind it has something to wait for."""
-        self.queued += 1
-
     def begin_body(self) -> None:
         """What the root's body needs is made: it begins now."""
         self.in_prelude = False
         self.handed.clear()  # by a constructor: they are run with it, where it is the root
-        self.peeks.clear()
-        self.answered.clear()
         self.read.clear()
         self.asked_before = frozenset(self.questions)
         self.questions.clear()
@@ -472,7 +443,6 @@ class Run:
         self.questions.add(key)
         self.latest = key
         self.tested.append(key)
-        self.answered[span, self.context.calls].append((self.queued, key))
         if key not in self.atoms:
             arm = self.forced.get(key, default != negated)
             self.atoms[key] = arm

@@ -29,16 +29,12 @@ def enter_with(run: Run, node: p.With, index: int) -> None:
     if index == len(node.items):
         execute(run, node.body)
         return
-    try:
-        _enter(run, node, index)
-    finally:
-        run.may_queue()
+    _enter(run, node, index)
 
 
 def _enter(run: Run, node: p.With, index: int) -> None:
     expression, target = node.items[index]
     manager = run.evaluate(expression)
-    run.may_queue()
 
     def inside(value: Value) -> None:
         if target is not None:

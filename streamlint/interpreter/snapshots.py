@@ -22,7 +22,6 @@ from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.findings import Span, Step
 from streamlint.interpreter import file as files
 from streamlint.interpreter import index
-from streamlint.interpreter.origins import Origins
 from streamlint.interpreter.recursion import deeper
 from streamlint.interpreter.run import Decision, Place, Run
 from streamlint.interpreter.sight import differences
@@ -36,10 +35,10 @@ _DEEP = 20_000  # objects that hold one another
 # Of the run that is going on, not of what it has done; or of what is over where the body begins (`Run.begin_body`).
 _OWN = frozenset(
     {"program", "forced", "rounds", "coverage", "settings", "calls", "reached", "frames", "file", "stack", "context", "made_from", "sight"}
-    | {"peeks", "answered", "handed", "questions", "asked_before", "tested", "origins"}
+    | {"handed", "questions", "asked_before", "tested"}
 )
 # Sets and mappings of what is shared: these are copied as they are.
-_FLAT = ("atoms", "decisions", "visits", "ran", "read", "absent", "arms", "known_loops", "loop_nodes", "heated", "raised_in")
+_FLAT = ("atoms", "decisions", "visits", "ran", "read", "absent", "arms", "known_loops", "raised_in")
 
 
 @record(slots=True)
@@ -58,7 +57,6 @@ class Made:
     forced: dict[str, bool]
     flat: dict[str, Any]
     data: bytes
-    noted: bytes  # what was computed from what
     shared: list[Any]
     steps: int
     linked: tuple[Decision, ...]  # those that go on where another one was turned
@@ -153,14 +151,13 @@ def _keep(run: Run, value: Value) -> Made | None:
     writer = _Writer()
     try:
         with deeper(_DEEP):
-            data, noted = writer.written((state, value, numbering(), run.origins.losses), run.origins.noted())
-            reader = _Reader(run, writer.shared)
-            reader.read_beside(noted, reader.read(data)[1])  # what can be written cannot always be read
+            data = writer.written((state, value, numbering()))
+            _Reader(run, writer.shared).read(data)  # what can be written cannot always be read
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
         return None
     linked = tuple(decision for decision in run.decisions.values() if decision.link)
     started = any(map(operations.goes_on, run.machine.operations))
-    return Made(_met(run.forced, run.decisions.keys()), _flat(vars(run)), data, noted, writer.shared, run.steps, linked, started)
+    return Made(_met(run.forced, run.decisions.keys()), _flat(vars(run)), data, writer.shared, run.steps, linked, started)
 
 
 def _flat(held: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +165,7 @@ def _flat(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seen(run: Run, kept: Made) -> _Seen:
-    (state, value, *_), _ = _Reader(run, kept.shared).read(kept.data)
+    state, value, _ = _Reader(run, kept.shared).read(kept.data)
     current = {library: stream for library, stream in state["current"].items() if stream.kind not in ("ambient", "null")}
     return _Seen(value, current, state["globals"])
 
@@ -182,17 +179,14 @@ def _differences(one: _Seen, other: _Seen) -> tuple[frozenset[str], ...]:
 def _restored(run: Run, kept: Made | None) -> Value:
     """Bring a run that has done nothing yet to where another one was."""
     assert kept is not None
-    reader = _Reader(run, kept.shared)
-    (state, value, numbers, losses), common = reader.read(kept.data)
+    state, value, numbers = _Reader(run, kept.shared).read(kept.data)
     vars(run).update(state)
     vars(run).update(_flat(kept.flat))
-    run.origins = Origins(losses, earlier=functools.partial(reader.read_beside, kept.noted, common))
     resume_numbering(numbers)
     run.machine.context = run.context
     # What goes by identity.
     run.chosen = {id(held): (held, atom) for held, atom in run.chosen.values()}
     run.lent = {id(storage): storage for storage in run.lent.values()}
-    run.converted = {id(held[0]): held for held in run.converted.values()}
     run.machine.pending = {id(storage): storage for storage in run.machine.pending.values()}
     assert isinstance(value, Value)
     return value
@@ -214,7 +208,6 @@ _SHARED = frozenset(
         *(Memory, Direction, operations.Evidence),
     }
 )
-_FIXED = (str, bytes, int, float, tuple, frozenset, type)
 _reading: list[_Reader] = []
 
 
@@ -231,30 +224,13 @@ class _Reader:
         assert run is not None
         return run
 
-    def read(self, data: bytes) -> tuple[Any, list[Any]]:
-        """What was written first, and what it has in common with the rest."""
-        unpickler = pickle.Unpickler(io.BytesIO(data))
-        return self._next(unpickler), self._next(unpickler)
-
-    def read_beside(self, data: bytes, common: list[Any]) -> Any:
-        """The rest."""
-        return self._next(_Unpickler(data, common))
-
-    def _next(self, unpickler: pickle.Unpickler) -> Any:
+    def read(self, data: bytes) -> Any:
+        """What was written."""
         _reading.append(self)
         try:
-            return unpickler.load()
+            return pickle.loads(data)
         finally:
             _reading.pop()
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, common: list[Any]) -> None:
-        super().__init__(io.BytesIO(data))
-        self._common = common
-
-    def persistent_load(self, pid: int) -> Any:
-        return self._common[pid]
 
 
 class _Listed:
@@ -270,18 +246,6 @@ class _Listed:
             number = self._numbers[id(held)] = len(self.objects)
             self.objects.append(held)
         return number
-
-
-class _Pickler(pickle.Pickler):
-    """Names by number what stands already ``inside`` of something else, and lists it."""
-
-    def __init__(self, file: io.BytesIO, inside: Set[int]) -> None:
-        super().__init__(file, protocol=5)
-        self.common = _Listed()
-        self._inside = inside
-
-    def persistent_id(self, obj: Any) -> int | None:
-        return self.common.number(obj) if id(obj) in self._inside else None
 
 
 class _Shared:
@@ -314,18 +278,13 @@ class _Writer:
     def shared(self) -> list[Any]:
         return self._shared.objects
 
-    def written(self, first: object, rest: object) -> tuple[bytes, bytes]:
-        """Both, apart: behind the first stands a list of what the rest has in common with it, which the rest names by number."""
-        one, other, reducers = io.BytesIO(), io.BytesIO(), self._reducers()
-        pickler = pickle.Pickler(one, protocol=5)
-        pickler.dispatch_table = reducers
-        pickler.dump(first)
-        inside = {id(held) for _, held in pickler.memo.copy().values() if not isinstance(held, _FIXED) and type(held) not in _SHARED}
-        beside = _Pickler(other, inside)
-        beside.dispatch_table = reducers
-        beside.dump(rest)
-        pickler.dump(beside.common.objects)
-        return one.getvalue(), other.getvalue()
+    def written(self, held: object) -> bytes:
+        """A run's state as data."""
+        data = io.BytesIO()
+        pickler = pickle.Pickler(data, protocol=5)
+        pickler.dispatch_table = self._reducers()
+        pickler.dump(held)
+        return data.getvalue()
 
     def _reducers(self) -> dict[type, Callable[[Any], Any]]:
         return {

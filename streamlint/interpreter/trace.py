@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Clock, Conflict, HostWait, Launch, LoopFrame, Opaque, Operation, Record, Synchronize
+from streamlint.operations import Clock, Conflict, Launch, LoopFrame, Opaque, Operation, Record, Synchronize
 from streamlint.record import field, record
 
 
@@ -20,19 +20,7 @@ class Trace:
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
-    idle: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # waits in rounds that find nothing to wait for, on whichever path
     _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict)
-
-    def is_idle(self, operation: Operation) -> bool:
-        """Whether a wait in rounds finds nothing to wait for."""
-        return (operation.span, operation.context.calls) in self.idle
-
-    def is_refused(self, operation: Operation) -> bool:
-        """Whether a capture on this path refuses what stands there, and no rounds but those on the path come to it: they warm up for it."""
-        if not any(o.refused is not None and o.span == operation.span for o in self.operations):
-            return False
-        called = {call for o in self.operations for call in o.context.calls}
-        return not any(self.facts.is_repeated_elsewhere(function, called) for function in operation.context.functions[1:])
 
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
@@ -106,13 +94,3 @@ def is_inside(span: Span, outer: Span) -> bool:
 def call_trail(operation: Operation, words: str = "called from here") -> tuple[Step, ...]:
     """The calls that led to an operation, outermost first."""
     return tuple(Step(words, span) for span in operation.context.calls)
-
-
-def round_trail(wait: HostWait, loop: LoopFrame) -> tuple[Step, ...]:
-    """The loop whose rounds the host waits in, and the call in its body that led to the wait, where it is not the wait itself."""
-    place = call_in_loop(wait, loop)
-    words = "on every iteration of this training loop" if wait.trains else "on every iteration of this loop"
-    if wait.called:
-        words = "an external loop calls this method on every step"
-    calls = [step for step in call_trail(wait) if step.span == place and wait.inner is None]
-    return (Step(words, loop.span), *calls, *([Step("the wait is here", wait.inner)] if wait.inner is not None else []))

@@ -158,6 +158,8 @@ class Storage(Numbered):
     inputs: tuple[Storage, ...] = ()  # what its graph holds for the backward pass
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
     made: Access | None = None  # work out of view that wrote it, if it is on a device
+    uploaded: bool = False  # moved from the host, or from somewhere unknown
+    of_gradient: bool = False  # computed from a gradient that autograd has left
     handed: bool = False  # computed from what came from out of view, wherever that is
     addresses: tuple[Buffer, ...] = ()  # what its numbers point to: the arguments of a kernel
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import DeclarationIR, Parameter
+from streamlint.ir.code import DeclarationIR, Parameter, TypeTuple
 from streamlint.ir.definitions import DefinitionLowering
 from streamlint.ir.expressions import EXPRESSIONS, is_block
 from streamlint.ir.lowering import Frame, annotation_text, type_tuple
@@ -154,6 +154,8 @@ class CppLowering(DefinitionLowering):
         if node.value is not None:
             if node.type.reference and isinstance(node.value, _LVALUES):
                 return self.address(node.value, node.at)
+            if isinstance(node.value, Collection) and is_class(type_tuple(node.type)):
+                return self.initialised(self.type_constant(node.type), node.value)
             value = self.rvalue(node.value)
             if node.type.name == "auto" or node.type.reference:
                 return value
@@ -163,6 +165,16 @@ class CppLowering(DefinitionLowering):
             return self.emit(op.DECLARE, node.at, kind)
         shape, registers = self.arguments(node.args)
         return self.emit(op.CONSTRUCT, node.at, kind, shape, *registers)
+
+    def returned(self, node: Expression) -> int:
+        kind = self.code.returns
+        if isinstance(node, Collection) and isinstance(kind, tuple) and is_class(kind):
+            return self.initialised(self.k(kind), node)
+        return super().returned(node)
+
+    def initialised(self, kind: int, node: Collection) -> int:
+        """An object that a list in braces initialises."""
+        return self.emit(op.CONSTRUCT, node.at, kind, op.NONE, *[self.value(one) for one in node.items])
 
     def rvalue(self, node: Expression) -> int:
         value = self.value(node)
@@ -304,6 +316,14 @@ class CppLowering(DefinitionLowering):
 def has_destructor(kind: Type) -> bool:
     """Whether an object of a type may do something where it ends."""
     return not (kind.pointers or kind.reference or kind.name in PLAIN)
+
+
+def is_class(kind: TypeTuple | None) -> bool:
+    """Whether a type may be a class of the program, which a list in braces makes an object of: none of the language or its library."""
+    if kind is None:
+        return False
+    name, _, pointers, reference, array = kind
+    return not (pointers or reference or array is not None or name in PLAIN or name in ("", "auto") or name.startswith("std::"))
 
 
 def is_number_or_pointer(node: Expression | None) -> bool:

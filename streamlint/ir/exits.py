@@ -13,7 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.lowering import Frame
 from streamlint.ir.statements import STATEMENTS
 from streamlint.ir.switches import SwitchLowering
-from streamlint.program import NOWHERE, Assert, Body, Handler, Position, Raise, Return, Try, With
+from streamlint.program import NOWHERE, Assert, Body, Expression, Handler, Position, Raise, Return, Try, With
 
 _NORMAL, _RAISED = 0, 1
 
@@ -24,11 +24,15 @@ class ExitLowering(SwitchLowering):
     # --- leaving the function
 
     def _return(self, node: Return) -> None:
-        value = op.NONE if node.value is None else self.rvalue(node.value)
+        value = op.NONE if node.value is None else self.returned(node.value)
         kept = self.temporary("return")
         if value != op.NONE:
             self.builder.write(kept, value)
         self.leave_to(0, lambda: self.end(op.NONE if value == op.NONE else self.builder.read(kept), node.at))
+
+    def returned(self, node: Expression) -> int:
+        """What the function returns."""
+        return self.rvalue(node)
 
     def end(self, value: int, at: Position) -> None:
         """The function returns."""

@@ -310,6 +310,11 @@ def last_part(name: str) -> str:
     return name.replace("::", ".").rpartition(".")[2].strip("*")
 
 
+def first_part(name: str) -> str:
+    """The library or namespace that a name begins with."""
+    return name.replace("::", ".").partition(".")[0]
+
+
 @functools.lru_cache(maxsize=8)
 def _with_rows(language: str, rows: str) -> Models:
     return load(language, tuple((source, data) for source, data in json.loads(rows)))

@@ -1,6 +1,6 @@
-"""What a path knows of conditions: constants, arguments and template arguments of its calls, and statuses of the runtime, which are success.
+"""What a path knows of conditions: constants, arguments and template arguments of its calls, and statuses of the runtime.
 
-An error of CUDA is no way that a hazard is looked for on: a call of the runtime or driver gives success.
+No hazard is looked for behind an error of CUDA: a call of the runtime or driver gives success.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Conditions:
     def _is_success(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
         if one is not None and one[0] == op.CONST:
-            return function.unit.ir.constants[one[3]] == 0
+            return bool(function.unit.ir.constants[one[3]] == 0)
         models = self.facts.cpp_models if function.is_cpp else self.facts.models
         return models.constants.get(function.dotted(register)) == "success"
 
@@ -112,12 +112,14 @@ class Conditions:
             return all(self.is_status(function, part, depth - 1) for part in one[3:])
         if one[0] == op.PARAM:
             kind = function.code.parameters[one[3]].type
-            return kind is not None and kind[0] in _STATUS_TYPES
+            return kind is not None and str(kind[0]) in _STATUS_TYPES
         if one[0] == op.LOAD:
             stored = [use[3] for use in function.by_opcode[op.STORE] if use[2] == one[3]]
             return bool(stored) and all(self.is_status(function, value, depth - 1) for value in stored)
         if one[0] == op.CALL:
-            return any(call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in self.transfer.modelled(function, one))
+            return any(
+                call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in self.transfer.modelled(function, one)
+            )
         return False
 
     # --- templates and arguments
@@ -133,7 +135,7 @@ class Conditions:
 
     def is_given(self, function: Function, key: Key) -> bool:
         """Whether a condition is a parameter or a template parameter: whoever calls decides it."""
-        return key[0] == op.NAME or (len(key) == 1 and self._parameter(function, key) is not None)
+        return (len(key) > 1 and key[0] == op.NAME) or (len(key) == 1 and self._parameter(function, key) is not None)
 
     def _parameter(self, function: Function, key: Key) -> int | None:
         one = function.definitions[int(str(key[0]))] if len(key) == 1 else None
@@ -147,7 +149,7 @@ class Conditions:
         for where, key, holds in decided:
             if where != frame:
                 continue
-            if key[0] == op.NAME and str(key[1]) in function.code.template:
+            if len(key) > 1 and key[0] == op.NAME and str(key[1]) in function.code.template:
                 given = caller.function.code.templates.get(call[1], ())
                 place = function.code.template.index(str(key[1]))
                 text = given[place] if place < len(given) else ""

@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
 from streamlint.waits.operands import argument_registers
 
-BUFFER, STREAM, EVENT = "buffer", "stream", "event"
+BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
@@ -106,6 +106,10 @@ class Flow:
         if one[0] == op.CALL:
             if name in _ALL and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target)
+            elif name in ("all", "any") and given:
+                said = DONE if name == "all" else LATE
+                elements = self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
+                yield from (held for held in elements if held.kind == said)
             elif name == "zip":
                 for index, (_, register) in enumerate(given):
                     inner = places.names(function, register)

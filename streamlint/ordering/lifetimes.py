@@ -184,9 +184,6 @@ class Lifetimes:
 
     def _entered(self, function: Function, one: Instruction) -> list[Function]:
         """The functions that an instruction enters, destructors among them."""
-        if one[0] == op.DESTROY and function.is_cpp:
-            edges = self.transfer.graph.calls_at(function, [one]).edges
-            return [edge.callee for edge in edges if edge.instruction == one]
         if one[0] in (op.DECLARE, op.DELETE):
             name = "__init__" if one[0] == op.DECLARE else "__del__"
             classes = (value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance))

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import Flow, Tracked
-from streamlint.ordering.places import ANY, Place, Places, register_place
+from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import Action, Asked, Synchronized
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
+from streamlint.transfer.transfer import CALLING, Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
+_PUT = frozenset({"put", "put_nowait"})
 _DEEPEST = 8
 
 
@@ -43,6 +46,9 @@ class State(NamedTuple):
     guards: frozenset[tuple[Frame, int, int]]
     decided: frozenset[tuple[Frame, Key, bool]]
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
+    stream: Stream = Stream(UNKNOWN)  # that of the operation
+    sites: frozenset[Site] = frozenset()  # where that stream was made
+    chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property
     def doubts(self) -> int:
@@ -91,7 +97,9 @@ class Walk:
         """The state right behind an instruction."""
         block, index = self.home(function, one)
         frame = Frame(function, None, None, 0)
-        return State(frame, block, index + 1, 0, tracked, 0, frozenset(), frozenset((frame, key, holds) for key, holds in decided), ())
+        known = frozenset((frame, key, holds) for key, holds in decided)
+        state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
+        return state._replace(chosen=frozenset({function.unit.number}))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -116,7 +124,10 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
-            for action in self.transfer.of(function, one):
+            if op.DEFINES[one[0]]:  # made anew
+                stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
+                state = state._replace(tracked=state.tracked - stale) if stale else state
+            for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -131,30 +142,72 @@ class Walk:
                 return
             added = state.tracked
             state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
-            new = added - state.tracked
-            viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
-            if viewed:  # a view that an action of this instruction has made
-                state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if op.DEFINES[one[0]]:  # what the actions of this instruction have made of it stays
+                state = state._replace(tracked=state.tracked | {held for held in added if held.place.root == ("register", one[2])})
             if one[0] in (op.COMPARE, op.UNARY) and (more := self.derived(state, one)):
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
+            if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
+                yield from self._taken(state, one)
         yield from self._ends(state, code[-1])
+
+    def _taken(self, state: State, one: Instruction) -> Iterator[State]:
+        """Threads that take what was put into a queue go on with it."""
+        function = state.frame.function
+        queues = self._queues(function, one[3])
+        place = self.places.of(function, one[3])
+        moved = list(self.flow.moved(state.tracked, [place], Place(("taken",)), (ANY,))) if queues else []
+        for taker, call in self._takers if moved else ():
+            if queues.isdisjoint(self._queues(taker, call[3])):
+                continue
+            block, index = self.home(taker, call)
+            tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
+            frame = Frame(taker, None, None, 0)
+            there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
+            yield there._replace(guards=frozenset(), decided=frozenset())
+
+    def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
+        """Where the containers were made that a register may hold."""
+        values = self.transfer.values(function, register)
+        return {(value.frame.function, value.instruction) for value in values if isinstance(value, Container)}
+
+    @cached_property
+    def _takers(self) -> list[tuple[Function, Instruction]]:
+        """The calls by which threads of the program take something out of a queue."""
+        found: list[tuple[Function, Instruction]] = []
+        for unit in self.facts.program.mentioning("get"):
+            for function in unit.functions if not unit.is_cpp else ():
+                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("get", "get_nowait") and len(one) < 8]
+                if calls and self._is_thread(function):
+                    found += [(function, one) for one in calls]
+        return found
+
+    def _is_thread(self, function: Function) -> bool:
+        """Whether a function is started in another thread."""
+        places = self.facts.call_places(function)
+        return any(edge.callee is function and edge.is_elsewhere for place in places for edge in self.transfer.edges(*place))
 
     # --- calls
 
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if one[0] not in CALLING or frame.depth >= _DEEPEST:
+        if frame.depth >= _DEEPEST:
             return
-        for edge in self.transfer.edges(frame.function, one):
+        edges = self.transfer.edges(frame.function, one)
+        units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
+        chosen = units & state.chosen if len(units) > 1 else frozenset()
+        for edge in edges:
             if not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
                 continue
+            if chosen and edge.callee.unit.number not in chosen:
+                continue  # of what builds choose from, a path has one
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
             if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked)
+                own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
+                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -167,17 +220,19 @@ class Walk:
             inner = [
                 moved
                 for param in range(len(callee.code.parameters))
-                for moved in self.flow.moved([held], self._sources(function, one, callee, param), Place(("parameter", param)))
+                for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
             ]
-            found.update(inner)
+            found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
             if not any(moved.place.path for moved in inner):
-                found.add(held._replace(place=_aside(held.place, state.frame.depth)))
+                found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
-    def _sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
-        if one[0] in (op.ENTER, op.NEXT):
-            return self.places.names(function, one[3]) if index == 0 else ()
+        if one[0] in (op.EXIT, op.DESTROY):
+            return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
+        if one[0] in (op.ENTER, op.NEXT, op.ITEM):
+            return self.places.names(function, one[3 + index]) if index == 0 or (one[0] == op.ITEM and index == 1) else ()
         if index == 0 and callee.has_receiver:
             if callee.code.name == "__init__" and not _is_plain_method(function, one):
                 return self.places.names(function, one[2])
@@ -199,18 +254,14 @@ class Walk:
 
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
-        guards = frozenset(guard for guard in state.guards if guard[0] != state.frame)
-        if state.frame.caller is not None:
-            yield from self._returned(state, one[3])
-        else:
-            for up in self._up(state._replace(guards=guards), one[3]):
-                call = up.path[-1]
-                alone = register_place(call[2])
-                moved = (
-                    held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root
-                )
-                rest = (held for held in up.tracked if held.place.root != alone.root)
-                yield up._replace(tracked=frozenset((*moved, *rest)))
+        call = state.frame.call
+        if state.frame.caller is None or call is None:
+            for up in self._up(state, one[3]):
+                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+            return
+        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        for back in self._returned(state, one[3]):
+            yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
@@ -225,38 +276,92 @@ class Walk:
         tracked |= frozenset(self._handed_back(state, register, caller.function, call))
         block, index = self.home(caller.function, call)
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield State(caller, block, index + 1, state.before, tracked, state.guesses, guards, decided, state.path)
+        yield state._replace(frame=caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
 
     def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        keys = self._keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            given = self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            yield from (self._rekeyed(held, keys) for held in given)
         for held in mine:
+            held = self._rekeyed(held, keys)
             root = held.place.root
             if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
-                given = self._sources(caller, call, function, int(str(root[1])))
-                if given:
-                    yield held._replace(place=given[-1].behind(*held.place.path))
+                for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
+                    yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
+        """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
+        sources = self.sources(caller, call, function, index)
+        if is_inside or not sources or sources[0].root[0] != "register":
+            yield from sources[-1:]
+            return
+        for register in self.transfer.shared(caller, int(str(sources[0].root[1]))):
+            yield from self.places.names(caller, register)
+
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
+        found = dict.fromkeys(self.facts.call_places(function))
+        if function.is_cpp and function.owner is None:
+            for unit in self.facts.program.mentioning(function.code.name):
+                for caller in unit.functions if not unit.is_cpp else ():
+                    found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
+        return [place for place in found if self._runs(*place, function)]
+
+    def _runs(self, caller: Function, call: Instruction, function: Function) -> bool:
+        edges = self.transfer.edges(caller, call)
+        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges)
+
+    def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other: arguments are parameters."""
+        found: dict[Key, Element] = {}
+        for param in callee.by_opcode[op.PARAM]:
+            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is None or register < 0:
+                continue
+            outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
+            if is_down and isinstance(outer.key, tuple):
+                found[outer.key] = inner
+            elif not is_down and isinstance(inner.key, tuple):
+                found[inner.key] = outer
+        return found
+
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
+        path = tuple(
+            keys.get(key.key, ANY if held.kind != BUFFER else Element(("elsewhere", key.key)))
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            else key
+            for key in held.place.path
+        )
+        return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers of the function with which a path begins."""
         function = state.frame.function
         if len(state.path) >= _DEEPEST:
             return
-        for caller, call in self.facts.call_places(function):
-            edges = self.transfer.edges(caller, call)
-            if not any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                continue
+        for caller, call in self.callers(function):
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None:
+            if tracked and decided is not None and self.may_go_up(state, caller, call):
                 block, index = self.home(caller, call)
-                yield State(frame, block, index + 1, 0, tracked, state.guesses, frozenset(), decided, (*state.path, call))
+                up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a path may come from a call."""
+        return True
+
+    def raised(self, state: State, call: Instruction) -> State:
+        """A state that went up to a caller, behind a call."""
+        return state
 
     # --- branches
 
@@ -264,7 +369,18 @@ class Walk:
         frame = state.frame
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
-        yield state._replace(block=block, place=0, before=before, guards=guards)
+        decided = state.decided
+        for loop in self.control(frame.function).loops if decided else ():
+            if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
+                decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+        yield state._replace(block=block, place=0, before=before, guards=guards, decided=decided)
+
+    def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
+        """Whether a condition rests on a register that the rounds of a loop define."""
+        if len(key) == 1 and isinstance(key[0], int):
+            made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+            return made is not None and self.home(function, made)[0] in loop.body
+        return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
         predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]
@@ -278,7 +394,9 @@ class Walk:
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
-        is_head = any(state.block == loop.header for loop in graph.loops)
+        loop = next((loop for loop in graph.loops if loop.header == state.block), None)
+        is_head = loop is not None
+        is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
         done = self.done_where(state, condition)
         if done is not None:
@@ -290,6 +408,10 @@ class Walk:
             if known and holds not in known:
                 continue
             after = state
+            if loop is not None and is_first and block not in loop.body:
+                if _is_for(function, condition):
+                    continue  # a loop over elements is looked at as it runs
+                after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
                 other = end[4] if taken else end[3]
                 if self._may_order(state, other, join):
@@ -300,6 +422,12 @@ class Walk:
                     after = after._replace(decided=after.decided | {(state.frame, key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
+
+    def _is_first(self, state: State, loop: Loop) -> bool:
+        """Whether a path stands at the head of a loop before the first round."""
+        before = state.frame.function.code.predecessors()[state.block]
+        came = before[state.before] if state.before < len(before) else NOBODY
+        return came not in loop.body and len(before) > 1
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
         asked = self._asked.get(function)
@@ -353,12 +481,36 @@ class Walk:
         raise NotImplementedError
 
 
+def _named(caller: Function, name: str) -> Iterator[Instruction]:
+    """The calls of a member of a name, by an attribute or by ``getattr``."""
+    yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
+    for one in caller.by_opcode[op.CALL]:
+        made = caller.definitions[one[3]]
+        if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
+            yield one
+
+
+def _is_for(function: Function, condition: int) -> bool:
+    """Whether a condition asks an iterator for one more element."""
+    one = function.definitions[condition] if condition >= 0 else None
+    return one is not None and one[0] == op.MORE
+
+
+def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
+    """What a register holds is an element of what it holds."""
+    alone = register_place(register)
+    return frozenset(
+        held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
+    )
+
+
 def _is_plain_method(function: Function, one: Instruction) -> bool:
     """Whether a constructor is called as a method: ``super().__init__()``, ``Base.__init__(self)``."""
     return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
 
 
-def _aside(place: Place, depth: int) -> Place:
+def aside(place: Place, depth: int) -> Place:
+    """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
 
 

@@ -14,7 +14,10 @@ from streamlint.config import Resolver, Settings
 from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Problem, Report
+from streamlint.hazards import findings as hazards
 from streamlint.interpreter.index import Program
+from streamlint.ir import ModuleIR
+from streamlint.ir.modules import lower as to_ir
 from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
 from streamlint.linter import run
@@ -78,7 +81,7 @@ class _Looked:
     options: Options | None = None
     sources: Sequence[Source] = ()
     program: Program | None = None
-    waits: HotWaits | None = None
+    waits: list[HotWaits] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     problem: Problem | None = None  # why the file was not read
 
@@ -95,13 +98,24 @@ class _Looked:
         analysis = Analysis(program, every)
         parts = list(shared(analysis.check, list(program.files), self.jobs, instead=analysis.lose))
         self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
-        self.waits = hot_waits(self.sources, every)
-        if self.waits is not None:
-            parts.append(Part(findings_of(self.waits, every)))
+        self.waits = hot_waits(self.sources, every, self.lowered)
+        parts += [Part(findings_of(waits, every)) for waits in self.waits]
+        parts.append(Part(hazards.find(self.sources, every, self.lowered)[0]))
         report.problems += [problem for part in parts for problem in part.problems]
         asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
         return report
+
+    def lowered(self, source: Source) -> ModuleIR | None:
+        """The intermediate representation of a source."""
+        file = self.program.files.get(source.path) if self.program is not None else None
+        return to_ir(file.module) if file is not None else None
+
+
+def _of_program(looked: _Looked, options: Options) -> list[Finding]:
+    """What rules find that are asked of the program as a whole."""
+    found = find(looked.sources, options, looked.lowered).findings
+    return found + hazards.find(looked.sources, options, looked.lowered)[0]
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -148,7 +162,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([*_check(program, wide, mine.path), *find(looked.sources, wide).findings], mine.path, rows):
+        for finding in _at([*_check(program, wide, mine.path), *_of_program(looked, wide)], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in looked.parts:
@@ -156,7 +170,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     line = Line(program, options, mine.path, rows, places)
-    for code, span, why in passed_over(looked.waits, mine.path) if looked.waits is not None else ():
+    for code, span, why in passed_over(looked.waits, mine.path):
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)

@@ -12,7 +12,7 @@ from streamlint.interpreter.roots import Root
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.trace import Trace
 from streamlint.interpreter.values import Buffer
-from streamlint.operations import Conflict, Copy, Direction, HostRead, HostWait, HostWrite, Operation, Record
+from streamlint.operations import Conflict, Copy, Direction, HostRead, HostWrite, Operation, Record
 from streamlint.silence import words
 from streamlint.silence.runs import Rerun, Supposed, Supposition, key_of, rerun
 from streamlint.silence.suppositions import BARRIER, facts, memories, orders
@@ -80,7 +80,7 @@ class _Trial:
 def lacks(line: Line, root: Root, known: FileFacts, path: Run, pinned: Pinned) -> Iterator[Lack]:
     """For each check that a few suppositions would make speak of the line on one path: what they are."""
     plain = rerun(line.program, root, line.settings, path.forced, Supposed())
-    here = [o for o in plain.machine.operations if line.holds(o.span) and not isinstance(o, HostWait)]
+    here = [o for o in plain.machine.operations if line.holds(o.span)]
     if not here:
         return
     trial = _Trial(line, root, known, path, pinned, any(isinstance(o, HostRead | HostWrite) for o in here))

@@ -15,7 +15,7 @@ from streamlint.interpreter.roots import Root, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Run, Settings
 from streamlint.interpreter.trace import Trace
 from streamlint.layout import Layout
-from streamlint.operations import Conflict, Copy, HostRead, HostWait, HostWrite, LoopFrame, Operation, Work
+from streamlint.operations import Conflict, Copy, HostRead, HostWrite, Operation, Work
 from streamlint.options import Options
 from streamlint.silence import words
 from streamlint.silence.answer import Answer
@@ -65,7 +65,7 @@ class Visit:
     facts: FileFacts
 
     def here(self, line: Line, run: Run) -> list[Operation]:
-        return [o for o in run.machine.operations if line.holds(o.span) and not isinstance(o, HostWait)]
+        return [o for o in run.machine.operations if line.holds(o.span)]
 
 
 def dig(answer: Answer, line: Line) -> None:
@@ -75,7 +75,6 @@ def dig(answer: Answer, line: Line) -> None:
     met = [(visit, run) for visit in visits for run in visit.runs if visit.here(line, run)]
     _tell_cuts(answer, visits)
     if not met:
-        _tell_rounds(answer, line, visits)
         _nothing(answer, line, visits)
         return
     for visit, run in met[:1]:
@@ -84,7 +83,6 @@ def dig(answer: Answer, line: Line) -> None:
             answer.add("fact", f"line {row} {words.sentence(operation)}", "", row)
         _tell_branches(answer, line, visit, run)
         _tell_partners(answer, line, visit, run)
-    _tell_rounds(answer, line, visits)
     best: dict[str, Lack] = {}
     for visit in list({id(visit): visit for visit, _ in met}.values())[:_MOST_ROOTS]:
         for path in [run for other, run in met if other is visit][:_MOST_PATHS]:
@@ -136,24 +134,6 @@ def _tell_cuts(answer: Answer, visits: list[Visit]) -> None:
             answer.add("cut", f"`{visit.root.qualname}` has spent its {MOST_STEPS:,} steps: some branches were not tried")
         elif explorer.coverage.over_budget and len(visit.runs) >= MOST_RUNS:
             answer.add("cut", f"`{visit.root.qualname}` has more than the {MOST_RUNS} paths that are run: some branches were not tried")
-
-
-def _tell_rounds(answer: Answer, line: Line, visits: list[Visit]) -> None:
-    """Waits of the host at the line that were judged to be no hazard."""
-    for visit in visits:
-        for run in visit.runs:
-            for found, why in run.passed_over:
-                if line.holds(found.span):
-                    wait = HostWait(found.span, found.api, found.name, what=found.what, loop=next(iter(found.context.loops[-1:]), None))
-                    code = _speaker(line, visit, wait)
-                    answer.add("round", f"`{line.quote(found.span)}` may make the host wait, but {why}", code, found.span.row)
-
-
-def _speaker(line: Line, visit: Visit, wait: HostWait) -> str:
-    """Who would speak of a wait, were it met in each round of a loop."""
-    wait.loop = wait.loop or LoopFrame("data", wait.span)
-    trace = Trace([wait], [], visit.facts)
-    return next((f.code for check in line.checks for f in check.on_operation(wait, trace)), "")
 
 
 def _tell_branches(answer: Answer, line: Line, visit: Visit, run: Run) -> None:

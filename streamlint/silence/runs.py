@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from streamlint.findings import Span
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.machine import Machine
-from streamlint.interpreter.peeks import settle
 from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, OutOfBudget, Run, Settings
 from streamlint.interpreter.values import Event, Stream, Value
@@ -163,5 +162,4 @@ def rerun(program: Program, root: Root, settings: Settings, forced: dict[str, bo
         run_root(run, root)
     except OutOfBudget:
         done.cut = True
-    settle(run)
     return done

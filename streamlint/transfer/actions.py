@@ -56,6 +56,19 @@ VARIABLE = -1
 """In place of a number of containers: the memory is that of the variable itself, whose address was given away."""
 
 
+class Signalled(NamedTuple):
+    """A function of the host is queued on a stream, with data that it may set once the work before it is done."""
+
+    stream: Stream
+    registers: tuple[int, ...]
+
+
+class Touched(NamedTuple):
+    """A call is given these registers, whatever it does with them."""
+
+    registers: tuple[int, ...]
+
+
 class Read(NamedTuple):
     """The host looks at what a register holds. ``waits``: of a value on a device, it waits for the current stream first; ``presumes``: also
     of one that may be there. ``depth``: so many containers down."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.facts.objects import Constant, DeviceValue
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NULL, Action, Copied, Viewed
@@ -26,10 +25,9 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
         return
     out, to = call.one("out"), call.row.get("to")
     target = call.result if out is None else out
-    spaces = {value.space for value in call.memory(call.result)}
-    if to == "argument" and not spaces:
-        spaces = call.device_spaces()
-    if to == "host" or (to == "argument" and "host" in spaces and _names_device(call)):
+    named = call.device_spaces()
+    spaces = named or {value.space for value in call.memory(call.result)}
+    if to == "host" or (to == "argument" and "host" in spaces and named):
         if not call.is_on_host(source):
             yield _copied(call, target, source, "d2h")
         yield Viewed(source)
@@ -58,12 +56,6 @@ def _direction(call: ModelledCall, target: int | None, source: int | None) -> st
         return said
     sides = ["unknown" if side is None else call.space(side) for side in (target, source)]
     return _DIRECTIONS.get((sides[0], sides[1]), f"{sides[0]}<{sides[1]}")
-
-
-def _names_device(call: ModelledCall) -> bool:
-    """Whether a transfer is given a device, no type of numbers."""
-    values = (value for one in call.all("device") for value in call.values(one))
-    return any(isinstance(value, DeviceValue) or (isinstance(value, Constant) and isinstance(value.value, str)) for value in values)
 
 
 EFFECTS = {"copy": copy, "transfer": transfer, "move": transfer}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Read, Viewed, Written
@@ -42,12 +42,17 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
             yield Written(base, "assignment")
             yield Read(one[-1], "assignment", False)
         return
-    if not held and not function.is_cpp:
+    is_of_c = function.is_cpp or (function.unit.source.language == "cython" and not any("." in value.type for value in held))
+    if not held and not is_of_c:
+        unknown = any(isinstance(value, Unknown) for value in values(function, base))
+        if one[0] == op.ITEM and unknown and not isinstance(function.constant(one[4]), str):
+            yield Viewed(base)  # of a tensor, if it is one
         return
-    is_array = any(value.type.startswith("numpy.") for value in held)
-    if (function.is_cpp and all(value.type in ("pointer", "array") for value in held)) or (
-        one[0] != op.DEREF and is_array and not _is_slice(function, one)
-    ):
+    if is_of_c:
+        is_read = not any(value.type.endswith("Tensor") for value in held)
+    else:
+        is_read = any(value.type.startswith("numpy.") for value in held) and one[0] != op.DEREF and not _is_slice(function, one)
+    if is_read:
         yield Read(base, "indexing", False)
     elif one[0] != op.DEREF:
         yield Viewed(base)

@@ -18,6 +18,9 @@ def read(call: ModelledCall) -> Iterator[Action]:
     if call.row.get("of") is None and call.receiver is None:
         return
     given = call.all("of") if call.row.get("of") is not None else [call.instruction[3]]
+    if call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register)):
+        yield from (Viewed(register) for register in given)  # an address as a number
+        return
     yield from (Read(register, call.name, True, call.receiver in given, DEEP) for register in given)
 
 
@@ -43,9 +46,9 @@ def factory(call: ModelledCall) -> Iterator[Action]:
     """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
     for register in call.all("data"):
         yield Viewed(register, call.text("type")) if call.row.get("alias") else Read(register, call.name, False)
-    if call.all("data") and call.all("device") and call.row.library == "torch":
-        if {value.space for value in call.memory(call.result)} != {"host"}:
-            yield Synchronized(Stream(CURRENT, library="torch"), call.name)
+    uploads = call.all("data") and call.all("device") and call.row.library == "torch"
+    if uploads and {value.space for value in call.memory(call.result)} != {"host"}:
+        yield Synchronized(Stream(CURRENT, library="torch"), call.name)
 
 
 def compute(call: ModelledCall) -> Iterator[Action]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Object
+from streamlint.facts.objects import Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -15,6 +15,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.waits.operands import argument_registers
 
+_DEVICES = {"cpu-device": "host", "cuda-device": "device"}
 _DEFAULTS = {"current": CURRENT, "null": NULL}
 
 
@@ -177,6 +178,8 @@ class ModelledCall:
                 elif isinstance(value, Constant) and isinstance(value.value, str):
                     begin = value.value.partition(":")[0]
                     found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))
+                elif isinstance(value, CppName) and (space := _DEVICES.get(self.facts.word_of(value))) is not None:
+                    found.add(space)
         return found
 
     def word(self, register: int) -> str:
@@ -184,7 +187,8 @@ class ModelledCall:
         function = self.function
         models = self.facts.cpp_models if function.is_cpp else self.facts.models
         for value in self.values(register):
-            if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
+            known = self.facts.cpp_models if isinstance(value, CppName) else models
+            if isinstance(value, External) and (word := known.constants.get(value.name)) is not None:
                 return word
         return models.constants.get(function.dotted(register), "")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -46,6 +46,23 @@ def query(call: ModelledCall) -> Iterator[Action]:
     yield Asked(op.NONE if of is None else of, call.row.library.startswith("cuda") or ".runtime." in call.name)
 
 
+def capture(call: ModelledCall) -> Iterator[Action]:
+    """The end of a capture: what was captured runs when the graph is replayed."""
+    if call.text("part") == "end":
+        yield Synchronized(None, call.name)
+
+
+def stream_of(call: ModelledCall) -> Iterator[Action]:
+    """A stream that wraps the handle of another library's: the same stream."""
+    if call.text("which") == "external" and (source := call.one("from")) is not None:
+        yield Viewed(source)
+
+
+def callback(call: ModelledCall) -> Iterator[Action]:
+    """A host function behind the work of a stream: what it is given may tell that the work is done."""
+    yield Signalled(call.stream(), call.operands)
+
+
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits."""
     if call.row.library not in _ON_HOST:
@@ -57,4 +74,15 @@ def block(call: ModelledCall) -> Iterator[Action]:
     yield Lost(call.operands)
 
 
-EFFECTS = {"synchronize": synchronize, "record": record, "query": query, "free": free, "block": block, "exit": block, "unknown": block}
+EFFECTS = {
+    "synchronize": synchronize,
+    "record": record,
+    "query": query,
+    "free": free,
+    "capture": capture,
+    "callback": callback,
+    "stream_of": stream_of,
+    "block": block,
+    "exit": block,
+    "unknown": block,
+}

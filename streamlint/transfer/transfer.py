@@ -9,22 +9,29 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Elements, Memory, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
+from streamlint.models.vocabulary import Selector
 from streamlint.transfer import copies, language, memory, order
-from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Viewed
+from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
+RowTest = Callable[[Row], bool]
+_ANY: RowTest = lambda row: True  # noqa: E731
 EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY})
 
 
+_OF_LANGUAGE = ("builtins.", "elements::")
+_INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
+"""Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 
 
@@ -71,12 +78,25 @@ class Transfer:
         if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
             yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
 
+    def is_sure(self, call: ModelledCall) -> bool:
+        """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
+        function, one = call.function, call.instruction
+        if (function, one) not in self._unknown:
+            return True
+        method = last_name(function, one)
+        return not any(method in unit.methods for unit in self.facts.program.mentioning(method))
+
     def _resolve(self, function: Function, one: Instruction) -> None:
         key = (function, one)
         if key in self._edges:
             return
-        if one[0] not in CALLING:
+        is_operator = function.is_cpp and one[0] == op.ITEM
+        if one[0] not in CALLING and not is_operator:
             self._edges[key], self._libraries[key] = (), ()
+            return
+        if one[0] in (op.EXIT, op.DESTROY):
+            self._libraries[key] = ()
+            self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
             return
         calls = self.graph.calls_at(function, [one])
         self._edges[key] = calls.edges
@@ -92,27 +112,61 @@ class Transfer:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
             elif function.is_cpp:
-                yield Read(one[3], "member access", False)
+                yield Read(one[3], "member access", False, False, (0, VARIABLE))
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
             yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
+        if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
+            yield from (Read(register, "copying", False) for register in one[5:])
+        if opcode == op.EXIT and self._is_capture(function, one[3]):
+            yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
         if opcode not in CALLING:
             return
+        if function.is_cpp and opcode in (op.CALL, op.INVOKE):
+            yield Touched(operands_of(function, one))
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
             if effect is not None:
                 yield from effect(call)
-        is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
-        is_lost = (
-            any(call.row is None and not call.name.startswith("builtins.") for call in self.libraries(function, one)) and not is_entered
-        )
-        is_lost |= (function, one) in self._unknown and not modelled
-        if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
+        if self._is_inside(function, one):
+            if not modelled:
+                yield Viewed(one[3])
+            return
+        if self._is_lost(function, one, modelled):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
+
+    def _is_inside(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a method of a container or smart pointer leads to its memory."""
+        if not function.is_cpp or one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in _INSIDE:
+            return False
+        return not any(edge.is_followed for edge in self.edges(function, one))
+
+    def _is_lost(self, function: Function, one: Instruction, modelled: Collection[ModelledCall]) -> bool:
+        """Whether code out of view may run: a function of a library without a row, a value of which nothing is known."""
+        edges = self.edges(function, one)
+        if any(edge.is_guess or edge.is_handed for edge in edges):
+            return True
+        if any(edge.is_followed for edge in edges):
+            return False
+        libraries = self.libraries(function, one)
+        if any(call.name.startswith(_OF_LANGUAGE) for call in libraries):
+            return False
+        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
+
+    def _is_capture(self, function: Function, register: int) -> bool:
+        """Whether a context manager captures what is done in it."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or last_name(function, one) not in self._capturing:
+            return False
+        return any(call.row.effect == "capture" for call in self.modelled(function, one))
+
+    @cached_property
+    def _capturing(self) -> frozenset[str]:
+        return self.names({"capture"})
 
     # --- methods of unknown values
 
@@ -127,9 +181,9 @@ class Transfer:
         return dict(found)
 
     def _row_by_name(self, function: Function, one: Instruction) -> Row | None:
-        """The row of a method as a library near has it, if no class of the program has one of the name."""
+        """The row of a method as a library near has it."""
         method = function.text(one[4]) if one[0] == op.INVOKE else ""
-        if not method or any(method in unit.methods for unit in self.facts.program.mentioning(method)):
+        if not method:
             return None
         if function.is_cpp:
             return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
@@ -149,46 +203,46 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str], where: Callable[[Row], bool] = lambda row: True) -> Iterator[ModelledCall]:
-        """The calls of the program whose rows have one of some effects, in the order of files and instructions; ``where`` tells the rows
-        that count.
+    def sites(self, effects: Collection[str], key: str = "", where: RowTest = _ANY) -> Iterator[ModelledCall]:
+        """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
-        Files that name none of these functions are not lowered.
+        With the key of a switch only those that may set it: by the row, by its default, or by an argument; ``where`` tells the
+        rows that count. Files that name none of these functions are not lowered.
         """
-        by_language = {is_cpp: self._names_in(models, effects, where) for is_cpp, models in self._tables}
-        units = {unit.number: unit for names in by_language.values() for name in names for unit in self.facts.program.mentioning(name)}
+        tables = {is_cpp: self._wanted(effects, key, where, is_cpp) for is_cpp in (False, True)}
+        units = {unit.number: unit for names in tables.values() for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
-            names = by_language[unit.is_cpp]
-            wanted = names | self._renamed(unit, names)
+            wanted = tables[unit.is_cpp]
+            others = self._renamed(unit, wanted)
             for function in unit.functions:
-                for one in self._calling(function, wanted):
-                    yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
+                for one in function.code.instructions():
+                    if one[0] not in (op.CALL, op.INVOKE):
+                        continue
+                    name = last_name(function, one)
+                    rows = wanted.get(name) or wanted.get(others.get(name, ""))
+                    if rows and any(_may_set(function, one, row, key) for row in rows):
+                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
 
-    def names(self, effects: Collection[str], where: Callable[[Row], bool] = lambda row: True) -> frozenset[str]:
+    def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> dict[str, list[Row]]:
+        """By the last parts of their names: the rows of a language's functions with some effects that may set a switch."""
+        found: dict[str, list[Row]] = defaultdict(list)
+        models: Models = self.facts.cpp_models if is_cpp else self.facts.models
+        for name, row in models.calls.items():
+            if row.effect in effects and (not key or row.get(key) not in (None, False)) and where(row):
+                found[name.replace("::", ".").rpartition(".")[2]].append(row)
+        return dict(found)
+
+    def names(self, effects: Collection[str], where: RowTest = _ANY) -> frozenset[str]:
         """The last parts of the names of functions with some effects."""
-        return frozenset().union(*(self._names_in(models, effects, where) for _, models in self._tables))
+        return frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
 
-    @property
-    def _tables(self) -> tuple[tuple[bool, Models], ...]:
-        """The rows of C++, and those of the other languages."""
-        return (True, self.facts.cpp_models), (False, self.facts.models)
-
-    def _names_in(self, models: Models, effects: Collection[str], where: Callable[[Row], bool]) -> frozenset[str]:
-        rows = models.calls.items()
-        return frozenset(name.replace("::", ".").rpartition(".")[2] for name, row in rows if row.effect in effects and where(row))
-
-    def _renamed(self, unit: Unit, names: frozenset[str]) -> frozenset[str]:
+    def _renamed(self, unit: Unit, names: Iterable[str]) -> dict[str, str]:
         """Other names that a file has for functions that it imports."""
-        found: set[str] = set()
+        found: dict[str, str] = {}
         for name in names:
             for function, one in unit.taken.get(name, ()):
-                found.update(function.text(use[2]) for use in function.uses[one[2]] if use[0] == op.SET_NAME)
-        return frozenset(found)
-
-    def _calling(self, function: Function, names: Collection[str]) -> Iterator[Instruction]:
-        for one in function.code.instructions():
-            if one[0] in (op.CALL, op.INVOKE) and last_name(function, one) in names:
-                yield one
+                found.update((function.text(use[2]), name) for use in function.uses[one[2]] if use[0] == op.SET_NAME)
+        return found
 
     # --- values
 
@@ -219,13 +273,39 @@ class Transfer:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             for action in self.of(function, one) if one is not None else ():
-                if isinstance(action, Viewed) and action.register not in found and not self._is_copied(function, one):
+                if isinstance(action, Viewed) and action.register not in found and self._is_shared(function, one, action.register):
                     found.append(action.register)
         return found
 
-    def _is_copied(self, function: Function, one: Instruction | None) -> bool:
-        """Whether an instruction gives new memory, unless it has nothing to do."""
-        return one is not None and any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one))
+    def _is_shared(self, function: Function, one: Instruction | None, register: int) -> bool:
+        """Whether what an instruction gives is memory that a register holds: no copy of it, and no element of a container."""
+        if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
+            return False
+        return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
+
+
+def _is_container(value: Object) -> bool:
+    """C++: whether an object is a container of the standard library: made of another one, it copies the elements."""
+    return isinstance(value, Elements) or (isinstance(value, Memory) and value.type.startswith("std::"))
+
+
+def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:
+    """Whether a call may set a switch of a row: the row or a default does, or an argument stands where the switch is."""
+    held = row.get(key) if key else True
+    if isinstance(held, bool) or held is None:
+        return bool(held)
+    selectors = [each for each in (held if isinstance(held, tuple) else (held,)) if isinstance(each, Selector)]
+    last = selectors[-1]
+    if (last.default in ("true", "own")) != last.negated:
+        return True
+    given = argument_registers(function, one)
+    if any(kind in (1, 2) for kind, _ in given):
+        return True
+    by_position = sum(kind is None for kind, _ in given)
+    return any(
+        (each.position is not None and each.position < by_position) or any(kind == each.keyword for kind, _ in given if kind is not None)
+        for each in selectors
+    )
 
 
 def last_name(function: Function, one: Instruction) -> str:

@@ -1,8 +1,11 @@
-"""SL020 and SL021 of a run's Python files: the program facts are solved once, and each hazard is told by its rule."""
+"""SL020 and SL021 of a run's files: the program facts of a language are solved once, and each hazard is told by its rule.
+
+The Python and the C++ of a run are two programs: neither changes what is told of the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,9 +15,7 @@ from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Span, Step
-from streamlint.frontends import UnreadableSource, python
 from streamlint.ir import Instruction, ModuleIR
-from streamlint.ir.modules import lower
 from streamlint.models import StepRow
 from streamlint.operations import Context, HostWait, LoopFrame
 from streamlint.options import Options, Source
@@ -24,6 +25,8 @@ from streamlint.waits.wait import CACHE, DEVICE
 
 RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
+LANGUAGES = ("python", "cuda")
+"""Those whose files the rules are asked of."""
 
 
 MOST_STEPS = 40_000
@@ -41,10 +44,11 @@ class Told(NamedTuple):
     cut: int
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> Told:
-    """What the rules tell of the Python files among the sources. ``lowered`` gives the intermediate representation of a file."""
-    waits = hot_waits(sources, options, lowered) if not options.codes or options.codes & CODES else None
-    return Told(findings_of(waits, options), waits.facts.solver.cut) if waits is not None else Told([], 0)
+def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+    """What the rules tell of the sources. ``lowered`` gives the intermediate representation of a file."""
+    programs = hot_waits(sources, options, lowered) if not options.codes or options.codes & CODES else []
+    found = [finding for waits in programs for finding in findings_of(waits, options)]
+    return Told(sorted(found, key=Finding.sort_key), sum(waits.facts.solver.cut for waits in programs))
 
 
 def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
@@ -59,28 +63,27 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     return sorted(found, key=Finding.sort_key)
 
 
-def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered | None = None) -> HotWaits | None:
-    """What is known of the waits of the Python files among the sources; None where there are none."""
-    files = [source for source in sources if source.language == "python"]
-    if not files:
-        return None
-    known = models.load("python", options.user_models)
-    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered or _lowered, one)) for one in files])
+def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered) -> list[HotWaits]:
+    """What is known of the waits, for each language among the sources."""
+    return [
+        _of_language([source for source in sources if source.language == language], language, options, lowered)
+        for language in LANGUAGES
+        if any(source.language == language for source in sources)
+    ]
+
+
+def _of_language(sources: Sequence[Source], language: str, options: Options, lowered: Lowered) -> HotWaits:
+    known = models.load(language, options.user_models)
+    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
     return HotWaits(program, options.hidden_sync == "all-loops", known, MOST_STEPS)
 
 
-def passed_over(waits: HotWaits, path: str) -> Iterator[tuple[str, Span, str]]:
+def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, Span, str]]:
     """The waits of a file that the rules do not tell: whose rule it would be, where it stands, and why it is none."""
-    for wait, why in waits.passed_over(path) if path in waits.facts.program.units else ():
-        rule = DeviceSyncInHotLoop if wait.what in (DEVICE, CACHE) else HiddenSyncInHotLoop
-        yield rule.code, span_of(wait.function, wait.instruction), why
-
-
-def _lowered(source: Source) -> ModuleIR | None:
-    try:
-        return lower(python.lower(source.path, source.text))
-    except UnreadableSource:
-        return None
+    for waits in programs:
+        for wait, why in waits.passed_over(path) if path in waits.facts.program.units else ():
+            rule = DeviceSyncInHotLoop if wait.what in (DEVICE, CACHE) else HiddenSyncInHotLoop
+            yield rule.code, span_of(wait.function, wait.instruction), why
 
 
 def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Finding:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Unknown
+from streamlint.facts.objects import Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
+from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, selected
 from streamlint.waits.origins import LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
@@ -32,7 +33,7 @@ class WaitFinder:
     def waits(self, function: Function) -> list[Wait]:
         """The waits of a function that may be for values of a device, in the order of its instructions."""
         found: dict[tuple[Instruction, str, int], Wait] = {}
-        for wait in (*self._calls(function), *self._operators(function)):
+        for wait in (*self._calls(function), *(self._operators(function) if not function.is_cpp else ())):
             found.setdefault((wait.instruction, wait.what, wait.value), wait)
         order = {one: place for place, one in enumerate(function.code.instructions())}
         return sorted(found.values(), key=lambda wait: order[wait.instruction])
@@ -48,7 +49,7 @@ class WaitFinder:
         if any(value.space in ("host", "managed") for value in values):
             placed = ("asked", "literal") if is_read and self.all_loops else ()
             found = [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING or reason in placed]
-            if {LOSS, TERM}.issuperset(found) and not any(isinstance(value, Unknown) for value in held):
+            if {LOSS, TERM}.issuperset(found) and not any(_is_unknown(function, value) for value in held):
                 return []  # all that the loss was computed from was made on the host
         return found
 
@@ -58,10 +59,14 @@ class WaitFinder:
         for call in self.graph.calls(function).libraries:
             if call.row is not None:
                 yield from self._by_row(function, call, call.row)
-            elif (name := call.name.removeprefix("builtins.")) in _NUMBERS:
+            elif not function.is_cpp and (name := call.name.removeprefix("builtins.")) in _NUMBERS:
                 for kind, register in argument_registers(function, call.instruction):
                     if kind is None and self.reasons(function, register):
                         yield Wait(function, call.instruction, CAST, name, register)
+
+        for one in self.graph.calls(function).unknown:
+            if waits_for_device(self.graph, function, one):
+                yield Wait(function, one, DEVICE, OF_DEVICES, op.NONE)
 
     def _by_row(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
         one = call.instruction
@@ -193,6 +198,11 @@ class WaitFinder:
                     yield Wait(function, one, SIZE, "indexing", part)
             elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
                 yield Wait(function, one, UPLOAD, "indexing", part)
+
+
+def _is_unknown(function: Function, value: Object) -> bool:
+    """Whether nothing says where a value is: of C++ the type tells that it is a tensor."""
+    return isinstance(value, Unknown) or (function.is_cpp and isinstance(value, Memory) and value.space == "unknown")
 
 
 def _selectors(row: Row, key: str) -> tuple[Selector, ...]:

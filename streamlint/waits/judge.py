@@ -26,7 +26,7 @@ from streamlint.waits.measuring import measures
 from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts
-from streamlint.waits.regions import WaitRegions, trains
+from streamlint.waits.regions import LAUNCH, WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -61,7 +61,8 @@ class Hazard(NamedTuple):
 
 
 class HotWaits:
-    """The hazards of a program. ``most`` bounds the steps of each question about its facts; behind that values are unknown."""
+    """The hazards of a program in one language. ``most`` bounds the steps of each question about its facts; behind that values are
+    unknown."""
 
     def __init__(self, program: Program, all_loops: bool = False, models: Models | None = None, most: int | None = None) -> None:
         self.all_loops = all_loops
@@ -166,7 +167,7 @@ class HotWaits:
     @cached_property
     def _waits(self) -> dict[Function, list[Wait]]:
         """The waits of hot functions."""
-        return {function: self.finder.waits(function) for function in self.hot.regions if not function.is_cpp}
+        return {function: self.finder.waits(function) for function in self.hot.regions}
 
     @cached_property
     def _uses(self) -> Uses:
@@ -218,6 +219,8 @@ class HotWaits:
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
+        if first.does == LAUNCH and wait.what != DEVICE:
+            return NO_LOOP
         if measures(self.graph, wait, region):
             return MEASURES
         if warms_up(self.hot, region):

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.effects import GOES_BACKWARD
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import last_part
 from streamlint.waits.operands import argument_registers, behind, operand_of
-from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TENSOR, TERM, UNSURE, Place, is_of_language, is_of_tensors
+from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 
 _PASSED_ON = frozenset(
     {op.PHI, op.COPY, op.CAST, op.ENTER, op.AWAIT, op.ITER, op.UNARY, op.BINARY, op.INPLACE, op.ITEM, op.NEXT, op.UNPACK}
@@ -90,8 +91,10 @@ class LossSlice:
                     yield from ((edge.callee, back[2]) for back in edge.callee.by_opcode[op.RETURN])
         elif one[0] == op.ITEM:
             yield from self._element(function, one)
-        elif one[0] == op.ATTR:
+        elif one[0] == op.ATTR and not function.is_cpp:
             yield from self._stored(function, one)
+        elif function.is_cpp and one[0] in (op.ATTR, op.NAME):
+            yield from self._member(function, one)
 
     def _element(self, function: Function, one: Instruction) -> Iterator[Place]:
         """``held["loss"]``: what the container was made with, or was given, under that key."""
@@ -123,6 +126,8 @@ class LossSlice:
         elif one[0] in (op.DICT, op.BUILD):
             yield from ((function, operand) for operand in op.reads(one))
             yield from self._put_into(function, one[2])
+        elif one[0] == op.CONSTRUCT and isinstance(self.facts.named_type(function, function.unit.ir.constants[one[3]])[1], ClassInfo):
+            yield from ((function, operand) for operand in op.reads(one))
         elif one[0] in _PASSED_ON:
             yield from ((function, operand) for operand in op.reads(one))
             if one[0] in (op.ITEM, op.NEXT, op.UNPACK):
@@ -146,6 +151,16 @@ class LossSlice:
                 for definition in self.facts.hierarchy.order(value.definition):
                     yield from ((store.function, store.value) for store in definition.own_stores.get(name, ()))
 
+    def _member(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """C++: what functions store in a data member, and what objects of its class are made with."""
+        name = function.text(one[3 if one[0] == op.NAME else 4])
+        owners = [self.facts.member_of(function, name)]
+        if one[0] == op.ATTR:
+            held = (value.definition for value in self.facts.values(function, one[3]).values if isinstance(value, Instance))
+            owners = [found[0] for definition in held if (found := self.facts.field_of(definition, name)) is not None]
+        for owner in dict.fromkeys(owner for owner in owners if owner is not None):
+            yield from self.facts.given_to_member(owner, name)
+
     def _of_parameter(self, function: Function, one: Instruction) -> Iterator[Place]:
         for _, arguments in self.facts.callers(function):
             site = arguments.site
@@ -159,7 +174,7 @@ class LossSlice:
         if any(edge.instruction == one and edge.is_followed for edge in calls.edges):
             return
         library = [call for call in calls.libraries if call.instruction == one]
-        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        name = function.text(one[4]) if one[0] == op.INVOKE else last_part(function.dotted(one[3]))
         operands = [register for _, register in argument_registers(function, one) if not self._is_number(function, register)]
         if one[0] == op.INVOKE:
             operands.append(one[3])
@@ -172,7 +187,8 @@ class LossSlice:
                 yield from ((function, operand) for operand in operands)
             return
         is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library  # another library's function is none of a tensor
-        method = self.facts.models.method(TENSOR, name) if is_method else None
+        separator = "::" if function.is_cpp else "."
+        method = self.facts.models.method(tensor_of(function), name, separator) if is_method else None
         if method is not None:
             if method.effect not in ("compute", "view"):
                 return

@@ -25,6 +25,8 @@ def measures(graph: CallGraph, wait: Wait, region: Region) -> bool:
 def _looks_at_figures(graph: CallGraph, function: Function, region: Region) -> bool:
     for call in graph.calls(function).libraries:
         head, _, last = call.name.rpartition(".")
-        if (head == "time" and last in _CLOCKS) or last in _FIGURES:
+        if (head == "time" and last in _CLOCKS) or last in _FIGURES or call.name.endswith("clock::now"):
+            return True
+        if call.row is not None and call.row.effect == "elapsed":
             return True
     return False

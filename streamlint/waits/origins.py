@@ -30,6 +30,7 @@ OF_TRAINING = frozenset({LOSS, OUTPUT, GRADIENTS, TERM, STATE})
 """Reasons of what the loss was computed from, and of what is moved with a module: wherever it was made, it is all in one place."""
 INPUT = "a module's input"
 TENSOR = "torch.Tensor"
+CPP_TENSOR = "at::Tensor"
 _BATCHES = "torch.utils.data.BatchSampler"
 _OF_MEMBERS = {"parameters": PARAMETERS, "named_parameters": PARAMETERS, "clip_grad_norm_": GRADIENTS, "get_total_norm": GRADIENTS}
 """Library names of functions and methods that give what training works on."""
@@ -51,7 +52,7 @@ class ModelFacts(Facts):
 
     def __init__(self, program: Program, models: Models | None = None) -> None:
         self.seeds: dict[Place, str] = {}
-        super().__init__(program, models)
+        super().__init__(program, models, models)
 
     def plant(self, seeds: dict[Place, str]) -> None:
         """Let registers hold memory for these reasons, wherever their functions are entered from."""
@@ -59,20 +60,22 @@ class ModelFacts(Facts):
         for frame in list(self._frames.values()):
             for register, node in list(frame.registers.items()):
                 if (frame.function, register) in seeds:
-                    self._grow(node, seeds[frame.function, register])
+                    self._grow(node, seeds[frame.function, register], tensor_of(frame.function))
         self.solver.solve()
 
-    def _grow(self, node: Node, reason: str) -> None:
-        self.solver.add(node, self.objects(Memory, "device", "unknown", TENSOR, reason), None, node.site)
+    def _grow(self, node: Node, reason: str, kind: str = TENSOR) -> None:
+        self.solver.add(node, self.objects(Memory, "device", "unknown", kind, reason), None, node.site)
 
     def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
         """Also what a register holds for a reason of its own."""
         super().define(frame, instruction, node)
-        if instruction is None or frame.function.is_cpp:
+        if instruction is None:
             return
         reason = self.seeds.get((frame.function, instruction[2]))
         if reason is not None:
-            self._grow(node, reason)
+            self._grow(node, reason, tensor_of(frame.function))
+        if frame.function.is_cpp:
+            return
         if instruction[0] == op.ATTR and frame.function.text(instruction[4]) == "grad":
             self._grow(node, GRADIENTS)
         elif instruction[0] in (op.INVOKE, op.CALL):
@@ -202,9 +205,14 @@ class ModelFacts(Facts):
             self._grow(target, OUTPUT)
 
 
+def tensor_of(function: Function) -> str:
+    """The type of tensors in a function's language."""
+    return CPP_TENSOR if function.is_cpp else TENSOR
+
+
 def is_of_tensors(name: str) -> bool:
     """Whether a name without a row is that of a function of a library that computes tensors of tensors."""
-    head, _, last = name.rpartition(".")
+    head, _, last = name.replace("::", ".").rpartition(".")
     return head.startswith("torch") and not head.startswith(("torch.utils", "torch.cuda", "torch.distributed")) and last[:1].islower()
 
 

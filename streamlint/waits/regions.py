@@ -16,11 +16,12 @@ from streamlint.facts.reaching import reaching
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.models import StepRow
+from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives
+from streamlint.waits.launching import Launching
 
-PARTS, STEP = "parts", "step"
-"""What a region does that is no row's: it takes a tensor apart, or it is a step by itself."""
+PARTS, STEP, LAUNCH = "parts", "step", "launch"
+"""What a region does that is no row's: it takes a tensor apart, it is a step by itself, or it only launches work."""
 _KEEPS_NONE = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
@@ -29,11 +30,13 @@ class WaitRegions(HotRegions):
 
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
+        self.effects = effects
         self.all_loops = self.decodes = all_loops
 
     def find(self) -> None:
-        units = self.facts.program.units.values() if self.all_loops else self._naming()
-        functions = [function for unit in units for function in unit.functions if not function.is_cpp]
+        units = [unit for unit in self.facts.program.units.values() if not unit.is_cpp] if self.all_loops else []
+        units += [unit for unit in self._naming() if unit.is_cpp or not self.all_loops]
+        functions = [function for unit in units for function in unit.functions]
         self.reaching = reaching(self.graph, self.rounds, functions)
         places = {(function.unit.number, function.code.number): function for function in (*functions, *self.reaching)}
         for _, function in sorted(places.items()):
@@ -42,6 +45,7 @@ class WaitRegions(HotRegions):
         if self.all_loops:
             for function in functions:
                 self._add_others(function)
+            self._add_launching()
             self._spread()
 
     def _naming(self) -> list[Unit]:
@@ -52,7 +56,7 @@ class WaitRegions(HotRegions):
         found: set[Unit] = set()
         for row in self.rounds.rows:
             for name in row.names:
-                library, method = name.partition(".")[0], name.rpartition(".")[2]
+                library, method = first_part(name), last_part(name)
                 for unit in self.facts.program.mentioning(method):
                     shown = self.rounds.may_have(unit) if row.beside else self.rounds.is_used_near(unit, library)
                     if shown or row.does == "backward":  # a tensor that is moved to a device shows itself without any import
@@ -94,6 +98,15 @@ class WaitRegions(HotRegions):
             self._region(function, None, None, None, None, {}, STEP)
         for loop in self._taking_apart(function):
             self._region(function, loop, None, None, None, {}, PARTS)
+
+    def _add_launching(self) -> None:
+        """Loops that only launch work, and wait for the device."""
+        found = Launching(self.effects)
+        waiting = found.functions()
+        for function in sorted(waiting, key=lambda one: (one.unit.number, one.code.number)):
+            for loop in found.loops(self.body(function), waiting):
+                if all(region.loop is not loop for region in self.regions.get(function, ())):
+                    self._region(function, loop, None, None, None, {}, LAUNCH)
 
     def _forward(self, function: Function) -> StepRow | None:
         if _KEEPS_NONE.intersection(function.decorators):

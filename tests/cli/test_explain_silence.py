@@ -323,3 +323,18 @@ def test_the_gil_is_let_go_by_the_binding(capsys):
 
 def test_a_binding_that_waits_for_nothing(capsys):
     assert "SL009: nothing that this binding calls, as far as it is at hand, may wait" in said(capsys, BINDINGS, '"devices"', path="a.cpp")
+
+
+def test_a_read_in_cpp_that_the_round_needs(capsys):
+    text = (
+        "#include <torch/torch.h>\n\n"
+        "void fit(torch::nn::Linear net, torch::optim::Adam& adam, const std::vector<torch::Tensor>& rows) {\n"
+        "    for (const auto& row : rows) {\n"
+        "        auto loss = net->forward(row).mean();\n"
+        "        loss.backward();\n"
+        "        adam.step();\n"
+        "        if (loss.item<float>() > 9) break;\n"
+        "    }\n"
+        "}\n"
+    )
+    assert "may make the host wait, but the round needs the value" in said(capsys, text, "item", path="fit.cpp")

@@ -1,4 +1,4 @@
-"""Which loops are hot, asked of the lowered program without a run, and where a piece of code stands in them."""
+"""Which loops are hot, asked of the lowered program without a run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import textwrap
 import pytest
 
 from streamlint import program as p
-from streamlint.findings import Span
 from streamlint.frontends.python import lower
-from streamlint.interpreter.at_hand import enclosing
 from streamlint.interpreter.hot import is_hot
 from streamlint.interpreter.index import File, Program, walk_module
-from streamlint.interpreter.standing import Stand, each_round, way_to
-from streamlint.interpreter.uses import is_avoidable
 from streamlint.models import Models
 
 
@@ -58,61 +54,3 @@ STEP = "loss.backward(); opt.step(); opt.zero_grad()"
 def test_is_hot(text: str, hot: list[bool]) -> None:
     file = file_of(text)
     assert [is_hot(loop, file) for loop in loops(file)] == hot
-
-
-def stand_of(file: File) -> Stand:
-    """Where ``READ()`` stands in the first loop."""
-    loop = loops(file)[0]
-    call = next(n for n in p.walk(loop) if isinstance(n, p.Call) and isinstance(n.function, p.Name) and n.function.id == "READ")
-    function, owner = enclosing(file, loop)
-    return Stand(file, function, owner, tuple(loop.body), loop, way_to(tuple(loop.body), Span("case.py", *call.name_at)))
-
-
-@pytest.mark.parametrize(
-    ("body", "each"),
-    [
-        ("READ()", True),
-        ("if interval > 0: READ()", True),
-        ("if i % 50 == 0: READ()", False),
-        ("if verbose: READ()", False),
-        ("if x is not None: READ()", True),
-        ("if i % n: continue\n    READ()", False),
-        ("if i % n: continue\n    opt.step(); opt.zero_grad()\n    READ()", True),
-        ("if (i + 1) % n == 0:\n      opt.step(); opt.zero_grad(); READ()", True),
-        ("if (i + 1) % n == 0: opt.step(); opt.zero_grad()\n    if (i + 1) % n == 0: READ()", True),
-        ("y = i % n == 0\n    if y: READ()", False),
-        ("y = READ() if i % n else 0", False),
-        ("y = i % n == 0 and READ()", False),
-        ("try:\n      pass\n    except ValueError:\n      READ()", False),
-        ("for k in x: READ()", True),
-    ],
-)
-def test_each_round(body: str, each: bool) -> None:
-    stand = stand_of(file_of(f"def f(xs, opt, n, interval, verbose, x):\n  for i in xs:\n    {body}"))
-    assert stand.loop is not None
-    assert each_round(stand, stand.loop) is each
-
-
-@pytest.mark.parametrize(
-    ("body", "avoidable"),
-    [
-        ("READ()", True),
-        ("total += READ()", True),
-        ("rows.append(READ())", True),
-        ("print(f'{READ()}')", True),
-        ("write('loss', float(READ()), i)", True),
-        ("shown = READ()\n    if i % 9 == 0: print(shown)", True),
-        ("shown = READ()\n    if shown > 3: break", False),
-        ("if READ() > 3: break", False),
-        ("while READ(): pass", False),
-        ("y = x[: READ()]", False),
-        ("y = range(READ())", False),
-        ("for k in READ(): pass", False),
-        ("group['lr'] = READ()", False),
-        ("stats['loss'] = READ()", True),
-        ("return READ()", False),
-    ],
-)
-def test_is_avoidable(body: str, avoidable: bool) -> None:
-    stand = stand_of(file_of(f"def f(xs, rows, group, stats, x, write):\n  for i in xs:\n    {body}"))
-    assert is_avoidable((stand,)) is avoidable

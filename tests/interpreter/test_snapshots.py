@@ -121,25 +121,6 @@ def test_another_way_through_the_constructor_is_another_object(program: Program)
     assert type(attributes(again)["log"]) is type(attributes(other)["log"])
 
 
-def test_what_was_computed_from_what_is_copied_for_who_asks(program: Program) -> None:
-    made, copy = (run_of(method, {}, program) for method in ("send", "read"))
-    assert made.origins.earlier is None
-    assert copy.origins.earlier is not None
-    links, _, _ = copy.origins.noted()
-    assert copy.origins.earlier is None
-    scale = attributes(copy)["scale"]
-    assert [link.name for link in links if link.result is scale] == ["load_scale"]
-    assert copy.origins.are_results([scale])
-    assert not copy.origins.are_results([attributes(made)["scale"]])
-
-
-def test_what_a_run_computes_comes_behind_what_its_constructor_did(program: Program) -> None:
-    run_of("read", {}, program)
-    run = run_of("measure", {}, program)
-    assert run.origins.earlier is not None
-    assert [link.name for link in run.origins.noted()[0]] == ["load_scale", "keep", "measured"]
-
-
 def test_calls_out_of_view_are_shared_unless_they_hold_memory(program: Program) -> None:
     made, copy = (run_of(method, {}, program) for method in ("send", "read"))
     calls = [{o.callee: o for o in run.machine.operations if isinstance(o, Opaque)} for run in (made, copy)]

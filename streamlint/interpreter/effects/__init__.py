@@ -147,28 +147,11 @@ def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Argu
         return opaque_call(run, name, receiver, arguments, site, awaits=call.text("awaits"))
     if run.chosen:
         used(run, arguments.all())
-    if not _queues_nothing(call):
-        run.may_queue()
     result = action(call)
     if row.effect not in _PASSING and not run.file.is_cuda:
         kept(run, arguments.all())
     _unmodelled_outputs(call)
     return result
-
-
-# Effects that put no work on a stream, or that say so themselves where they do.
-_QUIET = frozenset({"read", "query", "elapsed", "clock", "synchronize", "compute"})
-# Those that put none where they are of Python itself, or ask a tensor.
-_QUESTIONS = frozenset({"none", "same", "view"})
-
-
-def _queues_nothing(call: Call) -> bool:
-    """Whether a call leaves an idle stream idle, as far as its row tells."""
-    if call.row.effect in _QUESTIONS:
-        return (call.library == "python" or call.name.startswith("torch.Tensor.")) and call.text("part") != "contiguous"
-    if call.row.effect == "transfer":
-        return call.row.get("to") == "host" and call.library == "torch"  # the host waits for the copy itself
-    return call.row.effect in _QUIET
 
 
 def _unmodelled_outputs(call: Call) -> None:

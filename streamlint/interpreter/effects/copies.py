@@ -12,6 +12,7 @@ from streamlint.interpreter.effects.host import host_write, read_values
 from streamlint.interpreter.effects.sizes import becomes_whole, beginning, bytes_held, bytes_told, is_of_array, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.file import File
+from streamlint.interpreter.gradients import is_gradient
 from streamlint.interpreter.handed import passed_at, presumed
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Opaque, Series, Storage, Stream, Value
@@ -63,9 +64,8 @@ def _takes_gradient(call: Call, dst: Buffer | None, src: Buffer | None) -> bool:
     """PyTorch: between memory of a device and a gradient. Gradients are where the model is, and who trains on the host has no device."""
     if call.library != "torch":
         return False
-    origins = call.run.origins
     return any(
-        _place(one) is True and other is not None and _place(other) is None and value is not None and origins.is_gradient(value)
+        _place(one) is True and other is not None and _place(other) is None and value is not None and is_gradient(value)
         for one, other, value in ((dst, src, call.value("src")), (src, dst, call.value("dst")))
     )
 

@@ -19,9 +19,7 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside
 from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.peeks import UPLOAD, peek
 from streamlint.interpreter.run import family
-from streamlint.interpreter.uses import is_size
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
 from streamlint.operations import Direction, Evidence, Memory
 
@@ -58,14 +56,9 @@ def _made(call: Call) -> Value:
         filling = ops.Launch(call.span, "torch", call.name, stream=stream, kind="compute", assumed=True)
         storage.made = run.machine.presume_work(filling, stream)
     away = (device is not None and device.space != "host") or (device is None and memory is Memory.DEVICE)
-    if data is not None and memory is not Memory.PINNED and away and call.library == "torch":
-        peek(run, UPLOAD, data, call.span, call.name)
-        if not isinstance(data, Buffer) or data.storage.on_host:
-            maybe_device_read(run)  # the host waits for the copy, and so for what stands before it
-    if memory is Memory.UNKNOWN and _is_put(call):
-        run.origins.put(result, "a device tensor")
-    if data is not None and memory is Memory.UNKNOWN and device is None:
-        _made_of(call, result, data)
+    from_host = data is not None and (not isinstance(data, Buffer) or data.storage.on_host)
+    if from_host and memory is not Memory.PINNED and away and call.library == "torch":
+        maybe_device_read(run)  # the host waits for the copy, and so for what stands before it
     given = data.items if isinstance(data, Series) and data.items else [data] if data is not None else []
     storage.addresses = tuple(item for item in given if isinstance(item, Buffer) and is_address(item))
     if isinstance(data, Buffer | Series) and not storage.addresses:
@@ -113,14 +106,6 @@ def _upload(call: Call, result: Buffer) -> None:
     source = Buffer(call.run.storage(Memory.PAGEABLE, "literal", small=True, trail=(Step("created on the host here", call.span),)))
     stream, evidence = stream_argument(call), result.storage.evidence
     issue_copy(call, result, source, Direction.H2D, asynchronous=False, stream=stream, evidence=evidence)
-
-
-def _made_of(call: Call, result: Buffer, data: Value) -> None:
-    """``torch.tensor(x)``, and no device is named: it is where a tensor ``x`` is, and on the host if ``x`` is a number or a list."""
-    if isinstance(data, Buffer):
-        call.run.origins.computed(result, [data], call.name)
-    else:
-        call.run.origins.moved(result, data, call.name, to_host=True)
 
 
 def _factory_device(call: Call) -> Device | None:
@@ -220,7 +205,7 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
         return None
     data = call.value("data")
     node = call.site.node
-    if isinstance(node, p.Call) and node.args and is_size(node.args[0].value):
+    if isinstance(node, p.Call) and node.args and _is_size(node.args[0].value):
         return None
     if isinstance(data, Opaque) and memory is not Memory.DEVICE:
         # Memory from out of view: pageable, pinned or registered, nobody knows.
@@ -232,6 +217,15 @@ def _aliased(call: Call, memory: Memory) -> Buffer | None:
     if memory is Memory.DEVICE and not data.storage.on_device:
         return None
     return Buffer(data.storage, data.part, call.text("type", data.type), data.gapped, data.strided)
+
+
+def _is_size(node: p.Expression) -> bool:
+    """Whether an expression is a number that a tensor's shape or a container's length gives."""
+    if isinstance(node, p.Call):
+        if isinstance(node.function, p.Attr):
+            return node.function.name in ("numel", "nelement", "dim") or (node.function.name == "size" and bool(node.args))
+        return isinstance(node.function, p.Name) and node.function.id == "len"
+    return isinstance(node, p.Index) and isinstance(node.value, p.Attr) and node.value.name == "shape"
 
 
 def _load(call: Call) -> Value:

@@ -11,7 +11,6 @@ from streamlint.interpreter.assignment import assign, store_at
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.devices import as_device
 from streamlint.interpreter.nested import hold
-from streamlint.interpreter.peeks import CAST, NUMBER, READ, peek
 from streamlint.interpreter.run import RaiseSignal, Run, family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Opaque, Reference, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
@@ -52,9 +51,6 @@ def host_write(run: Run, buffer: Buffer, span: Span, name: str) -> None:
 def read_values(run: Run, values: Iterable[Value], span: Span, name: str, wait: bool = True, memory: Memory = Memory.PINNED) -> None:
     """The host uses these values: host buffers are read; for device buffers it waits for the current stream first."""
     for value in values:
-        if wait and name != "assignment":
-            what = READ if name.rpartition(".")[2] in ("item", "tolist") else CAST
-            peek(run, what, value, span, name)
         for buffer in buffers_in(value):
             if buffer.storage.on_device:
                 if wait:
@@ -104,7 +100,6 @@ def numbers_fetched(call: Call) -> None:
     for value in call.values("scalars"):
         if not isinstance(value, Buffer | Opaque):
             continue
-        peek(call.run, NUMBER, value, call.span, call.name)
         for buffer in buffers_in(value):
             if buffer.storage.on_device:
                 device_read(call.run, buffer, call.span, call.name)

@@ -9,7 +9,6 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.peeks import CACHE, peek
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, ScopeValue, Stream, Value
@@ -112,8 +111,6 @@ def unregister(run: Run, buffer: Buffer, span: Span, name: str) -> None:
 
 def _trim(call: Call) -> Value:
     call.run.machine.free(ops.Free(call.span, call.library, call.name, memory=Memory.DEVICE, kind="trim"))
-    if call.library == "torch":
-        peek(call.run, CACHE, None, call.span, call.name)
     return Const(None)
 
 

@@ -11,7 +11,6 @@ from streamlint.findings import Step
 from streamlint.interpreter.effects import Call, own_stream
 from streamlint.interpreter.effects.handles import BOUND, handle_stream
 from streamlint.interpreter.lifetimes import BEFORE, SWITCHED
-from streamlint.interpreter.peeks import DEVICE, peek
 from streamlint.interpreter.queries import answer
 from streamlint.interpreter.run import STREAM_TYPES, Run, family
 from streamlint.interpreter.unknowns import truth
@@ -349,8 +348,6 @@ def _synchronize(call: Call) -> Value:
     elif field in ("current", "null"):
         target = named_stream(call, str(field))
     run.machine.synchronize(ops.Synchronize(call.span, call.library, call.name, of=target))
-    if call.row.get("of") == "device":
-        peek(run, DEVICE, None, call.span, call.name, call.library, ", ".join(v.term for v in call.arguments.all()))
     return call.status()
 
 

@@ -21,11 +21,7 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
 from streamlint.interpreter.handed import presumed
 from streamlint.interpreter.holding import allocated
-from streamlint.interpreter.idle import converted
-from streamlint.interpreter.index import dotted_name
-from streamlint.interpreter.peeks import READ, UPLOAD, peek
 from streamlint.interpreter.run import family
-from streamlint.interpreter.uses import is_made_on_host
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 from streamlint.record import replace
@@ -97,9 +93,7 @@ def cast(call: Call, source: Buffer) -> Value:
 
     if call.run.machine.in_flight(source) is not None:
         return source  # of the same type already, as far as is known: then nothing is read
-    before = call.run.queued
     made = compute(call.run, (source,), call.span, call.name, type=source.type, library=call.library)
-    converted(call.run, source, made, before)
     if isinstance(made, Buffer):
         made.storage.counted = made.storage.counted or becomes_whole(call)
     return made
@@ -108,19 +102,9 @@ def cast(call: Call, source: Buffer) -> Value:
 def move(call: Call, source: Buffer, target: Device) -> Value:
     """A transfer of a buffer to a device or to the host."""
     result = _moved(call, source, target)
-    if call.library == "torch" and target.space != "host" and source.storage.on_host and _is_fresh(call):
-        peek(call.run, UPLOAD, source, call.span, call.name)
-    if call.library == "torch" and result.storage is not source.storage:
-        call.run.origins.moved(result, source, call.name, target.space == "host")
+    if call.library == "torch" and target.space != "host" and result.storage is not source.storage:
+        result.storage.uploaded = True
     return result
-
-
-def _is_fresh(call: Call) -> bool:
-    """``torch.tensor(0.5).to(device)``, and the host waits for it."""
-    node = call.site.node
-    maker = node.function.value if isinstance(node, p.Call) and isinstance(node.function, p.Attr) else None
-    made = isinstance(maker, p.Call) and dotted_name(call.run.file, maker.function) in ("torch.tensor", "torch.as_tensor")
-    return (made or (maker is not None and is_made_on_host(maker, call.run.file))) and call.switch("asynchronous") is False
 
 
 def _moved(call: Call, source: Buffer, target: Device) -> Buffer:
@@ -207,8 +191,6 @@ def _to_host(call: Call, source: Buffer) -> Buffer:
     if given is not None:
         result = given
     evidence = source.storage.evidence if source.storage.on_device else (Evidence.SCOPE if asked and _names_host(call) else Evidence.NONE)
-    if asynchronous is False and call.library == "torch":
-        peek(run, READ, source, call.span, call.name)
     issue_copy(call, result, source, Direction.D2H, asynchronous=asked, stream=stream, evidence=evidence)
     return result
 

@@ -76,7 +76,6 @@ def _out_of_view(call: Call, value: Value | None) -> Value:
     """What an object gives that holds memory nobody in view has seen: the parameters of a module that was not moved."""
     made = call.opaque(*([value] if value is not None else []))
     if isinstance(value, Handle | Instance):
-        call.run.origins.called(made, call.name, call.site.name, value, [])
         weights.listed(value, call.site.name, made)
     return made
 

@@ -11,14 +11,12 @@ from streamlint.interpreter.effects.host import buffers_in, device_read, host_wr
 from streamlint.interpreter.effects.sizes import becomes_whole, resized
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.extension import TENSORS
-from streamlint.interpreter.gradients import leave, left
+from streamlint.interpreter.gradients import is_gradient, leave, left
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed, works_in_fork
 from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
-from streamlint.interpreter.idle import converted
-from streamlint.interpreter.peeks import CAST, SIZE, peek
 from streamlint.interpreter.run import Run, family
-from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Stream, Value, is_plain
+from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Stream, Value
 from streamlint.operations import Evidence, Memory
 from streamlint.record import replace
 
@@ -43,8 +41,6 @@ def compute(
     ``presume``: what is worked on in the scope of a stream that somebody made is on the device.
     """
     values = list(values)
-    if not all(map(is_plain, values)):
-        run.may_queue()
     if presume and on_side_stream(run) and run.machine.captures.step is None:
         _presume(run, values, name)
     operands = [b for v in values for b in buffers_in(v)]
@@ -58,11 +54,8 @@ def compute(
             result.storage.handed = True
     else:
         result = _on_device(run, device, operands, writes, span, name, type, library, stream, waits)
-    if not run.file.is_cuda or run.file.names_torch:
-        if writes:
-            run.origins.wrote(writes[0], values)
-        else:
-            run.origins.computed(result, values, name)
+    if isinstance(result, Buffer) and not writes and values and is_gradient(values[0]):
+        result.storage.of_gradient = True
     return result
 
 
@@ -132,7 +125,6 @@ def _on_device(
         computed(run, storage, [b.storage for b in operands])
     if waits:
         device_read(run, result, span, name)
-        peek(run, SIZE, result, span, name)
     return writes[0] if writes else result
 
 
@@ -193,11 +185,8 @@ def _last_name(name: str) -> str:
 
 def _compute(call: Call) -> Value:
     if call.flag("named") and call.arguments.positional:
-        call.run.may_queue()
         return call.run.opaque(f"{call.name}{call.run.visit_key(call.site.node)}")
     run = call.run
-    if _last_name(call.name) in BACKWARD:
-        run.met_backward(call.receiver, call.arguments.positional if call.receiver is None else [])
     if call.row.get("reads") is not None:
         values = call.values("reads")
     else:
@@ -224,14 +213,8 @@ def _compute(call: Call) -> Value:
     waits = call.flag("waits") or _fetches_size(call)
     if waits and call.library == "torch" and not run.file.is_cuda and not any(b.storage.on_host for v in values for b in buffers_in(v)):
         maybe_device_read(run)  # the size of the result comes from wherever the operands are
-    if call.flag("compares") and len(values) > 1 and not any(b.storage.on_device for v in values for b in buffers_in(v)):
-        for value in values:
-            peek(run, CAST, value, call.span, call.name)
-        if not any(True for v in values for _ in buffers_in(v)):
-            larger = call.opaque()  # of numbers a number
-            run.origins.computed(larger, values, call.name)
-            return larger
-    before = run.queued
+    if call.flag("compares") and len(values) > 1 and not any(True for v in values for _ in buffers_in(v)):
+        return call.opaque()  # of numbers a number
     result = compute(
         run,
         [*values, *writes],
@@ -246,8 +229,6 @@ def _compute(call: Call) -> Value:
     )
     if call.library == "torch" and _last_name(call.name) in BACKWARD:
         leave(run, values[0] if values else None, call.span, call.name)
-    if call.flag("cast"):
-        converted(run, values[0], result, before)
     if isinstance(result, Buffer) and not writes:
         result.storage.fresh = result.storage.fresh or call.library == "torch"
         result.storage.counted = result.storage.counted or becomes_whole(call)
@@ -310,7 +291,6 @@ def in_place(run: Run, target: Buffer, value: Value, span: Span, name: str) -> N
 
 def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
     """``target[part] = value``."""
-    run.may_queue()
     if target.storage.on_device:
         compute(run, (target, value), span, "indexing", writes=(target,))
         return
@@ -320,8 +300,6 @@ def assign_elements(run: Run, target: Buffer, value: Value, span: Span) -> None:
         maybe_device_read(run)
         return
     read_values(run, [value], span, "assignment")
-    if target.storage.on_host:
-        peek(run, CAST, value, span, "assignment")
     host_write(run, target, span, "assignment")
 
 

@@ -1,0 +1,361 @@
+"""A pending copy: which waits of the host end it, by the stream that it is on and the events that are recorded behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.places import ADDRESS, Element, Place, register_place, rest_behind
+from streamlint.ordering.streams import sites_of
+from streamlint.ordering.walk import ORDERED, State, Walk, aside
+from streamlint.transfer.actions import (
+    CURRENT,
+    NAMED,
+    UNKNOWN,
+    VARIABLE,
+    Action,
+    Asked,
+    Copied,
+    Lost,
+    Read,
+    Recorded,
+    Signalled,
+    Stream,
+    Synchronized,
+    Touched,
+    Viewed,
+)
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.questions import Key, alike, unnegated
+
+Answer = str | frozenset[Tracked] | None
+
+
+class Where(NamedTuple):
+    """A stream, and the function of the path in which its register stands."""
+
+    frame: Frame
+    stream: Stream
+
+
+class Pending(Walk):
+    """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
+
+    def meets(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an action is what must not come before the copy has ended: it is told, and the path ends."""
+        raise NotImplementedError
+
+    def follow(self, site: Site, copied: Copied, memory: int) -> None:
+        """Follow a copy whose memory a register holds."""
+        function, one = site.function, site.instruction
+        self._origin = site
+        decided: set[tuple[Key, bool]] = set()
+        if copied.flag != op.NONE and copied.asynchronous is None:
+            decided.add((alike(function, copied.flag), True))
+        graph, home = self.control(function), self.home(function, one)[0]
+        heads = {loop.header for loop in graph.loops if home in loop.body}
+        for block, edge in graph.controlled_by[home]:
+            if block in heads:
+                continue
+            end = function.code.blocks[block][-1]
+            asked, is_turned = unnegated(function, end[2])
+            decided.add((alike(function, asked), (edge == end[3]) != is_turned))
+        state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
+        where = self._where(state.frame, one, copied.stream)
+        self.run(self._on(state, where), self._judge)
+
+    def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
+        """The memory of a copy, by all its names."""
+        for register in self.transfer.shared(function, target):
+            kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), "torch.Tensor")
+            for place in (*self.places.names(function, register), *self._given_back(function, register)):
+                yield Tracked(BUFFER, place, kind)
+                yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
+                yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
+            same = self.places.of(function, register)
+            if same.root[0] != "register" or same.path:
+                for each, made in enumerate(function.definitions):
+                    if made is not None and self.places.of(function, each) == same:
+                        yield Tracked(BUFFER, register_place(each), kind)
+
+    def _behind_reference(self, function: Function, place: Place) -> Iterator[Place]:
+        """C++: the address of a variable that is a reference parameter is that of what the caller passed."""
+        if place.root[0] != "cell" or place.path[-1:] != (ADDRESS,):
+            return
+        for stored, register in (
+            (target, value) for one in function.by_opcode[op.STORE] for target, value in self.places.assigned(function, one)
+        ):
+            made = function.definitions[register]
+            if stored.root == place.root and made is not None and made[0] == op.PARAM:
+                yield Place(("parameter", made[3]), (ADDRESS,))
+
+    def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
+        """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
+            return
+        for edge in self.transfer.edges(function, one):
+            callee = edge.callee
+            for returned in callee.by_opcode[op.RETURN]:
+                for inner in self.transfer.shared(callee, returned[2]) if returned[2] >= 0 else ():
+                    places = (self.places.of(callee, inner), *self._given_back(callee, inner, depth - 1))
+                    for place in places:
+                        if place.root[0] == "parameter":
+                            for source in self.sources(function, one, callee, int(str(place.root[1]))):
+                                yield source.behind(*place.path)
+
+    def _views(self, function: Function, place: Place) -> Iterator[tuple[Place, str]]:
+        """Other attributes of the same object that are views of an attribute, or that it is a view of, as its methods set them."""
+        owner = function.method.owner if function.method is not None else None
+        if owner is None or place.root != ("parameter", 0) or len(place.path) != 1:
+            return
+        for name, stores in owner.own_stores.items():
+            for store in stores:
+                shared = self.transfer.shared(store.function, store.value)[1:] if name not in place.path else ()
+                if any(self.places.of(store.function, register) == place for register in shared):
+                    held = (value.type for value in self.transfer.values(store.function, store.value) if isinstance(value, Memory))
+                    yield Place(place.root, (name,)), next(held, "torch.Tensor")
+        for store in owner.own_stores.get(str(place.path[0]), ()):
+            for register in self.transfer.shared(store.function, store.value)[1:]:
+                of = self.places.of(store.function, register)
+                if of.root == place.root and len(of.path) == 1 and of != place:
+                    yield of, "torch.Tensor"
+
+    # --- the stream
+
+    def _where(self, frame: Frame, one: Instruction, stream: Stream) -> Where:
+        """The stream of an operation; what is current by the scopes of the functions on the path, if it names none."""
+        while stream.kind == CURRENT:
+            current = self.currents.at(frame.function, one)
+            if current is not None:
+                return Where(frame, current)
+            if frame.caller is None or frame.call is None:
+                break
+            one = frame.call
+            frame = frame.caller
+        return Where(frame, stream)
+
+    def _on(self, state: State, where: Where) -> State:
+        """A state whose copy is on a stream."""
+        function, register = where.frame.function, where.stream.register
+        tracked = state.tracked
+        if register >= 0:
+            shared = self.transfer.shared(function, register)
+            tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
+            if where.frame == state.frame:  # a function of the program may have given it back
+                tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
+        made, _ = sites_of(list(self.transfer.values(function, register)))
+        return state._replace(tracked=tracked, stream=where.stream, sites=made)
+
+    def raised(self, state: State, call: Instruction) -> State:
+        """A path goes up to a caller: what is current there is the stream of a copy on the current stream."""
+        if state.stream.kind != CURRENT:
+            return state
+        return self._on(state, self._where(state.frame, call, state.stream._replace(register=op.NONE)))
+
+    def _names(self, frame: Frame, home: Frame, register: int) -> Iterator[Place]:
+        """The places of a register of a function that is on the path, as a function that it called sees them."""
+        for place in self.places.names(home.function, register):
+            yield place if frame == home or place.root[0] in ("global", "cell") else aside(place, home.depth)
+
+    def _is_same_stream(self, state: State, where: Where) -> bool:
+        """Whether a stream may be that of the copy; one of which nothing is known is."""
+        mine, stream = state.stream, where.stream
+        if UNKNOWN in (stream.kind, mine.kind):
+            return True
+        if stream.kind == NAMED and self._has_place(state, STREAM, self._names(state.frame, where.frame, stream.register)):
+            return True
+        if stream.kind != NAMED and mine.kind != NAMED:
+            return True  # the null stream, or whatever is current
+        if stream.kind != NAMED or mine.kind != NAMED:
+            return False
+        values = list(self.transfer.values(where.frame.function, stream.register))
+        made, _ = sites_of(values)
+        if made & state.sites:
+            return True
+        place = self.places.of(where.frame.function, stream.register)
+        return not made and is_unknown(values) and place.root[0] == "register" and not place.path
+
+    # --- what actions mean
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        function, tracked = state.frame.function, state.tracked
+        if self.orders(state, one, action) or self.meets(state, one, action):
+            return ORDERED
+        if isinstance(action, Touched):
+            return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
+        if isinstance(action, Recorded):
+            if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
+                return tracked | {Tracked(EVENT, place) for place in self.places.names(function, action.event)}
+        elif isinstance(action, Viewed):
+            held = self.held(state, action.register)
+            if held is not None and op.DEFINES[one[0]]:
+                announced = Site(function, one) if action.announces else held.announced
+                return tracked | {Tracked(BUFFER, register_place(one[2]), action.type or held.type, announced)}
+        elif isinstance(action, Asked) and op.DEFINES[one[0]]:
+            if self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of):
+                kind, result = (STATUS if action.is_status else DONE), register_place(one[2])
+                return tracked | {Tracked(kind, result), Tracked(kind, result.behind(Element(0)))}
+        elif isinstance(action, Signalled):
+            if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
+                return tracked | {
+                    Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register)
+                }
+        elif isinstance(action, Lost):
+            return self._lost(state, one, action)
+        return None
+
+    def _lost(self, state: State, one: Instruction, action: Lost) -> Answer:
+        """A call out of view: a method of the memory itself is one of its type; any other may wait for what it is given."""
+        function = state.frame.function
+        held = self.held(state, one[3]) if action.method else None
+        if held is not None:
+            for known in self.transfer.of_method(function, one, held.type):
+                answer = self._judge(state, one, known)
+                if answer is not None:
+                    return answer
+            return None
+        return ORDERED if any(self._is_given(state, register) for register in action.registers) else None
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        if isinstance(action, Synchronized):
+            if action.of is None:
+                return True
+            if isinstance(action.of, Stream):
+                return self._is_same_stream(state, self._where(state.frame, one, action.of))
+            return self._is_awaited(state, action.of)
+        if isinstance(action, Read) and action.waits:
+            return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
+            return self._is_same_stream(state, self._where(state.frame, one, action.stream))
+        return False
+
+    def _is_awaited(self, state: State, event: int) -> bool:
+        """Whether a wait for an event waits for the copy: the event was recorded behind it, or nobody knows what it is."""
+        return self.has(state, EVENT, event) or not self._is_recorded_in_view(state.frame.function, event)
+
+    def _is_recorded_in_view(self, function: Function, event: int) -> bool:
+        made, _ = sites_of(list(self.transfer.values(function, event)))
+        place = self.places.of(function, event)
+        for call in self._records:
+            for action in self.transfer.of(call.function, call.instruction):
+                if isinstance(action, Recorded):
+                    if call.function is function and self.places.of(function, action.event) == place:
+                        return True
+                    if made & sites_of(list(self.transfer.values(call.function, action.event)))[0]:
+                        return True
+        return False
+
+    @cached_property
+    def _records(self) -> list[ModelledCall]:
+        """The records of events in the program."""
+        return list(self.transfer.sites(frozenset({"record"})))
+
+    def _may_wait(self, state: State, one: Instruction, action: Read) -> bool:
+        """Whether a read of a value waits for its device, on the stream of the copy."""
+        values = list(self.transfer.values(state.frame.function, action.register))
+        there = {value.space for value in values if isinstance(value, Memory)}
+        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and is_unknown(values)):
+            return False
+        library = "cupy" if any(isinstance(v, Memory) and v.type.startswith("cupy") for v in values) else "torch"
+        return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))
+
+    # --- queries
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        said = self._said(state, one)
+        return frozenset() if said is None else frozenset({Tracked(DONE if said else LATE, register_place(one[2]))})
+
+    def _said(self, state: State, one: Instruction) -> bool | None:
+        """Whether a comparison is true once the work is done, or before; None for anything else."""
+        function = state.frame.function
+        if one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
+            done = self.done_where(state, one[4])
+            return None if done is None else not done
+        if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "is", "is not"):
+            return None
+        is_equal = function.text(one[3]) in ("==", "is")
+        for asked, other in (one[4:6], one[5:3:-1]):
+            said = function.definitions[other]
+            constant = function.unit.ir.constants[said[3]] if said is not None and said[0] == op.CONST else None
+            if isinstance(constant, bool) and (self.has(state, DONE, asked) or self.has(state, LATE, asked)):
+                return is_equal == (constant == self.has(state, DONE, asked))
+            if self.has(state, STATUS, asked):
+                return is_equal == (constant == 0 or _is_success(self.facts, function, other))
+        return None
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        if self.has(state, DONE, condition):
+            return True
+        return False if self.has(state, STATUS, condition) or self.has(state, LATE, condition) else None
+
+    # --- what registers hold
+
+    def held(self, state: State, register: int, depth: tuple[int, ...] = (0,)) -> Tracked | None:
+        """The copy's memory, if a register holds it, or containers that do."""
+        if register < 0:
+            return None
+        for place in self.places.names(state.frame.function, register):
+            for held in state.tracked:
+                rest = rest_behind(place, held.place) if held.kind == BUFFER else None
+                if rest is not None and len(rest) in depth and all(isinstance(key, Element) for key in rest):
+                    return held
+                if rest == (ADDRESS,) and VARIABLE in depth:
+                    return held
+        return None
+
+    def has(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds a tracked object of a kind."""
+        return register >= 0 and self._has_place(state, kind, self.places.names(state.frame.function, register))
+
+    def _has_place(self, state: State, kind: str, names: Iterator[Place] | tuple[Place, ...]) -> bool:
+        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+    def _leads_to(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds something tracked of a kind, or an object that leads to it."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(held.kind == kind and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
+
+    def _is_given(self, state: State, register: int) -> bool:
+        """Whether a register holds anything that is tracked, or an object that leads to it."""
+        if register < 0:
+            return False
+        names = self.places.names(state.frame.function, register)
+        return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
+
+
+def bottom(frame: Frame) -> Frame:
+    """The function with which a path begins, or that it went up to."""
+    while frame.caller is not None:
+        frame = frame.caller
+    return frame
+
+
+def calls_to(state: State) -> list[Site]:
+    """The calls on a path that lead to where it stands, the outermost first."""
+    calls: list[Site] = []
+    frame = state.frame
+    while frame.caller is not None and frame.call is not None:
+        calls.insert(0, Site(frame.caller.function, frame.call))
+        frame = frame.caller
+    return calls
+
+
+def _is_success(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds the status of success."""
+    models = facts.cpp_models if function.is_cpp else facts.models
+    names = {value.name for value in facts.values(function, register).values if isinstance(value, External)}
+    return "success" in {models.constants.get(name) for name in (*names, function.dotted(register))}
+
+
+def is_unknown(values: list[Object]) -> bool:
+    """Whether a value may be anything."""
+    return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)
