@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_in_loop, is_inside
 from streamlint.operations import (
     Alloc,
@@ -179,11 +179,17 @@ class AllocInLoop(Check):
         inside = path.within(loop)[0]
         if self._in_some_rounds(allocated, loop, inside, path):
             return
-        yield self.finding(
+        yield self.told(
+            allocated, free, loop, place, not _is_long(inside) and not _waits_deeper(inside, loop) and not _has_waited(free, path)
+        )
+
+    def told(self, allocated: Operation, free: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
+        """Memory that each round of a loop allocates and frees, as a finding."""
+        return self.finding(
             allocated,
             self._message(free),
             span=place,
-            shown=not _is_long(inside) and not _waits_deeper(inside, loop) and not _has_waited(free, path),
+            shown=shown,
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
@@ -225,11 +231,16 @@ class AllocInLoop(Check):
         nested = any(f.key != loop.key and is_inside(f.span, loop.span) for f in loops)
         if not works or nested or self._makes_room(trim, inside):
             return
-        yield self.finding(
+        is_slow = _is_long(inside) or _works_deeper(inside, loop) or any(map(_host_waits, inside))
+        yield self.told_of_cache(trim, loop, call_in_loop(trim, loop), self._comes_often(trim, path) and not is_slow)
+
+    def told_of_cache(self, trim: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
+        """A cache that each round of a loop empties, as a finding."""
+        return self.finding(
             trim,
             "allocator cache emptied on every iteration; it synchronizes the device and slows later allocations",
-            span=call_in_loop(trim, loop),
-            shown=self._comes_often(trim, path) and not (_is_long(inside) or _works_deeper(inside, loop) or any(map(_host_waits, inside))),
+            span=place,
+            shown=shown,
             trail=(Step("on every iteration of this loop", loop.span),),
             help="let the caching allocator keep its blocks; empty it once after the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api, "what": "cache"},

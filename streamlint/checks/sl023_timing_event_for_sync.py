@@ -68,8 +68,11 @@ class TimingEventForSync(Check):
         uses = [op for op in path.after(operation) if _uses(op, event)]
         if not uses:
             return
-        use = next((op for op in uses if not isinstance(op, Record)), uses[0])
-        yield self.finding(
+        yield self.told(operation, next((op for op in uses if not isinstance(op, Record)), uses[0]))
+
+    def told(self, operation: Create, use: Operation) -> Finding:
+        """An event whose time nobody asks for, as a finding."""
+        return self.finding(
             operation,
             "creation of a timing event used only for synchronization; each record costs more",
             trail=(Step("used for synchronization here", use.span),),

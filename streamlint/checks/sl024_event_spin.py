@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Operation, Query, Spin
 
@@ -58,12 +58,15 @@ class EventSpin(Check):
         return isinstance(operation, Spin | Query)
 
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Spin) or operation.query is None:
-            return
-        yield self.finding(
+        if isinstance(operation, Spin) and operation.query is not None:
+            yield self.told(operation, operation.query)
+
+    def told(self, operation: Spin, query: Span) -> Finding:
+        """A loop that only asks, as a finding."""
+        return self.finding(
             operation,
             f"busy-wait loop on {operation.name.rpartition('.')[2]} until the device finishes; it occupies a CPU core",
-            trail=(Step("queried repeatedly here", operation.query), *call_trail(operation)),
+            trail=(Step("queried repeatedly here", query), *call_trail(operation)),
             help="synchronize with a blocking event (blocking=True, cudaEventBlockingSync), or sleep between the queries",
             facts={"api": operation.api},
         )

@@ -71,8 +71,11 @@ class StreamChurn(Check):
         loop = _churning([loop for loop in reversed(loops) if not _few(loop)], uses, path)
         if loop is None:
             return  # made for later, and kept
-        use = uses[0]
-        yield self.finding(
+        yield self.told(operation, loop, uses[0])
+
+    def told(self, operation: Create, loop: LoopFrame, use: Operation) -> Finding:
+        """A stream that each round of a loop makes, as a finding."""
+        return self.finding(
             operation,
             "stream created on every iteration; "
             + ("PyTorch's 33rd stream is its first one again" if operation.api == "torch" else "each creation is a driver call"),

@@ -7,8 +7,9 @@ being taken again), after some time, or in evaluation only. It is *never* taken 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of, source_of
@@ -68,6 +69,17 @@ class Conditions:
                 found += self._known[number] or self._by_flag(number, end, flags)
         return found
 
+    def rare_at(self, blocks: Iterable[int], by_values: bool = True) -> Iterator[Rare]:
+        """The rare edges of some branches; ``by_values``: those too that the values of the program decide, which takes longer."""
+        for number in blocks:
+            end = self.function.code.blocks[number][-1]
+            if end[0] != op.BRANCH or end[3] == end[4]:
+                continue
+            register, turned = self._unnegated(end[2])
+            taken, other = (end[4], end[3]) if turned else (end[3], end[4])
+            reasons = self._reasons if by_values else self._by_form
+            yield from (Rare(number, edge, why, why == NEVER) for why, edge in islice(reasons(register, number, taken, other), 1))
+
     def flags(self) -> frozenset[int]:
         """The parameters whose truth decides a branch."""
         found = set()
@@ -101,6 +113,15 @@ class Conditions:
                 return
 
     def _reasons(self, register: int, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
+        yield from self._by_form(register, block, taken, other)
+        values = self._values(register) if self._definition(register) is not None else []
+        if values and all(isinstance(value, Constant) for value in values):
+            truths = {bool(value.value) for value in values if isinstance(value, Constant)}
+            if len(truths) == 1:
+                yield NEVER, other if truths == {True} else taken
+
+    def _by_form(self, register: int, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
+        """Reasons that the form of the code tells."""
         one = self._definition(register)
         if one is None:
             return
@@ -116,11 +137,6 @@ class Conditions:
             yield "the first time", taken
         elif self._happens_once(register, other, True):
             yield "the first time", other
-        values = self._values(register)
-        if values and all(isinstance(value, Constant) for value in values):
-            truths = {bool(value.value) for value in values if isinstance(value, Constant)}
-            if len(truths) == 1:
-                yield NEVER, other if truths == {True} else taken
 
     def _all_rare(self, phi: Instruction) -> str | None:
         """Why ``a and n % 32 == 0`` is rarely true: each value that it can have is false where it comes from, or rarely true itself."""

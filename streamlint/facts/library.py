@@ -281,6 +281,17 @@ class Library(Selectors):
         detail = str(row.get("which", "created"))
         self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
 
+    def _record(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """The event that is recorded, or a new one."""
+        event = row.get("event")
+        node = self.selected(event if isinstance(event, Selector) else None, receiver, arguments)
+        if not row.get("creates"):
+            self.solver.add(target, self.scalar)
+        elif node is not None:
+            self.solver.edge(node, target)
+        else:
+            self.solver.add(target, self.objects(LibraryObject, str(row.get("type")), "event", "created", arguments.site))
+
     def _scope(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
 
@@ -369,7 +380,7 @@ EFFECTS: dict[str, Effect] = {
     "stream": Library._stream,
     "stream_of": Library._stream,
     "event": Library._stream,
-    "record": Library._stream,
+    "record": Library._record,
     "scope": Library._scope,
     "object": Library._object,
     "facade": Library._object,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.transfer.transfer import Transfer
 
@@ -26,6 +27,16 @@ class Round(NamedTuple):
         """The first instruction of the loop's head that has a place."""
         block = self.function.code.blocks[self.loop.header]
         return Site(self.function, next((one for one in block if one[1] >= 0), block[0]))
+
+    @property
+    def begin(self) -> Site:
+        """The instruction that leads into the loop from outside, if it has the loop's place; else `head`."""
+        code = self.function.code
+        for block in range(len(code.blocks)):
+            end = code.blocks[block][-1]
+            if block not in self.loop.body and end[0] == op.JUMP and end[2] == self.loop.header and end[1] >= 0:
+                return Site(self.function, end)
+        return self.head
 
 
 class Repetition:

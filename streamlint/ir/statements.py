@@ -248,7 +248,7 @@ class StatementLowering(ExpressionLowering):
     def while_loop(self, node: Loop) -> None:
         """``while``, ``do`` and C's ``for``: test, body, update."""
         head, body, again, done, after = (self.builder.new_block() for _ in range(5))
-        self.builder.jump(body if node.kind == "do" else head)
+        self.builder.jump(body if node.kind == "do" else head, node.at)
         if node.kind != "do":
             self.loop_test(node, head, body, done)
         self.builder.start(body, sealed=node.kind != "do")

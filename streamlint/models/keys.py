@@ -126,7 +126,7 @@ CONSTANT = (
         "word",
         "The meaning of the constant.",
         "h2d d2h d2d h2h infer success non-blocking blocking null-stream ptds-stream per-thread policy host-policy captured not-captured"
-        " cuda-device cpu-device absent other",
+        " cuda-device cpu-device untimed absent other",
         needed=True,
     ),
 )
@@ -173,6 +173,7 @@ VALUES = {
     "per-thread": "the per-thread default stream, as a flag",
     "policy": "Thrust policy that runs on the device",
     "host-policy": "Thrust policy that runs on the host",
+    "untimed": "flag of an event that measures no time",
     "captured": "state of a stream that is being captured",
     "not-captured": "state of a stream that is not being captured",
     "cuda-device": "a CUDA device (`torch::kCUDA`)",

@@ -23,6 +23,8 @@ from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
+RowTest = Callable[[Row], bool]
+_ANY: RowTest = lambda row: True  # noqa: E731
 EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
@@ -217,15 +219,19 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str], key: str = "", among: Collection[Unit] | None = None) -> Iterator[ModelledCall]:
+    def sites(
+        self, effects: Collection[str], key: str = "", where: RowTest = _ANY, among: Collection[Unit] | None = None
+    ) -> Iterator[ModelledCall]:
         """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
-        With the key of a switch only those that may set it: by the row, by its default, or by an argument. Files that name none of these
-        functions are not lowered. ``among``: only of these files.
+        With the key of a switch only those that may set it: by the row, by its default, or by an argument; ``where`` tells the
+        rows that count. Files that name none of these functions are not lowered. ``among``: only of these files.
         """
-        wanted = self._wanted(effects, key)
-        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name) if among is None or unit in among}
+        tables = {is_cpp: self._wanted(effects, key, where, is_cpp) for is_cpp in (False, True)}
+        named = (unit for names in tables.values() for name in names for unit in self.facts.program.mentioning(name))
+        units = {unit.number: unit for unit in named if among is None or unit in among}
         for _, unit in sorted(units.items()):
+            wanted = tables[unit.is_cpp]
             others = self._renamed(unit, wanted)
             for function in unit.functions:
                 for one in function.code.instructions():
@@ -234,21 +240,20 @@ class Transfer:
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
                     if rows and any(_may_set(function, one, row, key) for row in rows):
-                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects)
+                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
 
-    def _wanted(self, effects: Collection[str], key: str) -> dict[str, list[Row]]:
-        """By the last parts of their names: the rows of functions with some effects that may set a switch."""
+    def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> dict[str, list[Row]]:
+        """By the last parts of their names: the rows of a language's functions with some effects that may set a switch."""
         found: dict[str, list[Row]] = defaultdict(list)
-        tables: tuple[Models, ...] = (self.facts.models, self.facts.cpp_models)
-        for models in tables:
-            for name, row in models.calls.items():
-                if row.effect in effects and (not key or row.get(key) not in (None, False)):
-                    found[name.replace("::", ".").rpartition(".")[2]].append(row)
+        models: Models = self.facts.cpp_models if is_cpp else self.facts.models
+        for name, row in models.calls.items():
+            if row.effect in effects and (not key or row.get(key) not in (None, False)) and where(row):
+                found[name.replace("::", ".").rpartition(".")[2]].append(row)
         return dict(found)
 
-    def names(self, effects: Collection[str]) -> frozenset[str]:
+    def names(self, effects: Collection[str], where: RowTest = _ANY) -> frozenset[str]:
         """The last parts of the names of functions with some effects."""
-        return frozenset(self._wanted(effects, ""))
+        return frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
 
     def _renamed(self, unit: Unit, names: Iterable[str]) -> dict[str, str]:
         """Other names that a file has for functions that it imports."""

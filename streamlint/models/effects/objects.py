@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import INTO, RETURNS, STREAMS
+from streamlint.models.effects.shared import DEVICES, INTO, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -91,6 +91,7 @@ OBJECTS = (
         "has no effect on memory, streams or order; the result is a plain value",
         (
             key("result", "word", "The kind of the result.", "scalar none sequence"),
+            DEVICES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, ON, STREAMS
+from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -89,6 +89,8 @@ WORK = (
             key("event", "place", "The event; where it is left out, a new one is made and returned."),
             ON,
             key("creates", "bool", "The call returns the event."),
+            key("timing", "bool", "An event that the call makes measures time."),
+            RETURNS,
         ),
     ),
     Effect(

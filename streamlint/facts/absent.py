@@ -1,0 +1,62 @@
+"""Conditions that ask for what is not there on CUDA: other platforms, by the constants that rows call absent."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import BoundMethod, External, FunctionObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_DEEPEST = 6
+
+
+def truth_on_cuda(facts: Facts, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
+    """The truth of a condition, if nothing but what is absent on CUDA decides it; None for any other."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return None
+    if one[0] == op.UNARY and function.text(one[3]) == "not":
+        inner = truth_on_cuda(facts, function, one[4], depth - 1)
+        return None if inner is None else not inner
+    if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "==", "!="):
+        if _is_none(function, one[5]) and _is_absent(facts, function, one[4]):
+            return function.text(one[3]) in ("is", "==")
+        return None
+    if one[0] == op.PHI:
+        found = {truth_on_cuda(facts, function, part, depth - 1) for part in one[3:]}
+        return found.pop() if len(found) == 1 else None
+    if _is_absent(facts, function, register):
+        return False
+    if one[0] == op.NAME and not function.is_cpp:
+        found = {truth_on_cuda(facts, holder, value, depth - 1) for holder, value in function.unit.globals.get(function.text(one[3]), ())}
+        return found.pop() if len(found) == 1 else None
+    return _of_call(facts, function, one, depth) if one[0] == op.CALL else None
+
+
+def _of_call(facts: Facts, function: Function, one: Instruction, depth: int) -> bool | None:
+    """What a function of the program says, if all of its ends say the same."""
+    found: set[bool | None] = set()
+    for value in facts.callees(function, one):
+        callee = value.method.function if isinstance(value, BoundMethod) else value.function if isinstance(value, FunctionObject) else None
+        if callee is None:
+            return None
+        found |= {truth_on_cuda(facts, callee, end[2], depth - 1) for end in callee.by_opcode[op.RETURN]}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_absent(facts: Facts, function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] not in (op.NAME, op.ATTR) or function.is_cpp:
+        return False
+    words = facts.models.constants
+    last = function.text(one[3] if one[0] == op.NAME else one[4])
+    if not any(word == "absent" and name.rpartition(".")[2] == last for name, word in words.items()):
+        return False
+    values = facts.values(function, register).values
+    return any(isinstance(value, External) and words.get(value.name) == "absent" for value in values)
+
+
+def _is_none(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None

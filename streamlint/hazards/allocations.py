@@ -1,0 +1,179 @@
+"""Allocations that reach the driver: where they are made, what frees them, and the loops whose rounds do both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Site
+from streamlint.hazards.churn import Churn, Churning
+from streamlint.hazards.context import Context
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
+from streamlint.ordering.places import register_place
+from streamlint.transfer.modelled import ModelledCall
+
+MAKING = frozenset({"alloc", "factory", "transfer", "register"})
+DEVICE, PINNED, MANAGED, REGISTERED = "device", "pinned", "managed", "registered"
+_FEW = 4
+_FREEING = frozenset({"free", "unregister"})
+
+
+class Allocation(NamedTuple):
+    """An allocation. ``by`` is the library."""
+
+    held: Held
+    memory: str
+    by: str
+    name: str
+
+    @property
+    def site(self) -> Site:
+        return Site(self.held.function, self.held.instruction)
+
+
+class Allocations(Churning):
+    """Finds what is allocated and freed again and again."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.transfer, self._freed, _FEW)
+        self.facts = context.facts
+
+    def find(self) -> list[tuple[Allocation, Churn]]:
+        """The allocations that a round frees, but those of loops that keep others: these set things up."""
+        found: list[tuple[Allocation, Churn]] = []
+        for allocation in self._made():
+            found += ((allocation, churn) for churn in self.follow(allocation.held, allocation.memory == DEVICE))
+        return [(allocation, churn) for allocation, churn in found if (churn.function, churn.loop) not in self.kept]
+
+    # --- allocations
+
+    def _made(self) -> Iterator[Allocation]:
+        """The allocations of the program that reach the driver."""
+        for call in self.transfer.sites(MAKING, where=self._may_reach):
+            allocation = self._of_call(call)
+            if allocation is not None:
+                yield allocation
+        yield from self._of_types()
+        yield from self._of_kernels()
+
+    def _may_reach(self, row: Row) -> bool:
+        """Whether a call with a row may ask the driver for memory: no call of plain memory, or of a pool."""
+        if row.effect == "alloc":
+            return row.get("memory") != "pageable" and row.get("stream") is None
+        return row.effect == "register" or bool(row.get("raw")) or (row.library == "cupy" and self._is_unpooled)
+
+    def _of_call(self, call: ModelledCall) -> Allocation | None:
+        row, function, one = call.row, call.function, call.instruction
+        if row.effect == "register":
+            return self._registered(call)
+        memory = str(row.get("memory") or DEVICE)
+        if row.effect == "alloc":
+            return Allocation(Held(function, one, made_by(self.places, call), bool(row.get("owned"))), memory, row.library, call.name)
+        spaces = {value.space for value in call.memory(call.result)}
+        if row.get("raw"):
+            if self._has_allocator(row.library) or call.one("out") is not None:
+                return None
+            memory = PINNED if spaces == {"host"} else MANAGED if row.get("space") == MANAGED else DEVICE
+        elif not (row.library == "cupy" and spaces == {"device"} and self._is_unpooled):
+            return None
+        return Allocation(Held(function, one, of_result(one[2]), True), memory, row.library, call.name)
+
+    def _registered(self, call: ModelledCall) -> Allocation | None:
+        of = call.one("of")
+        if of is None:
+            return None
+        function, one = call.function, call.instruction
+        shared = self.transfer.shared(function, of)
+        places = frozenset(name for register in shared for name in self.places.names(function, register))
+        scoped = any(use[0] == op.ENTER for use in function.uses[one[2]])
+        places |= {register_place(one[2])} if scoped else frozenset()
+        return Allocation(Held(function, one, places, False), REGISTERED, call.row.library, call.name)
+
+    @cached_property
+    def _settings(self) -> list[ModelledCall]:
+        return [call for call in self.transfer.sites({"setting"}) if call.row.get("what") == "allocator"]
+
+    def _has_allocator(self, library: str) -> bool:
+        """Whether the program gives a library another allocator."""
+        return any(call.row.library == library for call in self._settings)
+
+    @cached_property
+    def _is_unpooled(self) -> bool:
+        """Whether CuPy's pool is switched off: its allocator is none, or a function that asks the driver."""
+        for call in self._settings:
+            register = call.one("value") if call.row.library == "cupy" else None
+            for value in call.values(register) if register is not None else ():
+                if isinstance(value, Constant) and value.value is None:
+                    return True
+                if isinstance(value, External) and (row := self.facts.row_of(value)) is not None and row.effect == "alloc":
+                    return True
+        return False
+
+    def _of_types(self) -> Iterator[Allocation]:
+        """C++: containers that allocate with the driver."""
+        models = self.facts.cpp_models
+        names = {row.name.rpartition("::")[2] for row in models.types.values() if row.raw}
+        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
+        for _, unit in sorted(units.items()):
+            for function in unit.functions if unit.is_cpp else ():
+                for one in (*function.by_opcode[op.CONSTRUCT], *function.by_opcode[op.DECLARE]):
+                    row = models.type_named(type_name(function, one[3]))
+                    if row is not None and row.raw and (one[0] == op.DECLARE or len(one) > 5):
+                        memory = MANAGED if row.space == "managed" else PINNED if row.memory == "pinned" else DEVICE
+                        held = Held(function, one, frozenset({register_place(one[2])}), True)
+                        yield Allocation(held, memory, row.library, row.name)
+
+    def _of_kernels(self) -> Iterator[Allocation]:
+        """numba: a kernel that is given arrays of the host has memory allocated for them, and freed behind it."""
+        for unit in self.facts.program.mentioning("numba"):
+            for function in unit.functions if not unit.is_cpp else ():
+                for one in function.by_opcode[op.CALL]:
+                    configured = function.definitions[one[3]]
+                    if configured is None or configured[0] != op.ITEM or not self._is_kernel(function, configured[3]):
+                        continue
+                    held = [value for each in one[5:] for value in self.transfer.values(function, each) if isinstance(value, Memory)]
+                    if any(value.space == "host" and value.type == "numpy.ndarray" for value in held) and not self._has_allocator("numba"):
+                        yield Allocation(Held(function, one, frozenset(), True), DEVICE, "numba", "numba.cuda.to_device")
+
+    def _is_kernel(self, function: Function, register: int) -> bool:
+        """Whether a register holds a function that is compiled for the device."""
+        for value in self.transfer.values(function, register):
+            parent = value.function.parent if isinstance(value, FunctionObject) else None
+            if isinstance(value, FunctionObject) and parent is not None:
+                makers = [parent.definitions[call[3]] for call in value.function.decorations]
+                calls = [*value.function.decorations, *(one for one in makers if one is not None and one[0] in (op.CALL, op.INVOKE))]
+                callees = [callee for call in calls for callee in self.facts.callees(parent, call)]
+                if any(isinstance(callee, External) and callee.name == "numba.cuda.jit" for callee in callees):
+                    return True
+        return False
+
+    # --- frees
+
+    @cached_property
+    def _freeing(self) -> frozenset[str]:
+        return self.transfer.names(_FREEING, _is_of_driver)
+
+    def _freed(self, function: Function, one: Instruction) -> Iterator[int]:
+        """The memory that an instruction frees, or unlocks."""
+        if one[0] == op.EXIT:
+            yield one[3]
+        if one[0] not in (op.CALL, op.INVOKE):
+            return
+        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        if name.rpartition("::")[2] not in self._freeing and name not in self._freeing:
+            return
+        for call in self.transfer.modelled(function, one):
+            if call.row.effect in _FREEING and _is_of_driver(call.row):
+                of = call.one("of", call.receiver)
+                if of is not None:
+                    yield from self.transfer.shared(function, of) if call.row.effect == "unregister" else (of,)
+
+
+def _is_of_driver(row: Row) -> bool:
+    """Whether a call with a row has the driver free memory at once."""
+    return row.get("memory") != "pageable" and row.get("stream") is None

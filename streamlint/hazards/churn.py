@@ -1,0 +1,176 @@
+"""What each round of a loop makes and ends: where an object is made, what ends it, and the innermost loop whose rounds do both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.hazards.every_round import EveryRound
+from streamlint.hazards.repetition import Round
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
+from streamlint.ordering.places import Place, Places, register_place
+from streamlint.transfer.transfer import Transfer
+
+_DEEPEST = 6
+_WORK = frozenset({"launch", "copy", "memset", "transfer"})
+
+
+class Churn(NamedTuple):
+    """An object that each round of a loop makes and ends. ``made`` are the instruction of the loop's function and those that the calls
+    lead on to, ``ended`` likewise; it is empty where the last reference goes. ``held`` is the object where its end was found."""
+
+    held: Held
+    function: Function
+    loop: Loop
+    made: tuple[Site, ...]
+    ended: tuple[Site, ...]
+
+    @property
+    def head(self) -> Site:
+        """The head of the loop."""
+        return Round(self.function, self.loop, ()).head
+
+
+class Churning:
+    """Finds what is made and ended again and again. ``few`` rounds, if their number is known, are none."""
+
+    def __init__(self, transfer: Transfer, ends: Ends, few: int) -> None:
+        self.transfer = transfer
+        self.places = Places(transfer.facts)
+        self.lifetimes = Lifetimes(transfer, self.places, ends)
+        self.rounds = EveryRound(transfer, self.places)
+        self._few = few
+        self.kept: set[tuple[Function, Loop]] = set()
+        """The loops whose rounds make what outlives them, of what was followed with ``keeps``."""
+
+    def follow(self, first: Held, keeps: bool = False) -> Iterator[Churn]:
+        """The loops that make and end an object in their rounds."""
+        waiting, seen = [first], set[tuple[Function, Instruction]]()
+        for held in waiting:
+            if (held.function, held.instruction) in seen:
+                continue
+            seen.add((held.function, held.instruction))
+            held = self.lifetimes.spread(held)
+            origin = (Site(first.function, first.instruction),) if held.calls else ()
+            made = (Site(held.function, held.instruction), *held.calls[1:], *origin)
+            loops = list(self.rounds.loops(held.function, held.instruction))
+            ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
+            if ends:
+                yield from self._paired(held, made, loops, ends)
+            elif held.is_owned and loops:
+                yield from self._dropped(held, made, loops[0], keeps)
+            elif held.is_owned and not self._leaves(held):
+                yield from self._repeated(held, made, ())
+            else:
+                if keeps:
+                    self.kept.update((held.function, loop) for loop in loops)
+                waiting += self.lifetimes.outside(held)
+
+    def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
+        home = self.rounds.body(held.function).home
+        for loop in loops:
+            inside = [end for end in ends if home[end.instruction] in loop.body]
+            for end in inside:
+                ended = (Site(held.function, end.instruction), *end.calls)
+                if not self._is_retry(held, loop, end) and self._is_churn(held.function, loop, made, ended):
+                    yield Churn(held, held.function, loop, made, ended)
+                    return
+            if inside:
+                return
+        end = ends[0]
+        if not loops:
+            yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
+
+    def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:
+        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two."""
+        body = self.rounds.body(held.function)
+        exits = [block for block, after in loop.exits if after not in body.lost]
+        made, ended = body.home[held.instruction], body.home[end.instruction]
+        return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
+
+    def _dropped(self, held: Held, made: tuple[Site, ...], loop: Loop, keeps: bool) -> Iterator[Churn]:
+        """What no round keeps ends with the round."""
+        if self._outlives(held, loop):
+            if keeps:
+                self.kept.add((held.function, loop))
+        elif self._is_churn(held.function, loop, made, ()):
+            yield Churn(held, held.function, loop, made, ())
+
+    def _outlives(self, held: Held, loop: Loop) -> bool:
+        """Whether a place that is not made in the round holds the object."""
+        function, home = held.function, self.rounds.body(held.function).home
+        for place in held.places:
+            if place.root[0] == "register":
+                one = function.definitions[int(str(place.root[1]))]
+                if one is None or home[one] not in loop.body:
+                    return True
+                if one[0] == op.PHI and home[one] == loop.header:
+                    return True
+            elif place.root[0] != "cell" or place.path:
+                return True
+        return self._is_returned(held)
+
+    def _is_returned(self, held: Held) -> bool:
+        returned = {end[2] for end in held.function.by_opcode[op.RETURN]}
+        return any(register_place(register) in held.places for register in returned if register >= 0)
+
+    def _leaves(self, held: Held) -> bool:
+        """Whether an object leaves the function that made it."""
+        return self._is_returned(held) or any(self._is_outside(place) for place in held.places)
+
+    def _is_outside(self, place: Place) -> bool:
+        return place.root[0] in ("global", "this") or (place.root[0] == "parameter" and bool(place.path))
+
+    def _repeated(self, held: Held, made: tuple[Site, ...], ended: tuple[Site, ...]) -> Iterator[Churn]:
+        """The loops around the calls of a function that makes and ends an object."""
+        waiting = [(held.function, made, ended)]
+        seen = {held.function}
+        for where, first, last in waiting:
+            if len(first) > _DEEPEST:
+                continue
+            for caller, call in self.lifetimes.starts(where):
+                before = (Site(caller, call), *first), (Site(caller, call), *last)
+                loop = next(self.rounds.loops(caller, call), None)
+                if loop is None:
+                    if caller not in seen:
+                        seen.add(caller)
+                        waiting.append((caller, *before))
+                elif self._is_churn(caller, loop, *before):
+                    yield Churn(held, caller, loop, *before)
+
+    def _is_churn(self, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
+        if self.rounds.is_special(function, loop, self._few):
+            return False
+        is_new = False
+        for number, site in enumerate(made):
+            if number and made[number - 1].instruction[0] in (op.CONSTRUCT, op.NEW, op.DECLARE):
+                is_new = True
+            if not self.rounds.runs(site, loop if number == 0 else None, is_new):
+                return False
+        if ended and not self.rounds.runs(ended[0], loop):
+            return False
+        return not self._in_some_rounds(function, loop, made[0])
+
+    def _in_some_rounds(self, function: Function, loop: Loop, site: Site) -> bool:
+        """Whether a condition on what differs from round to round guards it, and the loop's own work goes on without it."""
+        guards = self.rounds.guards(site, loop)
+        changing = {guard for guard in guards if self.rounds.changes(function, guard, loop)}
+        if not changing:
+            return False
+        return any(not changing.intersection(self.rounds.guards(work, loop)) for work in self.work(function, loop))
+
+    def work(self, function: Function, loop: Loop) -> Iterator[Site]:
+        """Launches and copies of a loop."""
+        for block in sorted(loop.body):
+            for one in function.code.blocks[block]:
+                if one[0] == op.LAUNCH or self._works(function, one):
+                    yield Site(function, one)
+
+    def _works(self, function: Function, one: Instruction) -> bool:
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        return any(call.row.effect in _WORK for call in calls)

@@ -1,0 +1,243 @@
+"""What each round of a loop runs, and loops of few or special rounds: over devices, that time candidates, that halve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from streamlint.facts.absent import truth_on_cuda
+from streamlint.facts.functions import Function
+from streamlint.facts.loops import Body
+from streamlint.facts.objects import Site
+from streamlint.facts.trials import is_search
+from streamlint.hazards.growth import Edge, Growth
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.models import Row
+from streamlint.ordering.places import Places
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.questions import parts_of, unnegated
+
+_TIMING = frozenset({"elapsed", "clock"})
+
+
+class EveryRound:
+    """Questions to the loops of a program."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+        self._bodies: dict[Function, Body] = {}
+        self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
+
+    def body(self, function: Function) -> Body:
+        """A function's control flow."""
+        if function not in self._bodies:
+            self._bodies[function] = Body(self.transfer.graph, self.transfer.rounds, function)
+        return self._bodies[function]
+
+    def loops(self, function: Function, one: Instruction) -> Iterator[Loop]:
+        """The loops of its function around an instruction, the innermost first."""
+        body = self.body(function)
+        index = body.graph.innermost[body.home[one]]
+        while index >= 0:
+            yield body.graph.loops[index]
+            index = body.graph.loops[index].parent
+
+    # --- what a round runs
+
+    def runs(self, site: Site, loop: Loop | None, is_new: bool = False) -> bool:
+        """Whether an instruction runs in each round of a loop, or in each call of its function: no rare branch leads there alone.
+
+        ``is_new``: the function works for a constructor.
+        """
+        body = self.body(site.function)
+        block = body.home[site.instruction]
+        if block not in self.blocks(site.function, loop, is_new):
+            return False
+        deciding = self._deciding(body, block, loop)
+        never = {(one.block, one.after) for one in body.conditions.rare_at(deciding)}
+        return block in self._reached(body, loop, self._rare(site.function, loop, is_new) | never)
+
+    def blocks(self, function: Function, loop: Loop | None, is_new: bool = False) -> frozenset[int]:
+        """The blocks that each round of a loop, or each call of a function, may run without a branch that is rare by the code's form."""
+        return self._reached(self.body(function), loop, self._rare(function, loop, is_new))
+
+    def _rare(self, function: Function, loop: Loop | None, is_new: bool) -> frozenset[Edge]:
+        key = (function, loop, is_new)
+        found = self._kept.get(key)
+        if found is None:
+            body = self.body(function)
+            within = sorted(loop.body) if loop is not None else body.graph.order
+            growth = Growth(self.places, function, body.graph, is_new)
+            rare = {(one.block, one.after) for one in body.conditions.rare_at(within, by_values=False)}
+            rare |= self._counted(function, within)
+            rare.update(growth.edges(loop.body if loop is not None else None))
+            found = self._kept[key] = frozenset(rare)
+        return found
+
+    def _deciding(self, body: Body, block: int, loop: Loop | None) -> list[int]:
+        """The branches that decide whether a block runs, directly or through others."""
+        found: list[int] = []
+        waiting = [block]
+        while waiting:
+            for guard, _ in body.graph.controlled_by[waiting.pop()]:
+                if guard not in found and (loop is None or guard in loop.body):
+                    found.append(guard)
+                    waiting.append(guard)
+        return found
+
+    def _reached(self, body: Body, loop: Loop | None, without: frozenset[Edge]) -> frozenset[int]:
+        seen: set[int] = set()
+        waiting = [loop.header if loop is not None else 0]
+        while waiting:
+            block = waiting.pop()
+            if block in seen or block in body.lost or (loop is not None and block not in loop.body):
+                continue
+            seen.add(block)
+            waiting += [after for after in body.graph.successors[block] if (block, after) not in without]
+        return frozenset(seen)
+
+    def _counted(self, function: Function, blocks: Iterable[int]) -> set[Edge]:
+        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. And what is never on CUDA."""
+        found: set[Edge] = set()
+        for number in blocks:
+            end = function.code.blocks[number][-1]
+            if end[0] != op.BRANCH:
+                continue
+            register, turned = unnegated(function, end[2])
+            truth = truth_on_cuda(self.transfer.facts, function, register) if self._may_ask else None
+            if truth is not None:
+                found.add((number, end[4] if truth != turned else end[3]))
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
+                continue
+            asked = function.definitions[one[4]]
+            is_asked = asked is not None and asked[0] in (op.CALL, op.INVOKE) and isinstance(function.constant(one[5]), int)
+            if is_asked and not function.is_cpp:
+                found.add((number, end[3] if (function.text(one[3]) == "==") != turned else end[4]))
+        return found
+
+    @cached_property
+    def _may_ask(self) -> bool:
+        """Whether the program names anything that is absent on CUDA."""
+        facts = self.transfer.facts
+        names = (name.rpartition(".")[2] for name, word in facts.models.constants.items() if word == "absent")
+        return any(facts.program.mentioning(name) for name in names)
+
+    def guards(self, site: Site, loop: Loop) -> list[int]:
+        """The blocks whose branches decide in a loop whether an instruction runs, but for those that end the loop."""
+        body = self.body(site.function)
+        found = self._deciding(body, body.home[site.instruction], loop)
+        return [guard for guard in found if guard != loop.header and guard not in loop.again]
+
+    def changes(self, function: Function, guard: int, loop: Loop) -> bool:
+        """Whether a condition asks for something that differs from round to round."""
+        body = self.body(function)
+        for one in parts_of(function, [function.code.blocks[guard][-1][2]]):
+            if body.home[one] not in loop.body:
+                continue
+            if one[0] == op.NEXT or (one[0] == op.PHI and body.home[one] == loop.header and self._is_changed(function, one)):
+                return True
+        return False
+
+    def _is_changed(self, function: Function, phi: Instruction) -> bool:
+        """Whether a variable of a loop gets another value in it than what a call may have given it."""
+        seen = {phi[2]}
+        waiting = list(phi[3:])
+        others = 0
+        while waiting:
+            register = waiting.pop()
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or register in seen:
+                continue
+            seen.add(register)
+            if one[0] == op.PHI:
+                waiting += one[3:]
+            elif one[0] == op.REBIND:
+                waiting.append(one[5])
+            else:
+                others += 1
+        return others > 1
+
+    # --- loops of few or special rounds
+
+    def is_special(self, function: Function, loop: Loop, few: int) -> bool:
+        """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves."""
+        rounds = self.rounds(function, loop)
+        if rounds is not None and rounds <= few:
+            return True
+        body = self.body(function)
+        return is_search(function, body.graph, body.home, loop) or self._shifts(function, loop) or self._asks(function, loop)
+
+    def rounds(self, function: Function, loop: Loop) -> int | None:
+        """The number of rounds, where it stands in the source."""
+        for one in function.code.blocks[loop.header]:
+            if one[0] == op.MORE:
+                return self._elements(function, one[3])
+            if one[0] == op.COMPARE and function.text(one[3]) in ("<", "<=", "!="):
+                phi = function.definitions[one[4]]
+                last = function.constant(one[5])
+                if phi is None or phi[0] != op.PHI or not isinstance(last, int):
+                    continue
+                starts = [self._number(function, register) for register in phi[3:]]
+                known = [number for number in starts if number is not None]
+                if known:
+                    return last - known[0] + (function.text(one[3]) == "<=")
+        return None
+
+    def _number(self, function: Function, register: int) -> int | None:
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.CAST:
+            return self._number(function, one[4])
+        value = function.constant(register)
+        return value if isinstance(value, int) else None
+
+    def _elements(self, function: Function, iterator: int) -> int | None:
+        made = function.definitions[iterator]
+        one = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+        if one is None:
+            return None
+        if one[0] == op.BUILD and len(one) > 4:
+            return len(one) - 4
+        if one[0] == op.CALL and function.dotted(one[3]) == "range":
+            given = [function.constant(register) for register in one[5:]]
+            if all(isinstance(each, int) for each in given) and given:
+                return len(range(*map(int, given)))  # type: ignore[arg-type]
+        return None
+
+    def _shifts(self, function: Function, loop: Loop) -> bool:
+        """``1 << level < n``."""
+        header = loop.header
+        end = function.code.blocks[header][-1]
+        if end[0] != op.BRANCH:
+            return False
+        return any(
+            one[0] == op.BINARY and function.text(one[3]) in ("<<", ">>") and self.body(function).home[one] == header
+            for one in parts_of(function, [end[2]])
+        )
+
+    def _asks(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop sets or counts devices, or times its rounds."""
+        for block in sorted(loop.body):
+            for one in function.code.blocks[block]:
+                if one[0] in CALLING and any(self._is_special_call(call.row) for call in self.transfer.modelled(function, one)):
+                    return True
+        bounds = [one[2] for one in function.code.blocks[loop.header] if one[0] in (op.MORE, op.COMPARE)]
+        behind = parts_of(function, bounds)
+        return any(self._counts(function, one) for one in behind)
+
+    def _is_special_call(self, row: Row) -> bool:
+
+        is_device = row.effect == "setting" and row.get("what") == "device"
+        return row.effect in _TIMING or is_device or bool(row.get("devices"))
+
+    def _counts(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction counts devices."""
+        if one[0] in (op.CALL, op.INVOKE):
+            return any(call.row.get("devices") for call in self.transfer.modelled(function, one))
+        if one[0] == op.REBIND:
+            call = next((use for use in function.code.instructions() if op.DEFINES[use[0]] and use[2] == one[3]), None)
+            return call is not None and call[0] == op.CALL and self._counts(function, call)
+        return False

@@ -1,0 +1,179 @@
+"""Guards of what is made once and kept: buffers that only grow, and what is made where there is none yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.waits.operands import behind
+from streamlint.waits.questions import unnegated
+
+Edge = tuple[int, int]
+_LARGER = {">": True, ">=": True, "<": False, "<=": False}
+_THIS = ("parameter", 0)
+
+
+class Growth:
+    """The edges of a function's branches behind which what the branch asks for is changed so that the edge is not taken again."""
+
+    def __init__(self, places: Places, function: Function, graph: Graph, is_new: bool) -> None:
+        """``is_new``: the function works for a constructor, so that nothing was kept in its object before."""
+        self.places = places
+        self.function = function
+        self.graph = graph
+        self.is_new = is_new
+        self.home = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+
+    def edges(self, within: frozenset[int] | None) -> Iterator[Edge]:
+        """These edges of a loop's body, or of the whole function."""
+        for number in self.graph.order if within is None else sorted(within):
+            end = self.function.code.blocks[number][-1]
+            if end[0] != op.BRANCH or end[3] == end[4]:
+                continue
+            register, turned = unnegated(self.function, end[2])
+            for truth, after in ((True, end[3]), (False, end[4])):
+                reached = self._behind(number, after, within)
+                if self._settles(register, truth != turned, reached):
+                    yield number, after
+
+    def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
+        """The blocks that an edge leads to before the branch is met again, in the loop."""
+        header = min(within, key=self.graph.order.index) if within else -1
+        found: set[int] = set()
+        waiting = [after]
+        while waiting:
+            number = waiting.pop()
+            if number in found or number in (block, header) or (within is not None and number not in within):
+                continue
+            found.add(number)
+            waiting += self.graph.successors[number]
+        return frozenset(found)
+
+    def _settles(self, register: int, truth: bool, reached: frozenset[int]) -> bool:
+        one = self.function.definitions[register] if register >= 0 else None
+        if one is None:
+            return False
+        if one[0] == op.COMPARE:
+            operator, left, right = self.function.text(one[3]), one[4], one[5]
+            if operator in _LARGER:
+                larger, smaller = (left, right) if _LARGER[operator] == truth else (right, left)
+                return self._is_raised(smaller, larger, reached)
+            if operator in ("==", "!=", "is", "is not") and self._is_nothing(right):
+                return (operator in ("==", "is")) == truth and self._is_filled(left, reached)
+            return False
+        return not truth and self._is_filled(register, reached)
+
+    # --- what grows
+
+    def _is_raised(self, smaller: int, larger: int, reached: frozenset[int]) -> bool:
+        """Whether the smaller side is set to something that is computed from the larger one, and not from itself."""
+        mine, wanted = self._leaves([smaller]), self._leaves([larger])
+        for value in (*self._assigned(smaller, reached), *self._carried(smaller, reached)):
+            leaves = self._leaves([value])
+            if leaves & wanted and not leaves & mine:
+                return True
+        return False
+
+    def _assigned(self, register: int, reached: frozenset[int]) -> Iterator[int]:
+        """What is assigned to the place that a register was read from."""
+        place = self._place(register)
+        if place is None:
+            return
+        for number in reached:
+            for one in self.function.code.blocks[number]:
+                for target, value in self.places.assigned(self.function, one):
+                    if _general(target) == place or (one[0] == op.SET_DEREF and self._element_of(one[2]) == place):
+                        yield value
+
+    def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
+        """What a variable without a place of its own is given for the rounds that follow."""
+        seen: set[int] = set()
+        waiting = [register]
+        while waiting:
+            value = waiting.pop()
+            one = self.function.definitions[value] if value >= 0 else None
+            if one is None or value in seen:
+                continue
+            seen.add(value)
+            if one[0] == op.PHI:
+                waiting += one[3:]
+            elif one[0] in (op.CAST, op.REBIND, op.COPY) and self.home[one] not in reached:
+                waiting.append({op.CAST: one[4] if len(one) > 4 else -1, op.REBIND: one[-1], op.COPY: one[3]}[one[0]])
+            elif self.home[one] in reached:
+                yield value
+
+    def _place(self, register: int) -> Place | None:
+        """The place that a register was read from, whichever element it is; None for a value that is computed, or not kept yet."""
+        place = self.places.of(self.function, register)
+        if place.root[0] == "register" or (place.root[0] == "parameter" and not place.path) or (self.is_new and place.root == _THIS):
+            one = self.function.definitions[register] if register >= 0 else None
+            if one is not None and one[0] in (op.CAST, op.REBIND):
+                return self._place(one[-1])
+            return self._element_of(register)
+        return _general(place)
+
+    def _element_of(self, register: int) -> Place | None:
+        """``held.at(i)``, ``held.size()``: the container."""
+        one = self.function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in ("at", "size", "front", "back", "get"):
+            return None
+        place = self.places.of(self.function, one[3])
+        return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else _general(place)
+
+    def _leaves(self, registers: Iterable[int]) -> frozenset[object]:
+        """What values are computed from: places, and registers that nothing is computed for. Indices do not count."""
+        found: set[object] = set()
+
+        def onward(one: Instruction) -> Iterable[int]:
+            place = self.places.of(self.function, one[2])
+            if place.root[0] != "register":
+                if not (one[0] == op.NAME and self.function.is_cpp and place.root[0] == "global"):
+                    found.add(_general(place))
+                return ()
+            if one[0] in (op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL):
+                found.add(one[2])
+            return op.reads(one)[:1] if one[0] == op.ITEM else op.reads(one) if one[0] != op.PHI else ()
+
+        for _ in behind(self.function, registers, onward):
+            pass
+        return frozenset(found)
+
+    # --- what is made once
+
+    def _is_nothing(self, register: int) -> bool:
+        one = self.function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]
+
+    def _is_filled(self, register: int, reached: frozenset[int]) -> bool:
+        """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""
+        place = self._place(register)
+        if place is None or (place.root[0] == "cell" and not place.path and not self._outlives(place, reached)):
+            return False
+        for number in reached:
+            for one in self.function.code.blocks[number]:
+                if any(
+                    _general(target) == place and not self._is_nothing(value) for target, value in self.places.assigned(self.function, one)
+                ):
+                    return True
+                if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
+                    return True
+        return False
+
+    def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
+        """Whether a variable is not made anew in the rounds: it is set outside of them as well."""
+        stores = [one for one in self.function.by_opcode[op.STORE] if self.function.unit.ir.constants[one[2]] == place.root[1:]]
+        loops = [loop for loop in self.graph.loops if loop.body & reached]
+        return any(all(self.home[one] not in loop.body for loop in loops) for one in stores)
+
+    def _points_to(self, register: int, place: Place) -> bool:
+        found = self.places.of(self.function, register)
+        return bool(found.path) and found.path[-1] == ADDRESS and _general(found.behind(POINTEE)) == place
+
+
+def _general(place: Place) -> Place:
+    """A place without its elements' keys."""
+    return Place(place.root, tuple(key for key in place.path if not isinstance(key, Element)))

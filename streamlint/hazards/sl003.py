@@ -1,0 +1,74 @@
+"""SL003: memory that the driver allocates and frees in each round of a loop, and caches that each round empties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl003_alloc_in_loop import AllocInLoop
+from streamlint.facts.functions import Function
+from streamlint.findings import Finding, Span
+from streamlint.hazards.allocations import REGISTERED, Allocation, Allocations
+from streamlint.hazards.churn import Churn
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.inside import Inside
+from streamlint.hazards.repetition import Round
+from streamlint.hazards.trims import Trim, Trims
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.operations import Alloc, Free, LoopFrame, Memory, Operation, Register
+
+RULE = AllocInLoop
+_WORK = frozenset({"launch", "collective", "memset", "copy", "callback"})
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    allocations = Allocations(context)
+    inside = Inside(context.transfer, allocations.rounds)
+    found = [_told(rule, context, allocations, inside, *each) for each in allocations.find()]
+    found += [_told_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
+    seen: set[Span] = set()
+    for finding in sorted(found, key=lambda one: not one.shown):
+        if finding.span not in seen and (finding.shown or context.options.evidence == "possible"):
+            seen.add(finding.span)
+            yield finding
+
+
+def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
+    around = context.surroundings(churn.function, churn.made[:-1])
+    is_registered = allocation.memory == REGISTERED
+    kind: type[Operation] = Register if is_registered else Alloc
+    allocated = kind(span_of(churn.made[-1]), allocation.by, allocation.name, context=around)
+    memory = Memory.PINNED if is_registered else Memory(allocation.memory)
+    end = span_of(churn.ended[-1]) if churn.ended else allocated.span
+    free = Free(end, allocation.by, context=around, memory=memory, kind="unregister" if is_registered else "free")
+    steps = list(inside.steps(churn.function, churn.loop))
+    is_long = any(map(inside.is_long, steps)) or any(step.is_deeper and inside.waits(step) for step in steps)
+    shown = not is_long and not _has_waited(context, allocations, churn)
+    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), shown)
+
+
+def _told_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:
+    around = context.surroundings(trim.function, trim.made[:-1])
+    freed = Free(span_of(trim.made[-1]), trim.call.row.library, trim.call.name, context=around, memory=Memory.DEVICE, kind="trim")
+    return rule.told_of_cache(freed, _frame(trim.function, trim.loop), span_of(trim.made[0]), trim.is_often)
+
+
+def _frame(function: Function, loop: Loop) -> LoopFrame:
+    return LoopFrame("data", span_of(Round(function, loop, ()).head))
+
+
+def _has_waited(context: Context, allocations: Allocations, churn: Churn) -> bool:
+    """Whether the last work before a free is an algorithm that ends with a wait, and makes and frees scratch memory of its own."""
+    body = allocations.rounds.body(churn.function)
+    block = body.home[churn.ended[0].instruction] if churn.ended else churn.loop.again[0]
+    code = list(churn.function.code.blocks[block])
+    before = code[: code.index(churn.ended[0].instruction)] if churn.ended else code
+    for one in reversed(before):
+        if one[0] == op.LAUNCH:
+            return False
+        for call in context.transfer.modelled(churn.function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            if call.row.effect in _WORK:
+                return call.row.effect == "launch" and bool(call.row.get("waits"))
+    return False

@@ -1,0 +1,92 @@
+"""SL024: a loop that does nothing but ask whether work of the device is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl024_event_spin import EventSpin
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.findings import Finding, Span
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.repetition import Repetition, Round
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.operations import Spin
+from streamlint.transfer.attributes import attribute_sites
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import parts_of
+
+RULE = EventSpin
+_QUERY = frozenset({"query"})
+_DOING = frozenset(
+    {op.CALL, op.INVOKE, op.LAUNCH, op.CONSTRUCT, op.NEW, op.NEXT, op.ENTER, op.YIELD, op.YIELD_FROM, op.AWAIT, op.DELETE, op.IMPORT}
+    | {op.SET_ITEM, op.SET_DEREF, op.APPEND, op.PUT}
+)
+"""What a loop that only asks has nothing of, queries aside."""
+
+
+class Spins:
+    """Finds the loops that only ask."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.repetition = Repetition(transfer)
+        self._asking: dict[Function, bool] = {}
+
+    def find(self) -> Iterator[tuple[Site, str, str, Round]]:
+        """The queries, with the library and the name of the API, and the loops that only make these."""
+        for call in self.transfer.sites(_QUERY):
+            yield from self._around(Site(call.function, call.instruction), call.row.library, call.name)
+        for site, row, name in attribute_sites(self.transfer, _QUERY):
+            yield from self._around(site, row.library, name)
+
+    def _around(self, query: Site, library: str, name: str) -> Iterator[tuple[Site, str, str, Round]]:
+        around = next(self.repetition.of(query.function, query.instruction), None)
+        if around is None:
+            return
+        asked = around.calls[0].instruction if around.calls else query.instruction
+        code = around.function.code
+        blocks = sorted(around.loop.body)
+        if all(self._only_asks(around.function, one) for block in blocks for one in code.blocks[block]) and self._decides(around, asked):
+            yield query, library, name, around
+
+    def _only_asks(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction is a query, or nothing that takes time."""
+        if one[0] in (op.ITEM, op.DEREF):  # the event of a list, or data that the loop works on
+            return all(use[0] in (op.CALL, op.INVOKE, op.REBIND) for use in function.uses[one[2]])
+        if one[0] not in _DOING:
+            return True
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        edges = self.transfer.edges(function, one)
+        if edges:
+            return all(edge.is_followed and not edge.is_handed and self._asks(edge.callee) for edge in edges)
+        calls = list(self.transfer.modelled(function, one))
+        return bool(calls) and all(call.row.effect in _QUERY for call in calls)
+
+    def _asks(self, function: Function) -> bool:
+        """Whether a function asks, and does nothing else."""
+        found = self._asking.get(function)
+        if found is None:
+            self._asking[function] = False
+            found = self._asking[function] = all(self._only_asks(function, one) for one in function.code.instructions())
+        return found
+
+    def _decides(self, around: Round, asked: Instruction) -> bool:
+        """Whether the loop ends by what it is told."""
+        code = around.function.code
+        tests = [code.blocks[block][-1] for block, _ in around.loop.exits]
+        return any(one == asked for test in tests if test[0] == op.BRANCH for one in parts_of(around.function, [test[2]]))
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    seen: set[Span] = set()
+    for query, library, name, around in Spins(context.transfer).find():
+        head = span_of(around.begin)
+        if head not in seen:
+            seen.add(head)
+            spin = Spin(head, library, name.replace("::", "."), context=context.surroundings(around.function))
+            yield rule.told(spin, span_of(query))

@@ -1,0 +1,107 @@
+"""Caches of allocators that each round of a loop empties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.flags import decided
+from streamlint.facts.functions import Function
+from streamlint.facts.hot import TRAINING
+from streamlint.facts.objects import Site
+from streamlint.hazards.allocations import Allocations
+from streamlint.hazards.inside import FEW, Inside, Step
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.transfer.modelled import ModelledCall
+
+_DEEPEST = 6
+
+
+class Trim(NamedTuple):
+    """A call that empties a cache in each round of a loop, and the calls that lead to it from there. ``is_often``: the rounds are many and
+    short as far as the program shows."""
+
+    call: ModelledCall
+    function: Function
+    loop: Loop
+    made: tuple[Site, ...]
+    is_often: bool
+
+
+class Trims:
+    """Finds the caches that are emptied again and again."""
+
+    def __init__(self, allocations: Allocations) -> None:
+        self.transfer = allocations.transfer
+        self.facts = allocations.facts
+        self.rounds = allocations.rounds
+        self.lifetimes = allocations.lifetimes
+        self.inside = Inside(self.transfer, self.rounds)
+
+    def find(self) -> Iterator[Trim]:
+        """The caches that rounds empty."""
+        for call in self.transfer.sites({"trim"}):
+            waiting: list[tuple[Function, tuple[Site, ...]]] = [(call.function, (Site(call.function, call.instruction),))]
+            seen = {call.function}
+            for function, made in waiting:
+                loop = next(self.rounds.loops(function, made[0].instruction), None)
+                if loop is not None:
+                    if self._is_each(function, loop, made):
+                        yield from self._told(call, function, loop, made)
+                elif len(made) <= _DEEPEST:
+                    for caller, one in self.lifetimes.starts(function):
+                        if caller not in seen:
+                            seen.add(caller)
+                            waiting.append((caller, (Site(caller, one), *made)))
+
+    def _is_each(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
+        if self.rounds.is_special(function, loop, FEW):
+            return False
+        for number, site in enumerate(made):
+            within = loop if number == 0 else None
+            if not self.rounds.runs(site, within) or self._is_switched(site, within, made, number):
+                return False
+        return True
+
+    def _is_switched(self, site: Site, loop: Loop | None, made: tuple[Site, ...], number: int) -> bool:
+        """Whether a parameter decides whose value is not known: it is the callers' choice."""
+        function = site.function
+        body = self.rounds.body(function)
+        wanted = body.conditions.flags()
+        known = decided(made[number - 1].function, {}, made[number - 1].instruction, function, wanted) if number else {}
+        switches: set[tuple[int, int]] = set()
+        for block in loop.body if loop is not None else body.graph.order:
+            end = function.code.blocks[block][-1]
+            one = function.definitions[end[2]] if end[0] == op.BRANCH else None
+            if one is not None and one[0] == op.PARAM and one[3] not in known:
+                switches |= {(block, end[3]), (block, end[4])}
+        if not switches:
+            return False
+        home = body.home[site.instruction]
+        return any(body.graph.dominates(after, home) for _, after in switches if after != home or len(body.graph.predecessors[after]) == 1)
+
+    def _told(self, call: ModelledCall, function: Function, loop: Loop, made: tuple[Site, ...]) -> Iterator[Trim]:
+        loops = self.rounds.body(function).graph.loops
+        if any(other.parent >= 0 and loops[other.parent] == loop for other in loops):
+            return  # behind an inner loop it is called once an epoch
+        steps = list(self.inside.steps(function, loop))
+        uploads = any(map(self.inside.uploads, steps))
+        works = [step for step in steps if self.inside.is_work(step)]
+        if not (works or uploads) or (self._collects(steps) and not uploads):
+            return
+        is_long = any(map(self.inside.is_long, steps)) or any(step.is_deeper for step in works)
+        waits = any(self.inside.waits(step) for step in steps if step.instruction != made[-1].instruction)
+        yield Trim(call, function, loop, made, not (is_long or waits) and any(self._is_stepwise(site.function) for site in made))
+
+    def _collects(self, steps: list[Step]) -> bool:
+        """Whether the garbage is collected too: memory is to be let go between heavy rounds."""
+        calls = (step for step in steps if step.instruction[0] in (op.CALL, op.INVOKE))
+        return any(call.row.effect == "collect" for step in calls for call in self.transfer.modelled(step.function, step.instruction))
+
+    def _is_stepwise(self, function: Function) -> bool:
+        """Whether a function trains, or is a method of a module: it works in each of many steps."""
+        owner = function.method.owner if function.method is not None else None
+        if owner is not None and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(owner))):
+            return True
+        return any(one.row.does in TRAINING for one in self.transfer.rounds.of(function))

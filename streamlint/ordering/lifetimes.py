@@ -1,0 +1,271 @@
+"""Lifetimes: where an object that an instruction makes is held, what ends it, and which callers it is handed to.
+
+The names of an object are found without order, function by function: an object that a function hands back, or leaves behind a parameter,
+is made by the call, for whoever calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Instance, Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.places import ANY, POINTEE, Place, Places, register_place, rest_behind
+from streamlint.transfer.actions import Viewed
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import operand_of
+
+_DEEPEST = 6
+_MOST_ROUNDS = 6
+_SMART = frozenset({"std::unique_ptr", "std::shared_ptr"})
+Ends = Callable[[Function, Instruction], "Iterator[int]"]
+"""The registers of what an instruction ends by itself."""
+
+
+class Held(NamedTuple):
+    """An object that an instruction makes, by itself or through calls that lead to where it is made, the outermost first; and where it is
+    held in the function. ``is_owned``: it ends with its last reference."""
+
+    function: Function
+    instruction: Instruction
+    places: frozenset[Place]
+    is_owned: bool
+    calls: tuple[Site, ...] = ()
+
+
+class End(NamedTuple):
+    """What ends an object: an instruction of its function, and the calls that lead from there to the end itself."""
+
+    instruction: Instruction
+    calls: tuple[Site, ...]
+
+
+class Lifetimes:
+    """The lifetimes of one kind of object. ``ends`` tells what an instruction ends."""
+
+    def __init__(self, transfer: Transfer, places: Places, ends: Ends) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.places = places
+        self.flow = Flow(places)
+        self._ends = ends
+        self._inside: dict[Function, list[tuple[Place, tuple[Site, ...]]]] = {}
+
+    # --- names
+
+    def spread(self, held: Held) -> Held:
+        """The object with all its names in the function."""
+        function = held.function
+        tracked = frozenset(Tracked(BUFFER, place) for place in held.places)
+        is_owned = held.is_owned
+        for _ in range(_MOST_ROUNDS):
+            before = tracked
+            for one in function.code.instructions():
+                if one[0] == op.SET_ITEM and self._is_data(function, one[2]):
+                    continue
+                tracked |= self._after(function, one, tracked)
+                if one[0] == op.CONSTRUCT and self._is_smart(function, one) and any(self._has(tracked, function, each) for each in one[5:]):
+                    tracked |= {Tracked(BUFFER, register_place(one[2]))}
+                    is_owned = True
+            if tracked == before:
+                break
+        return held._replace(places=frozenset(each.place for each in tracked), is_owned=is_owned)
+
+    def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> set[Tracked]:
+        added: set[Tracked] = set()
+        edges = range(len(one) - 3) if one[0] == op.PHI else (0,)
+        for edge in edges:
+            added |= {each for each in self.flow.after(function, one, tracked, edge) if len(each.place.path) <= _MOST_ROUNDS}
+        if op.DEFINES[one[0]] and one[0] in CALLING | {op.ATTR}:
+            for action in self.transfer.of(function, one):
+                if isinstance(action, Viewed) and action.register >= 0:
+                    added |= set(self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2])))
+        return added
+
+    def _is_smart(self, function: Function, one: Instruction) -> bool:
+        return type_name(function, one[3]) in _SMART
+
+    def _is_data(self, function: Function, register: int) -> bool:
+        """Whether a register holds a tensor or an array, whose elements are no objects."""
+        values = list(self.transfer.values(function, register))
+        return bool(values) and all(isinstance(value, Memory) for value in values)
+
+    def _has(self, tracked: frozenset[Tracked], function: Function, register: int) -> bool:
+        if register < 0:
+            return False
+        names = self.places.names(function, register)
+        return any(rest_behind(name, each.place) is not None for name in names for each in tracked)
+
+    # --- ends
+
+    def ends(self, held: Held) -> Iterator[End]:
+        """What ends an object in its function, through calls too."""
+        function = held.function
+        for one in function.code.instructions():
+            for register in self._ends(function, one):
+                if self.holds(held, register):
+                    yield End(one, ())
+            if one[0] == op.DESTROY and held.is_owned and self._owns(held, one[2]) and not self.is_moved(function, one[2]):
+                yield End(one, ())
+            for callee in self._entered(function, one):
+                for place, calls in self.ended_inside(callee):
+                    if self._is_given(held, one, callee, place):
+                        yield End(one, (Site(function, one), *calls))
+
+    def holds(self, held: Held, register: int) -> bool:
+        """Whether a register holds the object, as far as the names of ``spread`` tell."""
+        names = self.places.names(held.function, register)
+        return any(rest_behind(name, place) == () or rest_behind(place, name) == () for name in names for place in held.places)
+
+    def _owns(self, held: Held, register: int) -> bool:
+        names = self.places.names(held.function, register)
+        return any(rest_behind(name, place) is not None for name in names for place in held.places)
+
+    def is_moved(self, function: Function, register: int) -> bool:
+        """C++: whether the object at the end of a scope has been moved away."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.REBIND and self._moves(function, one[3])
+
+    def _moves(self, function: Function, register: int) -> bool:
+        one = function.definitions[register]
+        return one is not None and any(call.row.effect == "move" for call in self.transfer.modelled(function, one))
+
+    def _is_given(self, held: Held, one: Instruction, callee: Function, place: Place) -> bool:
+        """Whether what a callee ends, by its name for it, is the object."""
+        if place.root[0] != "parameter":
+            return place.root[0] == "global" and place in held.places
+        register = self.operand(held.function, one, callee, int(str(place.root[1])))
+        if register is None or register < 0 or self.is_moved(held.function, register):
+            return False
+        outer = [name.behind(*place.path) for name in self.places.names(held.function, register)]
+        return any(rest_behind(name, mine) == () for name in outer for mine in held.places)
+
+    def ended_inside(self, function: Function, depth: int = _DEEPEST) -> list[tuple[Place, tuple[Site, ...]]]:
+        """What of its parameters and globals a function ends, with the calls that lead to the end."""
+        found = self._inside.get(function)
+        if found is not None or depth == 0:
+            return found or []
+        found = self._inside[function] = []
+        for one in function.code.instructions():
+            for register in self._ends(function, one):
+                place = self._outer(function, register)
+                if place is not None:
+                    found.append((place, (Site(function, one),)))
+            for callee in self._entered(function, one):
+                for inner, calls in self.ended_inside(callee, depth - 1):
+                    register_given = self.operand(function, one, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
+                    if register_given is not None and (place := self._outer(function, register_given)) is not None:
+                        found.append((place.behind(*inner.path), (Site(function, one), *calls)))
+        return found
+
+    def _outer(self, function: Function, register: int) -> Place | None:
+        """The place of a register, if it begins at a parameter or a global."""
+        for _ in range(_DEEPEST):
+            place = self.places.of(function, register)
+            if place.root[0] in ("parameter", "global"):
+                return place
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or one[0] not in (op.REBIND, op.CALL, op.INVOKE):
+                return None
+            viewed = [action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed)]
+            if one[0] == op.REBIND:
+                register = one[5]
+            elif viewed:
+                register = viewed[0]
+            else:
+                return None
+        return None
+
+    def _entered(self, function: Function, one: Instruction) -> list[Function]:
+        """The functions that an instruction enters, destructors among them."""
+        if one[0] in (op.DECLARE, op.DELETE):
+            name = "__init__" if one[0] == op.DECLARE else "__del__"
+            classes = (value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance))
+            return [method for each in classes for method in each.methods.get(name, ()) if method.accepts(0)]
+        if one[0] not in CALLING:
+            return []
+        return [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+
+    # --- callers
+
+    def operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
+        """The register that an instruction gives for a parameter of a function that it enters."""
+        if index == 0 and callee.has_receiver:
+            if one[0] in (op.DESTROY, op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW):
+                return one[2]
+            if one[0] == op.CALL and callee.code.name == "__init__":
+                return one[2]
+            if one[0] == op.CALL and function.is_cpp:
+                return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
+            if one[0] == op.ENTER:
+                return one[3]
+        if one[0] in (op.CALL, op.INVOKE):
+            return operand_of(function, one, callee, index)
+        if one[0] in (op.CONSTRUCT, op.NEW):
+            given = one[5:]
+            return given[index - 1] if 0 <= index - 1 < len(given) else None
+        return None
+
+    def outside(self, held: Held) -> Iterator[Held]:
+        """The object in the functions that call this one, as far as it is handed to them."""
+        function = held.function
+        if len(held.calls) >= _DEEPEST:
+            return
+        for caller, call in self.starts(function):
+            places = frozenset(self._handed_back(held, caller, call))
+            if places:
+                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls))
+
+    def starts(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that run a function from its beginning."""
+        for caller, call in self.facts.call_places(function):
+            if call[0] not in (op.NEXT, op.ITER, op.AWAIT) and function in self._entered(caller, call):
+                yield caller, call
+
+    def _handed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
+        function = held.function
+        for end in function.by_opcode[op.RETURN]:
+            for name in self.places.names(function, end[2]) if end[2] >= 0 else ():
+                for place in held.places:
+                    rest = rest_behind(name, place)
+                    if rest is not None and op.DEFINES[call[0]]:
+                        yield register_place(call[2]).behind(*rest)
+        for place in held.places:
+            if place.root[0] == "global":
+                yield place
+            elif place.root[0] == "parameter" and place.path:
+                given = self.operand(caller, call, function, int(str(place.root[1])))
+                if given is not None and given >= 0:
+                    yield from (name.behind(*place.path) for name in self.places.names(caller, given))
+
+
+def pointees(places: Places, function: Function, register: int) -> frozenset[Place]:
+    """The places that a pointer points to, however it was cast."""
+    return frozenset(name.behind(POINTEE) for name in places.names(function, register))
+
+
+def type_name(function: Function, constant: int) -> str:
+    """C++: a type by its name, without its arguments."""
+    kind = function.unit.ir.constants[constant]
+    return str(kind[0] if isinstance(kind, tuple) else kind)
+
+
+def made_by(places: Places, call: ModelledCall) -> frozenset[Place]:
+    """Where a call of a library puts what it makes, by the field ``into`` of its row."""
+    into = call.row.get("into")
+    if isinstance(into, Selector) and into.kind == "pointee":
+        register = call.given(Selector("argument", into.position))
+        return pointees(places, call.function, register) if register is not None else frozenset()
+    return of_result(call.instruction[2])
+
+
+def of_result(register: int) -> frozenset[Place]:
+    """A register, and what may be unpacked from it."""
+    alone = register_place(register)
+    return frozenset({alone, alone.behind(ANY)})
