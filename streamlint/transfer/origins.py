@@ -1,0 +1,377 @@
+"""Where memory comes from: the places that made what a register holds, by way of views, callers and functions that return it.
+
+A walk goes back over definitions and tells the calls of a function apart. Where a value passes through attributes, containers and globals
+the trace of the program facts is taken instead: one way for each kind of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Object, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
+from streamlint.transfer.guards import Guards
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+
+_PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
+_MOST = 400
+_DEEPEST_CALLS = 6
+
+
+class Origin(NamedTuple):
+    """Memory and the place that made it. ``space`` and ``pinning`` as in `objects.Memory`. ``passed``: the calls by which callers handed
+    it to the function that asks, the outermost first; ``views``: the instructions that took a part or another form of it."""
+
+    known: Known
+    space: str
+    pinning: str
+    type: str
+    evidence: str = "none"
+    passed: tuple[Site, ...] = ()
+    views: tuple[Site, ...] = ()
+    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept
+
+    @property
+    def site(self) -> Site | None:
+        one = self.known.function.definitions[self.known.register] if self.known.register >= 0 else None
+        return Site(self.known.function, one) if one is not None else None
+
+
+class Way(NamedTuple):
+    """A register on the way back, and what was passed on the way."""
+
+    known: Known
+    passed: tuple[Site, ...] = ()
+    views: tuple[Site, ...] = ()
+
+    def at(self, register: int, function: Function | None = None) -> Way:
+        return self._replace(known=self.known._replace(register=register, function=function or self.known.function))
+
+    def seen_as(self, one: Instruction) -> Way:
+        return self._replace(views=(*self.views, Site(self.known.function, one)))
+
+
+class Origins:
+    """Finds where memory comes from."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.contexts = Contexts(transfer)
+        self.guards = Guards(transfer)
+        self._seen: set[tuple[Known, int]] = set()
+
+    def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
+        """The origins of what a register holds."""
+        kept, self._seen = self._seen, set()
+        found = list(dict.fromkeys(self._walk(Way(Known(function, register, context)))))
+        self._seen = kept
+        return found
+
+    def _walk(self, way: Way) -> Iterator[Origin]:
+        known = way.known
+        if (known, len(way.views)) in self._seen or len(self._seen) > _MOST:
+            return
+        self._seen.add((known, len(way.views)))
+        one = self.contexts.definition(known)
+        if one is None:
+            return
+        opcode = one[0]
+        if opcode == op.PARAM:
+            yield from self._given(way, one)
+        elif opcode == op.PHI:
+            yield from self._joined(way, one)
+        elif opcode in _PASSED:
+            yield from self._walk(way.at(one[-1]))
+        elif opcode == op.REBIND:
+            yield from self._walk(way.at(one[5]))
+        elif opcode == op.INPLACE:
+            yield from self._walk(way.at(one[4]))
+        elif opcode in (op.CALL, op.INVOKE):
+            yield from self._called(way, one)
+        elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
+            yield from self._part(way, one)
+        elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
+            operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
+            memory = [each for each in operands if any(isinstance(value, Memory) for value in self._held(known, each))]
+            for each in memory[:1]:
+                yield from self._walk(way.seen_as(one).at(each))
+            if not memory:
+                yield from self._kept(way)
+        elif opcode in (op.BINARY, op.UNARY, op.COMPARE):
+            yield from self._computed(way, [each for each in op.reads(one)])
+        else:
+            yield from self._kept(way)
+
+    def _held(self, known: Known, register: int) -> list[Object]:
+        return list(self.contexts.values(known._replace(register=register)))
+
+    # --- parameters, joins, calls of the program
+
+    def _given(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """A parameter: what the callers give; where none does, what is known of it."""
+        function, context = way.known.function, way.known.context
+        site = entered_by(context, function)
+        if site is not None:
+            given = self.contexts.given(function, one, site)
+            if given is not None:
+                yield from self._walk(way.at(given[1], given[0]))
+            else:
+                yield from self._kept(way)
+            return
+        found = False
+        for caller, call in self.facts.call_places(function) if len(context) < _DEEPEST_CALLS else ():
+            edges = self.transfer.edges(caller, call)
+            if not any(edge.callee is function and not edge.is_guess for edge in edges):
+                continue
+            passing = Site(caller, call)
+            given = self.contexts.given(function, one, passing)
+            if given is not None and given[0] is caller and caller is not function:
+                found = True
+                known = Known(given[0], given[1], (*context, (function, passing)))
+                yield from self._walk(way._replace(known=known, passed=(passing, *way.passed)))
+        if not found:
+            yield from self._kept(way)
+
+    def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        function = way.known.function
+        home = self.guards.home(function, one)
+        predecessors = function.code.predecessors()[home]
+        for place, register in enumerate(one[3:]):
+            said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
+            decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False
+            if not decided:
+                yield from self._guarded(self._walk(way.at(register)), said)
+
+    def _guarded(self, origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:
+        """What is left of origins where branches have asked for their kind."""
+        for origin in origins:
+            if "device" in said:
+                continue
+            if "host" in said and origin.space == "unknown":
+                origin = origin._replace(space="host", pinning="pageable" if origin.how == "computed" else origin.pinning)
+            if "host" in said and origin.space == "device":
+                continue
+            yield origin._replace(pinning="pinned") if "pinned" in said else origin
+
+    def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        function, context = way.known.function, way.known.context
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
+        calls = list(self.transfer.modelled(function, one))
+        if entered and len(context) < _DEEPEST_CALLS:
+            for edge in entered:
+                callee = edge.callee
+                inside = way._replace(known=Known(callee, op.NONE, (*context, (callee, Site(function, one)))))
+                if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
+                    yield from self._kept(way)
+                    continue
+                for end in callee.by_opcode[op.RETURN]:
+                    if end[2] >= 0 and not self.guards.excluded(callee, self.guards.home(callee, end), inside.known.context):
+                        said = self.guards.at(callee, end, end[2])
+                        yield from self._guarded(self._walk(inside.at(end[2])), said)
+        elif calls:
+            for call in calls:
+                yield from self._modelled(way, call)
+        else:
+            yield from self._kept(way)
+
+    # --- library calls
+
+    def _modelled(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        row, one, context = call.row, call.instruction, way.known.context
+        effect = row.effect
+        kind = str(row.get("type", ""))
+        if effect in ("view", "same", "move") and (of := call.one("of", call.receiver)) is not None and kind != "element":
+            yield from self._walk((way.seen_as(one) if effect == "view" else way).at(of))
+        elif effect == "pin":
+            yield Origin(way.known, "host", "pinned", kind, "none", way.passed, way.views, "pinned")
+        elif effect == "transfer":
+            yield from self._transferred(way, call)
+        elif effect == "factory":
+            yield from self._made(way, call)
+        elif effect == "compute":
+            yield from self._by_compute(way, call)
+        elif effect == "alloc" and row.get("into") is None:
+            memory = str(row.get("memory", "device"))
+            space = memory if memory in ("device", "managed") else "host"
+            yield Origin(way.known, space, memory, "pointer", "literal", way.passed, way.views, "alloc")
+        else:
+            yield from self._kept(way)
+
+    def _by_compute(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        row = call.row
+        given = call.all("out")
+        if given:
+            yield from self._walk(way.at(given[0]))
+        elif row.get("result") == "self" and call.receiver is not None:
+            yield from self._walk(way.at(call.receiver))
+        elif row.get("host"):
+            yield Origin(way.known, "host", "pageable", str(row.get("type", "")), "none", way.passed, way.views, "computed")
+        else:
+            yield from self._computed(way, list(call.operands))
+
+    def _computed(self, way: Way, operands: list[int]) -> Iterator[Origin]:
+        """New memory where the operands are."""
+        spaces: dict[str, str] = {}
+        known = way.known
+        for register in operands:
+            held = self._held(known, register)
+            if not any(isinstance(value, (Constant,)) for value in held) or len(held) > 1:
+                for origin in self.of(known.function, register, known.context):
+                    spaces.setdefault(origin.space, origin.type)
+        types = [value for value in self._held(known, known.register) if isinstance(value, Memory)]
+        if not spaces or set(spaces) == {"unknown"}:
+            spaces = {value.space: value.type for value in types} or spaces
+        for space, kind in spaces.items():
+            pinning = "pageable" if space == "host" else "unknown"
+            yield Origin(known, space, pinning, kind, "none", way.passed, way.views, "computed")
+        if not spaces:
+            yield Origin(known, "unknown", "unknown", "", "none", way.passed, way.views, "computed")
+
+    def _made(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        row = call.row
+        data = call.one("data")
+        if row.get("alias") and data is not None and not call.all("device"):
+            found = list(self._walk(way.seen_as(call.instruction).at(data)))
+            yield from found or self._kept(way)
+            return
+        kind = str(row.get("type", "torch.Tensor"))
+        spaces = self.contexts.spaces(call, way.known.context)
+        if spaces is None and row.get("space") == "like":
+            like = call.one("like", call.receiver)
+            held = self._held(way.known, like) if like is not None else []
+            spaces = {value.space: value.evidence for value in held if isinstance(value, Memory)} or {"unknown": "none"}
+        elif spaces is None:
+            space = str(row.get("space", "host"))
+            spaces = {"host" if space == "argument" else space: "none"}
+        pinned = self.contexts.truth(call, "pin", way.known.context)
+        for space, evidence in spaces.items():
+            memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
+            if space != UNMOVED:
+                yield Origin(way.known, space, memory, kind, evidence, way.passed, way.views)
+
+    def _transferred(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        row = call.row
+        source, out, to = call.one("of", call.receiver), call.one("out"), row.get("to")
+        if out is not None:
+            yield from self._walk(way.at(out))
+            return
+        spaces = {str(to): "literal"} if to in ("host", "device") else self.contexts.spaces(call, way.known.context)
+        if spaces is None or source is None or set(spaces) <= {UNMOVED}:
+            yield from self._walk(way.at(source if source is not None else call.result))
+            return
+        kind = str(row.get("type", "torch.Tensor"))
+        for space, evidence in spaces.items():
+            if space == "host":
+                flag = self.contexts.truth(call, "asynchronous", way.known.context)
+                to_pinned = row.get("host_memory") == "pinned-if-asynchronous"
+                pinning = "pageable" if not to_pinned or flag is False else "pinned" if flag else "unknown"
+                sources = self.of(way.known.function, source, way.known.context)
+                if any(origin.space == "host" for origin in sources):
+                    yield from self._walk(way.at(source))
+                if not sources or any(origin.space != "host" for origin in sources):
+                    yield Origin(way.known, "host", pinning, kind, "none", way.passed, way.views, "fetched")
+            elif space != UNMOVED:
+                yield Origin(way.known, space, "unknown", kind, evidence, way.passed, way.views, "moved")
+
+    # --- parts and containers
+
+    def _part(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """An element of a container, or a part of a tensor."""
+        base = one[3]
+        held = self._held(way.known, base)
+        if any(isinstance(value, Memory) for value in held):
+            kept = [value for value in self._held(way.known, way.known.register) if isinstance(value, Memory)]
+            if kept or way.known.function.is_cpp:
+                yield from self._walk(way.seen_as(one).at(base))
+            return
+        elements = list(self._elements(way.at(base), 0))
+        if elements and all(each is not None for each in elements):
+            for each in elements:
+                assert each is not None
+                yield from self._walk(each)
+            return
+        yield from self._kept(way)
+
+    def _elements(self, way: Way, depth: int) -> Iterator[Way | None]:
+        """The elements of what a register holds, as ways of their own; None where some are not to be told."""
+        one = self.contexts.definition(way.known)
+        function, context = way.known.function, way.known.context
+        if one is None or depth > _DEEPEST_CALLS:
+            yield None
+        elif one[0] in (op.ITER, op.COPY):
+            yield from self._elements(way.at(one[3]), depth + 1)
+        elif one[0] == op.BUILD and function.kind_built(one) in ("list", "tuple"):
+            added = [use for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2]]
+            yield from (way.at(register) for register in one[4:])
+            yield from (way.at(use[3]) for use in added)
+            if not one[4:] and not added:
+                yield None
+        elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
+            site = entered_by(context, function)
+            places = [site] if site is not None else [Site(*place) for place in self.facts.call_places(function)]
+            for place in places:
+                given = self.contexts.given(function, one, place)
+                if given is None or place.function is function:
+                    continue
+                passed = way.passed if site is not None else (place, *way.passed)
+                entered = context if site is not None else (*context, (function, place))
+                yield from self._elements(Way(Known(given[0], given[1], entered), passed, way.views), depth + 1)
+            if not places:
+                yield None
+        else:
+            yield None
+
+    def elements(self, function: Function, register: int, context: Context) -> list[Known]:
+        """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
+        found = list(self._elements(Way(Known(function, register, context)), 0))
+        return [way.known for way in found if way is not None] if None not in found else []
+
+    # --- by program facts
+
+    def _kept(self, way: Way) -> Iterator[Origin]:
+        """What the program facts know: for each kind of memory the place that it came from."""
+        known = way.known
+        node = self.facts.values(known.function, known.register)
+        for value in list(node.values):
+            if not isinstance(value, Memory):
+                continue
+            sites = list(node.trace(value))
+            last = sites[-1] if sites else None
+            here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
+            one = self.contexts.definition(known)
+            if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
+                yield self._of_loader(here, one)
+                continue
+            passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
+            behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
+            found = [origin for origin in self._walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
+            yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+
+    def _enters(self, site: Site, function: Function) -> bool:
+        if site.instruction[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(edge.callee is function for edge in self.transfer.edges(site.function, site.instruction))
+
+    def _of_loader(self, origin: Origin, one: Instruction | None) -> Origin:
+        """The batches of a loader: where the loader was made."""
+        known = origin.known
+        for _ in range(4):
+            if one is None or one[0] not in (op.NEXT, op.UNPACK, op.ITEM, op.ITER, op.INVOKE, op.CALL):
+                break
+            register = one[3] if one[0] not in (op.CALL,) else one[-1]
+            node = self.facts.values(known.function, register)
+            for value in node.values:
+                if isinstance(value, LibraryObject) and value.kind == "loader":
+                    sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+                    if sites:
+                        last = sites[-1]
+                        return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
+            one = known.function.definitions[register] if register >= 0 else None
+        return origin
