@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
-from streamlint.facts.objects import Site
+from streamlint.facts.conditions import Conditions
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.repetition import Repetition
+from streamlint.ir import Instruction
 from streamlint.operations import Copy, Direction, Evidence, Memory
+from streamlint.ordering.earlier import Earlier
+from streamlint.ordering.neighbours import Neighbours
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
 from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
 from streamlint.transfer.origins import Origins
-from streamlint.transfer.sizes import Size, Sizes
-from streamlint.ordering.neighbours import Neighbours
+from streamlint.transfer.sizes import STAGED, Size, Sizes
 
 RULE = UnpinnedNonBlocking
+_WHOLE = frozenset({"int32", "int64", "long", "int"})
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -23,7 +30,8 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     told: set[tuple[object, ...]] = set()
     for call in context.transfer.sites(COPYING):
-        for finding in search.of(HostCopies(search.origins).of(call)):
+        for copy in search.stalling(search.copies.of(call)):
+            finding = search.told(copy)
             if (finding.shown or context.options.evidence == "possible") and (key := (finding.span, finding.message)) not in told:
                 told.add(key)
                 yield finding
@@ -36,56 +44,123 @@ class _Search:
         self.context = context
         self.rule = RULE()
         self.origins = Origins(context.transfer)
+        self.guards = self.origins.guards
         self.sizes = Sizes(self.origins)
         self.copies = HostCopies(self.origins)
         self.neighbours = Neighbours(context.transfer)
+        self.earlier = Earlier(context.transfer, self.guards)
+        self.repetition = Repetition(context.transfer)
 
-    def of(self, copies: Iterator[HostCopy]) -> Iterator[Finding]:
+    def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
+        """The asynchronous copies of pageable memory that the host may wait in."""
         for copy in copies:
-            call, origin = copy.call, copy.origin
-            if origin.space not in ("host", "unknown") or origin.pinning == "unknown" and origin.how != "computed":
-                continue
-            if not self.copies.is_asynchronous(call, origin.known.context):
-                continue
-            host = self._host_register(copy)
-            said = self.origins.guards.at(call.function, call.instruction, host) if host >= 0 else frozenset()
-            if said & {"device", "pinned"} or (origin.space == "unknown" and not ("host" in said and origin.how == "computed")):
-                continue
-            gapped = has_gaps(self.origins.contexts, origin)
-            if origin.pinning == "pinned" and not gapped:
-                continue
-            size = self.sizes.of(origin)
-            if size.is_small or self.neighbours.is_waited_for(call, origin.passed):
-                continue
-            yield self._told(copy, size, origin.pinning == "pinned")
+            if self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy):
+                if not self._size(copy).is_small and not self.neighbours.is_waited_for(copy.call, copy.origin.passed):
+                    yield copy
 
-    def _host_register(self, copy: HostCopy) -> int:
-        call = copy.call
-        if call.row.effect == "copy":
-            found = call.one("src" if copy.direction == "h2d" else "dst")
-        else:
-            found = call.one("of", call.receiver) if copy.direction == "h2d" else None
-        return -1 if found is None else found
-
-    def _told(self, copy: HostCopy, size: Size, gapped: bool) -> Finding:
+    def _is_pageable(self, copy: HostCopy) -> bool:
         call, origin = copy.call, copy.origin
-        site = Site(call.function, call.instruction)
+        said = self.guards.at(call.function, call.instruction, copy.host)
+        if said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
+            return False
+        if origin.space == "unknown":
+            return "host" in said and origin.how == "computed"
+        if origin.pinning == "pinned":
+            return origin.space == "host" and has_gaps(self.origins.contexts, origin)
+        return origin.space == "host" and origin.pinning == "pageable"
+
+    def _size(self, copy: HostCopy) -> Size:
+        """The size of a copy: of the bytes that it is given, or else of the memory."""
+        size = self.sizes.of(copy.origin)
+        given = self.sizes.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
+        return size._replace(bytes=given) if given is not None else size
+
+    # --- what it costs
+
+    def _costs(self, copy: HostCopy) -> bool:
+        """Whether a copy is shown to be large or to come again and again."""
+        call, origin, size = copy.call, copy.origin, self._size(copy)
+        if self._counts(copy, size):
+            return False
+        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed):
+            return False
+        if copy.direction == "h2d" and self._is_idle(copy):
+            return False
+        sites = [*origin.passed, Site(call.function, call.instruction)]
+        if any(self._is_once(site.function, site.instruction) for site in sites):
+            return False
+        if not call.function.is_cpp or "Tensor" in origin.type or size.bytes is not None or self.sizes.is_of_array(origin, call):
+            return True
+        return self._is_repeated(sites[0])
+
+    def _counts(self, copy: HostCopy, size: Size) -> bool:
+        """Whether whole numbers are copied, and nothing shows how many: they are indices or lengths."""
+        call = copy.call
+        if size.bytes is not None and size.bytes > STAGED:
+            return False
+        if size.counts:
+            return True
+        if call.row.effect != "transfer" or any(True for _ in self.repetition.own(call.function, call.instruction)):
+            return False
+        for register in call.all("dtype"):
+            for value in self.origins.contexts.values(Known(call.function, register, ())):
+                name = value.name if isinstance(value, External) else str(value.value) if isinstance(value, Constant) else ""
+                if name.rpartition(".")[2] in _WHOLE and "." in name:
+                    return True
+        return False
+
+    def _is_idle(self, copy: HostCopy) -> bool:
+        call = copy.call
+        return self.earlier.is_idle(call.function, call.instruction, copy.host, copy.evidence == ASKED) or self._follows(copy)
+
+    def _follows(self, copy: HostCopy) -> bool:
+        """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""
+        call, made = copy.call, copy.origin.site
+        if call.function.is_cpp:
+            return False
+
+        def judge(other: Instruction) -> bool | None:
+            calls = [each for each in self.context.transfer.modelled(call.function, other) if each.row.effect in COPYING]
+            for each in calls:
+                if any(earlier.origin.site == made for earlier in self.stalling(self.copies.of(each))):
+                    return True
+            return False if not calls and self.earlier.is_work(call.function, other) else None
+
+        return self.earlier.all_paths(call.function, call.instruction, judge)
+
+    def _is_once(self, function: Function, one: Instruction) -> bool:
+        """Whether it stands behind a branch that is taken once: what it makes is kept."""
+        graph = self.guards.graph(function)
+        rare = Conditions(self.context.facts, function, graph).rare(frozenset())
+        home = self.guards.home(function, one)
+        return any(each.why == "the first time" and graph.dominates(each.after, home) for each in rare)
+
+    def _is_repeated(self, site: Site) -> bool:
+        """Whether a loop repeats the copy, of which nothing says that it has few rounds."""
+        return any(True for _ in self.repetition.of(site.function, site.instruction))
+
+    # --- the finding
+
+    def told(self, copy: HostCopy) -> Finding:
+        """A copy as a finding."""
+        call, origin = copy.call, copy.origin
         passed = origin.passed
+        library = call.row.library
         operation = Copy(
-            span_of(site),
-            call.row.library if call.row.library != "numpy" else "python",
+            span_of(Site(call.function, call.instruction)),
+            "python" if library == "numpy" else library,
             call.name,
             context=self.context.surroundings(call.function, passed),
             trail=tuple(self._made(copy)),
             direction=Direction.H2D if copy.direction == "h2d" else Direction.D2H,
             asked_async=True,
-            nbytes=size.bytes,
+            nbytes=self._size(copy).bytes,
             evidence=Evidence.ASKED if copy.evidence == ASKED else Evidence.LITERAL,
             host_memory=Memory.PAGEABLE,
-            host_gapped=gapped,
+            host_gapped=origin.pinning == "pinned",
             host_passed_at=span_of(passed[0]) if passed else None,
         )
-        return self.rule.told(operation, not size.counts)
+        return self.rule.told(operation, self._costs(copy))
 
     def _made(self, copy: HostCopy) -> Iterator[Step]:
         """Where the memory was made, unless that is the copy itself."""

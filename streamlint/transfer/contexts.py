@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, External, Memory, Object, Site
+from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.selectors import UNMOVED, space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -46,6 +47,7 @@ class Contexts:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
+        self.number_of: Callable[[Known, int], int | None] | None = None  # C++: what else is known of numbers
         self.facts = transfer.facts
 
     def calls(self, function: Function, one: Instruction) -> Iterable[ModelledCall]:
@@ -98,28 +100,34 @@ class Contexts:
         held = list(self.facts.values(known.function, known.register).values)
         if len(held) == 1 and isinstance(held[0], Constant) and type(held[0].value) is int:
             return held[0].value
-        return self._behind(known, depth) if held and known.function.is_cpp else None
-
-    def _behind(self, known: Known, depth: int) -> int | None:
-        """C++: the number that a constant of a namespace or class is computed from."""
-        one = self.definition(known)
-        assert one is not None
-        if one[0] == op.CALL and known.function.dotted(one[3]) == "size_t" and len(one) == 6:
-            return self.number(known._replace(register=one[5]), depth + 1)
-        return None
+        return self.number_of(known, depth) if self.number_of is not None and known.function.is_cpp else None
 
     def truth(self, call: ModelledCall, key: str, context: Context) -> bool | None:
         """What a switch of a row says in a context; None where it is not known."""
-        register, said = call.switch(key)
-        if register < 0:
-            return said if said is not None or call.row.get(key) is None else None
-        if said is not None and call.function.definitions[register][0] == op.CONST:  # type: ignore[index]
-            return said
-        values = list(self.values(Known(call.function, register, context)))
-        known = {bool(value.value) for value in values if isinstance(value, Constant)}
-        if len(known) != 1 or any(not isinstance(value, Constant) for value in values):
-            return said if not values else None
-        return known.pop() != is_negated(call, key)
+        held = call.row.get(key)
+        if not isinstance(held, (Selector, tuple)):
+            return bool(held)
+        selectors = held if isinstance(held, tuple) else (held,)
+        for selector in selectors:
+            register = call.given(selector)
+            if register is None:
+                continue
+            known = self.truth_of(Known(call.function, register, context))
+            if known is not None or selector is selectors[-1]:
+                return None if known is None else known != selector.negated
+        last = selectors[-1]
+        return (last.default == "true") != last.negated
+
+    def truth_of(self, known: Known, depth: int = 0) -> bool | None:
+        """The truth of what a register holds; a stream in the place of a flag is true."""
+        known = self.traced(known)
+        one = self.definition(known)
+        if one is not None and one[0] == op.UNARY and known.function.text(one[3]) in ("not", "!") and depth < _DEEPEST:
+            inner = self.truth_of(known._replace(register=one[4]), depth + 1)
+            return None if inner is None else not inner
+        values = list(self.facts.values(known.function, known.register).values)
+        truths = {_truth(value) for value in values}
+        return truths.pop() if len(truths) == 1 else None
 
     def spaces(self, call: ModelledCall, context: Context) -> dict[str, str] | None:
         """Where the device arguments of a row lead, each with its evidence; None where none is given."""
@@ -127,8 +135,11 @@ class Contexts:
         if not registers:
             return None
         found: dict[str, str] = {}
-        for value in self.values(Known(call.function, registers[0], context)):
-            space_of(value, lambda space, evidence: found.setdefault(space, evidence) and None)
+        for register in registers:
+            for value in self.values(Known(call.function, register, context)):
+                space_of(value, lambda space, evidence: found.setdefault(space, evidence) and None)
+            if found:
+                break
         return found
 
     def is_device(self, call: ModelledCall, context: Context) -> bool:
@@ -140,10 +151,10 @@ class Contexts:
         return False
 
 
-def is_negated(call: ModelledCall, key: str) -> bool:
-    """Whether a switch is the opposite of its flag."""
-    held = call.row.get(key)
-    return bool(getattr(held, "negated", False))
+def _truth(value: Object) -> bool | None:
+    if isinstance(value, LibraryObject) and value.kind == "stream":
+        return True
+    return bool(value.value) if isinstance(value, Constant) else None
 
 
 __all__ = ["UNMOVED", "Context", "Contexts", "External", "Known", "entered_by"]

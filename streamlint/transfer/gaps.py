@@ -33,8 +33,12 @@ def _leaves_gaps(contexts: Contexts, site: Site, origin: Origin) -> bool:
 
 
 def _repeats(contexts: Contexts, call: ModelledCall, origin: Origin) -> bool:
-    sizes = [number for register in call.all("sizes") for number in _numbers(contexts, Known(call.function, register, origin.known.context))]
-    sizes += [number for register in call.operands[1:] for number in _numbers(contexts, Known(call.function, register, origin.known.context))]
+    sizes = [
+        number for register in call.all("sizes") for number in _numbers(contexts, Known(call.function, register, origin.known.context))
+    ]
+    sizes += [
+        number for register in call.operands[1:] for number in _numbers(contexts, Known(call.function, register, origin.known.context))
+    ]
     return any(number not in (1, -1) for number in sizes)
 
 
@@ -64,7 +68,10 @@ def _by_index(contexts: Contexts, site: Site) -> bool:
     if index[0] == op.BUILD:
         parts = [function.definitions[each] for each in index[4:]]
         return any(part is not None and _is_slice(part) for part in parts[1:] if not _is_whole(part)) or (
-            len(parts) > 1 and parts[0] is not None and parts[0][0] == op.SLICE and any(part is not None and part[0] != op.SLICE for part in parts[1:])
+            len(parts) > 1
+            and parts[0] is not None
+            and parts[0][0] == op.SLICE
+            and any(part is not None and part[0] != op.SLICE for part in parts[1:])
         )
     return False
 

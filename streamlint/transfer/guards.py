@@ -82,6 +82,23 @@ class Guards:
                 found.add(says if holds else _OTHER[says])
         return frozenset(found - {""})
 
+    def is_pinning_asked(self, function: Function, register: int) -> bool:
+        """Whether a function asks if memory is pinned that it copies all the same: it knows what it does."""
+        waiting, seen = [register], set[int]()
+        while waiting and len(seen) < 40:
+            each = waiting.pop()
+            if each < 0 or each in seen:
+                continue
+            seen.add(each)
+            if any(use[0] == op.INVOKE and use[3] == each and function.text(use[4]) == "is_pinned" for use in function.uses[each]):
+                return True
+            one = function.definitions[each]
+            if one is not None and one[0] in (op.PHI, op.COPY):
+                waiting += op.reads(one)
+            elif one is not None and one[0] == op.INVOKE:
+                waiting.append(one[3])
+        return False
+
     def _same(self, function: Function, register: int) -> set[int]:
         found, waiting = set[int](), [register]
         while waiting and len(found) < 20:

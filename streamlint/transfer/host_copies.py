@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory, Unknown
+from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Unknown
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
 from streamlint.transfer.contexts import UNMOVED, Context, Known
@@ -23,6 +23,16 @@ class HostCopy(NamedTuple):
     direction: str
     origin: Origin
     evidence: str
+
+    @property
+    def host(self) -> int:
+        """The register of the side on the host."""
+        call = self.call
+        if call.row.effect == "copy":
+            found = call.one("src" if self.direction == "h2d" else "dst")
+        else:
+            found = call.one("of", call.receiver) if self.direction == "h2d" else call.one("out", call.result)
+        return op.NONE if found is None else found
 
 
 class HostCopies:
@@ -57,7 +67,10 @@ class HostCopies:
             if not call.is_on_host(source):
                 yield from self._down(call, source, out)
             return
-        for origin in self.origins.of(call.function, source):
+        origins = self.origins.of(call.function, source)
+        if row.get("leaves"):
+            origins += [each for known in self.origins.elements(call.function, source, ()) for each in self.origins.of(*known)]
+        for origin in origins:
             evidence = LITERAL if to == "device" else self._evidence(call, origin.known.context)
             if evidence:
                 yield HostCopy(call, "h2d", origin, evidence)
@@ -86,7 +99,7 @@ class HostCopies:
         if "unknown" in spaces:
             return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
         by_name = self._is_keyword(call, registers[0])
-        is_open = all(isinstance(value, (Unknown, LibraryObject)) for value in values)
+        is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
         return ASKED if by_name and is_open and not self._defaults_to_host(known) else ""
 
     def _is_keyword(self, call: ModelledCall, register: int) -> bool:
@@ -114,7 +127,10 @@ class HostCopies:
             return
         direction = self._direction(call)
         if direction in ("h2d", "d2h"):
-            yield from (HostCopy(call, direction, each, LITERAL) for each in self.origins.of(call.function, source if direction == "h2d" else target))
+            yield from (
+                HostCopy(call, direction, each, LITERAL)
+                for each in self.origins.of(call.function, source if direction == "h2d" else target)
+            )
             return
         if direction != "infer":
             return

@@ -6,11 +6,13 @@ the trace of the program facts is taken instead: one way for each kind of memory
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Object, Site
+from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
@@ -19,8 +21,11 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
+_GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _MOST = 400
 _DEEPEST_CALLS = 6
+_PLACES = {"first": 0, "second": 1}
+_WORDS = re.compile(r"\w+")
 
 
 class Origin(NamedTuple):
@@ -56,6 +61,15 @@ class Way(NamedTuple):
         return self._replace(views=(*self.views, Site(self.known.function, one)))
 
 
+def appended(function: Function, register: int) -> Iterator[int]:
+    """The registers that are put behind a list."""
+    for use in function.uses[register]:
+        if use[0] == op.APPEND and use[2] == register:
+            yield use[3]
+        elif use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "append" and len(use) == 7:
+            yield use[6]
+
+
 class Origins:
     """Finds where memory comes from."""
 
@@ -65,12 +79,22 @@ class Origins:
         self.contexts = Contexts(transfer)
         self.guards = Guards(transfer)
         self._seen: set[tuple[Known, int]] = set()
+        self._known: dict[Known, list[Origin]] = {}
+        self._active: set[Known] = set()
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""
+        asked = Known(function, register, context)
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        if asked in self._active:
+            return []
+        self._active.add(asked)
         kept, self._seen = self._seen, set()
-        found = list(dict.fromkeys(self._walk(Way(Known(function, register, context)))))
+        found = self._known[asked] = list(dict.fromkeys(self._walk(Way(asked))))
         self._seen = kept
+        self._active.discard(asked)
         return found
 
     def _walk(self, way: Way) -> Iterator[Origin]:
@@ -81,6 +105,16 @@ class Origins:
         one = self.contexts.definition(known)
         if one is None:
             return
+        found = False
+        for origin in self._step(way, one):
+            found = True
+            yield origin
+        if not found and one[0] in _GIVING:
+            yield from self._kept(way)
+
+    def _step(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """The origins of what an instruction gives."""
+        known = way.known
         opcode = one[0]
         if opcode == op.PARAM:
             yield from self._given(way, one)
@@ -96,6 +130,10 @@ class Origins:
             yield from self._called(way, one)
         elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
             yield from self._part(way, one)
+        elif opcode == op.ATTR and self._is_view(known, one):
+            yield from self._walk(way.seen_as(one).at(one[3]))
+        elif opcode == op.NAME and known.function.is_cpp:
+            yield from self._member(way, one)
         elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
             operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
             memory = [each for each in operands if any(isinstance(value, Memory) for value in self._held(known, each))]
@@ -106,6 +144,30 @@ class Origins:
         elif opcode in (op.BINARY, op.UNARY, op.COMPARE):
             yield from self._computed(way, [each for each in op.reads(one)])
         else:
+            yield from self._kept(way)
+
+    def _is_view(self, known: Known, one: Instruction) -> bool:
+        """Whether an attribute is the memory of its object in another form."""
+        for value in self._held(known, one[3]):
+            kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
+            row = self.facts.models.member(kind, known.function.text(one[4])) if kind else None
+            if row is not None and row.effect in ("view", "same"):
+                return True
+        return False
+
+    def _member(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """C++: a member that methods of its class set."""
+        function = way.known.function
+        method = function.method
+        owner = method.owner if method is not None else None
+        stores = owner.own_stores.get(function.text(one[3]), []) if owner is not None else []
+        found = False
+        for store in stores:
+            if store.value >= 0:
+                for origin in self._walk(way.at(store.value, store.function)):
+                    found = True
+                    yield origin
+        if not found:
             yield from self._kept(way)
 
     def _held(self, known: Known, register: int) -> list[Object]:
@@ -131,7 +193,7 @@ class Origins:
                 continue
             passing = Site(caller, call)
             given = self.contexts.given(function, one, passing)
-            if given is not None and given[0] is caller and caller is not function:
+            if given is not None and given[0] is caller and caller not in function.below:
                 found = True
                 known = Known(given[0], given[1], (*context, (function, passing)))
                 yield from self._walk(way._replace(known=known, passed=(passing, *way.passed)))
@@ -163,7 +225,7 @@ class Origins:
         function, context = way.known.function, way.known.context
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
         entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
-        calls = list(self.transfer.modelled(function, one))
+        calls = self.calls(way.known, one)
         if entered and len(context) < _DEEPEST_CALLS:
             for edge in entered:
                 callee = edge.callee
@@ -183,12 +245,29 @@ class Origins:
 
     # --- library calls
 
+    def calls(self, known: Known, one: Instruction) -> list[ModelledCall]:
+        """The calls of libraries that an instruction makes; of a method whose receiver only a walk tells, by what that says."""
+        function = known.function
+        held = self._held(known, one[3]) if one[0] == op.INVOKE else []
+        if one[0] == op.INVOKE and not any(isinstance(value, (Memory, LibraryObject, External)) for value in held):
+            models = self.facts.cpp_models if function.is_cpp else self.facts.models
+            for origin in self.of(function, one[3], known.context):
+                separator = "::" if function.is_cpp else "."
+                row = models.method(origin.type or "torch.Tensor", function.text(one[4]), separator) if function.is_cpp else None
+                row = row or (models.method(origin.type or "torch.Tensor", function.text(one[4])) if not function.is_cpp else None)
+                if row is not None:
+                    return [ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)]
+        return list(self.transfer.modelled(function, one))
+
     def _modelled(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row, one, context = call.row, call.instruction, way.known.context
         effect = row.effect
         kind = str(row.get("type", ""))
         if effect in ("view", "same", "move") and (of := call.one("of", call.receiver)) is not None and kind != "element":
-            yield from self._walk((way.seen_as(one) if effect == "view" else way).at(of))
+            if kind == "numpy.ndarray" and any(isinstance(value, (LibraryObject, Container)) for value in self._held(way.known, of)):
+                yield Origin(way.known, "host", "pageable", kind, "none", way.passed, way.views, "computed")
+            else:
+                yield from self._walk((way.seen_as(one) if effect == "view" else way).at(of))
         elif effect == "pin":
             yield Origin(way.known, "host", "pinned", kind, "none", way.passed, way.views, "pinned")
         elif effect == "transfer":
@@ -223,7 +302,8 @@ class Origins:
         for register in operands:
             held = self._held(known, register)
             if not any(isinstance(value, (Constant,)) for value in held) or len(held) > 1:
-                for origin in self.of(known.function, register, known.context):
+                ways = [Known(known.function, register, known.context), *self.elements(known.function, register, known.context)]
+                for origin in (each for way_ in ways for each in self.of(*way_)):
                     spaces.setdefault(origin.space, origin.type)
         types = [value for value in self._held(known, known.register) if isinstance(value, Memory)]
         if not spaces or set(spaces) == {"unknown"}:
@@ -242,7 +322,7 @@ class Origins:
             yield from found or self._kept(way)
             return
         kind = str(row.get("type", "torch.Tensor"))
-        spaces = self.contexts.spaces(call, way.known.context)
+        spaces = self._of_asked(call) or self.contexts.spaces(call, way.known.context)
         if spaces is None and row.get("space") == "like":
             like = call.one("like", call.receiver)
             held = self._held(way.known, like) if like is not None else []
@@ -255,6 +335,16 @@ class Origins:
             memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
             if space != UNMOVED:
                 yield Origin(way.known, space, memory, kind, evidence, way.passed, way.views)
+
+    def _of_asked(self, call: ModelledCall) -> dict[str, str] | None:
+        """``device=x.device`` behind a branch that has asked where ``x`` is."""
+        for register in call.all("device")[:1]:
+            one = call.function.definitions[register] if register >= 0 else None
+            if one is not None and one[0] == op.ATTR and call.function.text(one[4]) == "device":
+                said = self.guards.at(call.function, call.instruction, one[3]) & {"host", "device"}
+                if said:
+                    return dict.fromkeys(said, "literal")
+        return None
 
     def _transferred(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row = call.row
@@ -286,9 +376,14 @@ class Origins:
         """An element of a container, or a part of a tensor."""
         base = one[3]
         held = self._held(way.known, base)
-        if any(isinstance(value, Memory) for value in held):
-            kept = [value for value in self._held(way.known, way.known.register) if isinstance(value, Memory)]
-            if kept or way.known.function.is_cpp:
+        made = self.contexts.definition(way.known._replace(register=base))
+        is_made = made is not None and made[0] in (op.CALL, op.INVOKE) and one[0] == op.ITEM
+        if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
+            if one[0] == op.UNPACK and self.is_beside(way.known, one):
+                return
+            if one[0] == op.ITEM and self._is_gathered(way.known, one):
+                yield from self._computed(way, [base])
+            elif one[0] != op.UNPACK or any(isinstance(value, Memory) for value in self._held(way.known, one[2])):
                 yield from self._walk(way.seen_as(one).at(base))
             return
         elements = list(self._elements(way.at(base), 0))
@@ -299,6 +394,35 @@ class Origins:
             return
         yield from self._kept(way)
 
+    def is_beside(self, known: Known, one: Instruction) -> bool:
+        """Whether a call gives its memory at another place of the tuple that is unpacked."""
+        made = known.function.definitions[one[3]] if one[3] >= 0 else None
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            return False
+        places = [call.row.get("result") for call in self.transfer.modelled(known.function, made)]
+        return any(place in _PLACES and _PLACES[str(place)] != one[4] for place in places)
+
+    def _is_gathered(self, known: Known, one: Instruction) -> bool:
+        """Whether a list, an array or a mask picks the elements: they go into new memory."""
+        index = self.contexts.traced(known._replace(register=one[4]))
+        made = self.contexts.definition(index)
+        if made is None or made[0] == op.SLICE:
+            return False
+        if made[0] == op.BUILD:
+            return index.function.kind_built(made) == "list"
+        if made[0] in (op.COMPARE,):
+            return any(isinstance(value, Memory) for each in made[4:6] for value in self._held(index, each))
+        if made[0] == op.ITEM and (inner := index.function.definitions[made[4]]) is not None and inner[0] == op.SLICE:
+            return self._is_gathered(known._replace(function=index.function), (*one[:4], made[3]))
+        if made[0] == op.PHI:
+            return any(self._is_gathered(known, (*one[:4], each)) for each in made[3:] if each != one[4])
+        if made[0] == op.PARAM and not index.function.is_cpp:
+            words = _WORDS.findall(index.function.code.parameters[made[3]].annotation or "")
+            return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
+        return any(isinstance(value, Container) and value.kind == "list" for value in self._held(index, index.register)) or any(
+            isinstance(value, Memory) for value in self._held(index, index.register)
+        )
+
     def _elements(self, way: Way, depth: int) -> Iterator[Way | None]:
         """The elements of what a register holds, as ways of their own; None where some are not to be told."""
         one = self.contexts.definition(way.known)
@@ -308,11 +432,12 @@ class Origins:
         elif one[0] in (op.ITER, op.COPY):
             yield from self._elements(way.at(one[3]), depth + 1)
         elif one[0] == op.BUILD and function.kind_built(one) in ("list", "tuple"):
-            added = [use for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2]]
-            yield from (way.at(register) for register in one[4:])
-            yield from (way.at(use[3]) for use in added)
+            added = list(appended(function, one[2]))
+            yield from (way.at(register) for register in (*one[4:], *added))
             if not one[4:] and not added:
                 yield None
+        elif one[0] == op.DICT:
+            yield from (way.at(register) for register in one[4::2])
         elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
             site = entered_by(context, function)
             places = [site] if site is not None else [Site(*place) for place in self.facts.call_places(function)]
@@ -365,11 +490,17 @@ class Origins:
         for _ in range(4):
             if one is None or one[0] not in (op.NEXT, op.UNPACK, op.ITEM, op.ITER, op.INVOKE, op.CALL):
                 break
+            if any(call.row.effect == "prepare" for call in self.transfer.modelled(known.function, one)):
+                return origin._replace(space="device", pinning="unknown")
             register = one[3] if one[0] not in (op.CALL,) else one[-1]
             node = self.facts.values(known.function, register)
             for value in node.values:
                 if isinstance(value, LibraryObject) and value.kind == "loader":
                     sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+                    if any(
+                        call.row.effect == "prepare" for site in sites for call in self.transfer.modelled(site.function, site.instruction)
+                    ):
+                        return origin._replace(space="device", pinning="unknown")
                     if sites:
                         last = sites[-1]
                         return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")

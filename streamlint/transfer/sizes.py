@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from streamlint.facts.objects import Constant, Container, External, Memory, Scalar, Site
+from streamlint.facts.objects import Constant, Container, External, Memory, Scalar
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origins import Origin, Origins
+from streamlint.transfer.origins import Origin, Origins, appended
 
 STAGED = 1 << 16
 """Bytes up to which the driver stages pageable memory without a wait."""
@@ -22,6 +22,7 @@ _WIDTHS = {
 _WHOLE = frozenset({"int64", "int32", "int", "long", "uint32", "uint64", "int16", "short", "bool", "bool_"})
 _CLASSES = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "BoolTensor": "bool", "ByteTensor": "uint8"}
 _DEEPEST = 6
+_CPP_TYPES = frozenset({"pointer", "array", "std::vector", "std::array", "thrust::host_vector", "element"})
 
 
 class Size(NamedTuple):
@@ -42,6 +43,7 @@ class Sizes:
         self.origins = origins
         self.contexts = origins.contexts
         self.transfer = origins.transfer
+        self.cpp = CppSizes(origins.contexts)
 
     def of(self, origin: Origin, depth: int = 0) -> Size:
         """The size of memory at its origin."""
@@ -50,9 +52,11 @@ class Sizes:
             return Size()
         function, one = site.function, site.instruction
         context = origin.known.context
+        if function.is_cpp and origin.type in _CPP_TYPES:
+            return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
         if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.INPLACE, op.ITEM):
             return self._joined(origin, list(op.reads(one)), depth)
-        for call in self.transfer.modelled(function, one):
+        for call in self.origins.calls(origin.known, one):
             effect = call.row.effect
             if effect == "factory":
                 return self._made(call, context, depth)
@@ -106,6 +110,9 @@ class Sizes:
     def _of_data(self, known: Known, dtype: str, width: int, depth: int) -> Size:
         """Data that is copied in: numbers in a display are counted; of a list that grows nothing shows how many there are."""
         values = list(self.contexts.values(known))
+        one = self.contexts.definition(known)
+        if one is not None and one[0] == op.UNPACK and self.origins.is_beside(known, one):
+            return Size(width)
         if any(isinstance(value, Memory) for value in values):
             found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
             joined = _largest(found)
@@ -133,18 +140,12 @@ class Sizes:
                 sizes = [self.of(each, depth + 1) for each in self.origins.of(*known)]
                 return None if any(size.bytes is None for size in sizes) or not sizes else sum(size.bytes or 0 for size in sizes) // 4
             return None
-        grown = [use[3] for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2]]
-        grows = any(use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) in ("append", "extend") for use in function.uses[one[2]])
-        grown += [
-            use[6]
-            for use in function.uses[one[2]]
-            if use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) == "append" and len(use) > 6
-        ]
+        grown = list(appended(function, one[2]))
         parts = [self._elements(known._replace(register=each), depth + 1) for each in (*one[4:], *grown)]
         if any(part is None for part in parts):
             return None
         is_whole = any(use[0] == op.INPLACE and use[4] == one[2] for use in function.uses[one[2]])
-        return None if is_whole or (not parts and not grows) else sum(part or 0 for part in parts)
+        return None if is_whole or not parts else sum(part or 0 for part in parts)
 
     def _computed(self, origin: Origin, call: ModelledCall, depth: int) -> Size:
         name = call.name.rpartition(".")[2]
@@ -156,7 +157,7 @@ class Sizes:
         if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
             joined = self._joined(origin, list(call.operands), depth)
             return Size(None, joined.counts)
-        if name in ("index_select", "gather", "take"):
+        if name in ("index_select", "gather", "take", "repeat_interleave", "repeat"):
             return self._joined(origin, list(call.operands)[:1], depth)
         return self._joined(origin, list(call.operands), depth)
 
@@ -182,14 +183,20 @@ class Sizes:
 
     # --- C++
 
-    def bytes_of(self, call: ModelledCall, context: Context) -> int | None:
-        """The number of bytes that a call is given."""
-        register = call.one("bytes")
-        return None if register is None else self.contexts.number(Known(call.function, register, context))
+    def _holds_counts(self, origin: Origin) -> bool:
+        """C++: whether a container holds whole numbers: offsets, lengths."""
+        kind = self.cpp.type_of(origin.known)
+        element = self.cpp.element(kind) if kind is not None else None
+        if element is None or element[2]:
+            return False
+        resolved = self.cpp.facts.cpp.resolved(origin.known.function.unit, "", element)
+        return str(resolved[0]) in WHOLE
 
-    def site_of(self, origin: Origin) -> Site | None:
-        """Where memory was made."""
-        return origin.site
+    def is_of_array(self, origin: Origin, call: ModelledCall) -> bool:
+        """C++: whether the size is that of a tensor or array."""
+        register = call.one("bytes")
+        asked = [Known(call.function, register, origin.known.context)] if register is not None else []
+        return any(self.cpp.is_of_array(each) for each in (*asked, *self.cpp.counts(origin.known)))
 
 
 def _largest(sizes: list[Size]) -> Size:
@@ -198,6 +205,3 @@ def _largest(sizes: list[Size]) -> Size:
     known = [size.bytes for size in sizes if size.bytes is not None]
     counts = any(size.counts for size in sizes) and all(size.counts or size.is_small for size in sizes)
     return Size(max(known) if len(known) == len(sizes) else None, counts)
-
-
-WORD = re.compile(r"\w+")
