@@ -90,6 +90,7 @@ class HostCopies:
         known = self.contexts.traced(Known(call.function, registers[0], context))
         values = list(self.contexts.values(known))
         words = {str(value.value).partition(":")[0] for value in values if isinstance(value, Constant) and isinstance(value.value, str)}
+        words |= self._defaults(known)
         numbers = any(isinstance(value, Constant) and type(value.value) is int for value in values)
         spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
         if "cuda" in words or "device" in spaces or numbers:
@@ -98,9 +99,20 @@ class HostCopies:
             return ""
         if "unknown" in spaces:
             return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
-        by_name = self._is_keyword(call, registers[0])
         is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
-        return ASKED if by_name and is_open and not self._defaults_to_host(known) else ""
+        return ASKED if self._is_keyword(call, registers[0]) and is_open else ""
+
+    def _defaults(self, known: Known) -> set[str]:
+        """The devices that stand as defaults of the parameters which an unknown value comes from."""
+        node = self.origins.facts.values(known.function, known.register) if known.register >= 0 else None
+        found = set[str]()
+        for value in list(node.values) if node is not None else ():
+            for site in node.trace(value) if node is not None and isinstance(value, Unknown) else ():
+                function, one = site.function, site.instruction
+                default = function.default_register(one[3]) if one[0] == op.PARAM else None
+                if default is not None and function.parent is not None and isinstance(word := function.parent.constant(default), str):
+                    found.add(word.partition(":")[0])
+        return found
 
     def _is_keyword(self, call: ModelledCall, register: int) -> bool:
         one = call.instruction
@@ -108,16 +120,6 @@ class HostCopies:
         first = 6 if one[0] == op.INVOKE else 5
         names = call.function.unit.ir.constants[shape] if shape != op.NONE else ()
         return any(each == register and name == "device" for each, name in zip(one[first:], names, strict=False))
-
-    def _defaults_to_host(self, known: Known) -> bool:
-        one = self.contexts.definition(known)
-        if one is None or one[0] != op.PARAM:
-            return False
-        default = known.function.default_register(one[3])
-        if default is None or known.function.parent is None:
-            return False
-        said = known.function.parent.constant(default)
-        return isinstance(said, str) and said.startswith("cpu")
 
     # --- copies between two buffers
 
