@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -72,11 +73,31 @@ class Contexts:
         """The register that a call gives for a parameter."""
         if site.instruction[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT):
             return None
+        if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
+            return self._handed_over(function, parameter, site)
         register = operand_of(site.function, site.instruction, function, parameter[3])
         if register is not None:
             return site.function, register
         default = function.default_register(parameter[3])
         return (function.parent, default) if default is not None and function.parent is not None else None
+
+    def _handed_over(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
+        """The register that is handed over to a function which runs in another thread."""
+        place = parameter[3] - (1 if function.has_receiver else 0)
+        if place < 0:
+            return None
+        for call in self.transfer.modelled(site.function, site.instruction):
+            style = call.row.get("style")
+            if style == "call":
+                selector = call.row.get("function")
+                given = call.operands[1 if call.receiver is not None else 0 :]
+                index = (selector.position or 0) + 1 + place if isinstance(selector, Selector) else len(given)
+                return (site.function, given[index]) if index < len(given) else None
+            packed = call.all("arguments")[:1] if style in ("object", "packed") else []
+            made = site.function.definitions[packed[0]] if packed else None
+            if made is not None and made[0] == op.BUILD and place < len(made) - 4:
+                return site.function, made[4 + place]
+        return None
 
     def definition(self, known: Known) -> Instruction | None:
         """The instruction that defines a register."""
@@ -137,7 +158,7 @@ class Contexts:
         found: dict[str, str] = {}
         for register in registers:
             for value in self.values(Known(call.function, register, context)):
-                space_of(value, lambda space, evidence: found.setdefault(space, evidence) and None)
+                space_of(value, partial(_add, found))
             if found:
                 break
         return found
@@ -149,6 +170,10 @@ class Contexts:
                 if isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and isinstance(value.value, (str, int))):
                     return True
         return False
+
+
+def _add(found: dict[str, str], space: str, evidence: str) -> None:
+    found.setdefault(space, evidence)
 
 
 def _truth(value: Object) -> bool | None:

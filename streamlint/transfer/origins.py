@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
@@ -23,6 +24,7 @@ from streamlint.transfer.transfer import Transfer
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _MOST = 400
+_MAKING = frozenset({"factory", "transfer", "compute", "pin"})
 _DEEPEST_CALLS = 6
 _PLACES = {"first": 0, "second": 1}
 _WORDS = re.compile(r"\w+")
@@ -464,6 +466,9 @@ class Origins:
         """What the program facts know: for each kind of memory the place that it came from."""
         known = way.known
         node = self.facts.values(known.function, known.register)
+        if not any(isinstance(value, Memory) for value in node.values):
+            yield from self._by_unknown(way, node)
+            return
         for value in list(node.values):
             if not isinstance(value, Memory):
                 continue
@@ -478,6 +483,18 @@ class Origins:
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
             found = [origin for origin in self._walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
             yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+
+    def _by_unknown(self, way: Way, node: Node) -> Iterator[Origin]:
+        """Of what the facts do not know: the call on its way that the row of a method by its name models."""
+        known = way.known
+        for value in list(node.values):
+            for site in node.trace(value) if isinstance(value, Unknown) else ():
+                one = site.instruction
+                if one[0] not in (op.CALL, op.INVOKE) or (site.function is known.function and one[2] == known.register):
+                    continue
+                if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
+                    yield from self._walk(way._replace(known=Known(site.function, one[2], ())))
+                    return
 
     def _enters(self, site: Site, function: Function) -> bool:
         if site.instruction[0] not in (op.CALL, op.INVOKE):
