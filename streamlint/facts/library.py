@@ -327,6 +327,7 @@ EFFECTS: dict[str, Effect] = {
     "scope": Library._scope,
     "object": Library._object,
     "facade": Library._object,
+    "pool": Library._object,
     "loader": Library._loader,
     "prepare": Library._prepare,
     "module_to": Library._same,

@@ -15,6 +15,7 @@ from streamlint.operations import Copy, Direction, Memory
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.origins import Origins
@@ -171,7 +172,7 @@ class _Search:
             return any(self.is_on_device(function, register) for register in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        for call in self.transfer.modelled(function, one):
+        for call in self.origins.calls(Known(function, op.NONE, ()), one):
             if call.row.effect in _WORK:
                 return True
             if call.row.effect == "compute" and not call.row.get("host"):

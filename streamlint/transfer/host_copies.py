@@ -9,6 +9,7 @@ from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObj
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
 from streamlint.transfer.contexts import UNMOVED, Context, Known
+from streamlint.transfer.cpp_options import option
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origins import Origin, Origins
 
@@ -87,6 +88,10 @@ class HostCopies:
         registers = call.all("device")
         if not registers:
             return ""
+        if call.function.is_cpp:
+            options = (option(self.contexts, Known(call.function, each, context)) for each in registers)
+            named = next((each.space for each in options if each is not None and each.space), "")
+            return {"device": LITERAL, "unknown": ASKED}.get(named, "")
         known = self.contexts.traced(Known(call.function, registers[0], context))
         values = list(self.contexts.values(known))
         words = {str(value.value).partition(":")[0] for value in values if isinstance(value, Constant) and isinstance(value.value, str)}

@@ -17,8 +17,9 @@ from streamlint.facts.objects import Constant, Container, External, LibraryObjec
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
+from streamlint.transfer.cpp_options import option
 from streamlint.transfer.guards import Guards
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer
 
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
@@ -242,8 +243,15 @@ class Origins:
         elif calls:
             for call in calls:
                 yield from self._modelled(way, call)
+        elif not edges and self._is_given_device(way.known, one):
+            yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
         else:
             yield from self._kept(way)
+
+    def _is_given_device(self, known: Known, one: Instruction) -> bool:
+        """Whether a call out of view is given memory of a device: it works there."""
+        given = operands_of(known.function, one, False)
+        return any(origin.space == "device" for register in given for origin in self.of(known.function, register, known.context))
 
     # --- library calls
 
@@ -333,6 +341,13 @@ class Origins:
             space = str(row.get("space", "host"))
             spaces = {"host" if space == "argument" else space: "none"}
         pinned = self.contexts.truth(call, "pin", way.known.context)
+        if call.function.is_cpp:
+            found_options = [option(self.contexts, way.known._replace(register=each)) for each in call.all("device")]
+            options = [each for each in found_options if each is not None]
+            named = next((each.space for each in options if each.space), "")
+            pinned = next((each.pinned for each in options if each.pinned is not False), pinned)
+            if row.get("space") == "argument" or named:
+                spaces = {named or "host": "literal"}
         for space, evidence in spaces.items():
             memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
             if space != UNMOVED:
@@ -379,6 +394,9 @@ class Origins:
         base = one[3]
         held = self._held(way.known, base)
         made = self.contexts.definition(way.known._replace(register=base))
+        if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
+            yield from self._walk(way.at(made[4 + one[4]]))
+            return
         is_made = made is not None and made[0] in (op.CALL, op.INVOKE) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
@@ -490,6 +508,9 @@ class Origins:
         for value in list(node.values):
             for site in node.trace(value) if isinstance(value, Unknown) else ():
                 one = site.instruction
+                if one[0] == op.PARAM and site.function is not known.function and not site.function.is_cpp:
+                    yield from self._walk(way._replace(known=Known(site.function, one[2], ())))
+                    return
                 if one[0] not in (op.CALL, op.INVOKE) or (site.function is known.function and one[2] == known.register):
                     continue
                 if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
