@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.keeping import read_from, stored_in
 from streamlint.hazards.repetition import Repetition
 from streamlint.ir import Instruction
 from streamlint.operations import Copy, Direction, Evidence, Memory
@@ -48,15 +49,15 @@ class _Search:
         self.sizes = Sizes(self.origins)
         self.copies = HostCopies(self.origins)
         self.neighbours = Neighbours(context.transfer)
-        self.earlier = Earlier(context.transfer, self.guards)
+        self.earlier = Earlier(self.origins)
         self.repetition = Repetition(context.transfer)
 
     def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
         """The asynchronous copies of pageable memory that the host may wait in."""
         for copy in copies:
-            if self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy):
-                if not self._size(copy).is_small and not self.neighbours.is_waited_for(copy.call, copy.origin.passed):
-                    yield copy
+            is_asked = self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy)
+            if is_asked and not self._size(copy).is_small and not self.neighbours.is_waited_for(copy.call, copy.origin.passed):
+                yield copy
 
     def _is_pageable(self, copy: HostCopy) -> bool:
         call, origin = copy.call, copy.origin
@@ -129,11 +130,13 @@ class _Search:
         return self.earlier.all_paths(call.function, call.instruction, judge)
 
     def _is_once(self, function: Function, one: Instruction) -> bool:
-        """Whether it stands behind a branch that is taken once: what it makes is kept."""
-        graph = self.guards.graph(function)
-        rare = Conditions(self.context.facts, function, graph).rare(frozenset())
+        """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
         home = self.guards.home(function, one)
-        return any(each.why == "the first time" and graph.dominates(each.after, home) for each in rare)
+        rare = Conditions(self.context.facts, function, self.guards.graph(function)).rare({})
+        if any(each.why == "the first time" and self.guards.graph(function).dominates(each.after, home) for each in rare):
+            return True
+        asked = {place for condition, _ in self.guards.conditions(function, home) for place in read_from(function, condition)}
+        return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
 
     def _is_repeated(self, site: Site) -> bool:
         """Whether a loop repeats the copy, of which nothing says that it has few rounds."""

@@ -142,7 +142,11 @@ class _Search:
         graph, home = guards.graph(function), guards.home(function, call.instruction)
         for number, block in enumerate(function.code.blocks):
             for one in block:
-                if self.threads.ends(function, one) and graph.dominates(number, home) and (number != home or block.index(one) < block.index(call.instruction)):
+                if (
+                    self.threads.ends(function, one)
+                    and graph.dominates(number, home)
+                    and (number != home or block.index(one) < block.index(call.instruction))
+                ):
                     return True
         return False
 

@@ -52,7 +52,11 @@ class _Search:
         pinned = origin.site
         if copy.direction != "h2d" or origin.how != "pinned" or pinned is None or pinned.function is not call.function:
             return None
-        if self._is_elsewhere(call.function) or call.function.code.name == "__init__" or self._is_used(call.function, pinned.instruction, call.instruction):
+        if (
+            self._is_elsewhere(call.function)
+            or call.function.code.name == "__init__"
+            or self._is_used(call.function, pinned.instruction, call.instruction)
+        ):
             return None
         source = pinned.instruction[3] if pinned.instruction[0] == op.INVOKE else op.NONE
         for made in self.origins.of(call.function, source):

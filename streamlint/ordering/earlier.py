@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied
-from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.origins import Origins
 
 Judge = Callable[[Instruction], "bool | None"]
 """Whether an instruction is what is looked for; None where the search goes on behind it."""
@@ -23,9 +22,10 @@ _MOST = 200
 class Earlier:
     """Looks back from operations in their functions."""
 
-    def __init__(self, transfer: Transfer, guards: Guards) -> None:
-        self.transfer = transfer
-        self.guards = guards
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.transfer = origins.transfer
+        self.guards = origins.guards
 
     def all_paths(self, function: Function, one: Instruction, judge: Judge) -> bool:
         """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction."""
@@ -69,7 +69,8 @@ class Earlier:
             nonlocal called, filled
             for action in self.transfer.of(function, other):
                 if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
-                    is_known = is_condition or self._is_on_device(function, action.source)
+                    is_cuda = action.call.row is not None and action.call.row.library != "torch"
+                    is_known = is_condition or is_cuda or self._is_on_device(function, action.source)
                     return is_known and self.is_same_loop(function, one, other) and (filled or not called)
             if self._is_work(function, other):
                 return False
@@ -93,7 +94,7 @@ class Earlier:
         return self._is_work(function, one) or self._is_out_of_view(function, one)
 
     def _is_on_device(self, function: Function, register: int) -> bool:
-        return any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register))
+        return any(origin.space == "device" for origin in self.origins.of(function, register))
 
     def _is_work(self, function: Function, one: Instruction) -> bool:
         if one[0] == op.LAUNCH:

@@ -100,7 +100,9 @@ class Threads:
             return any(isinstance(value, LibraryObject) and ("Executor" in value.type or "Pool" in value.type) for value in held)
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        return any(call.row.effect == "block" and call.row.get("what") in ("join", "result") for call in self.transfer.modelled(function, one))
+        return any(
+            call.row.effect == "block" and call.row.get("what") in ("join", "result") for call in self.transfer.modelled(function, one)
+        )
 
     def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
         """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""

@@ -8,7 +8,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
 from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.cpp_declared import declared_type
 from streamlint.transfer.modelled import ModelledCall
 
 WIDTHS = {
@@ -75,26 +77,11 @@ class CppSizes:
             return kind[4] * width if width is not None and isinstance(kind[4], int) and kind[4] else None
         return self.width(known.function, kind) if kind is not None else None
 
-    def type_of(self, known: Known) -> tuple | None:  # type: ignore[type-arg]
+    def type_of(self, known: Known) -> TypeTuple | None:
         """The declared type of a variable or member."""
-        one, function = self.contexts.definition(known), known.function
-        if one is None:
-            return None
-        constants = function.unit.ir.constants
-        if one[0] in (op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY):
-            return constants[one[3]]  # type: ignore[no-any-return]
-        if one[0] == op.CAST:
-            return self.type_of(known._replace(register=one[-1])) or constants[one[3]]
-        if one[0] == op.PARAM:
-            return function.code.parameters[one[3]].type
-        if one[0] == op.NAME:
-            method = function.method
-            owner = method.owner if method is not None else None
-            name = function.text(one[3])
-            return next((field.type for field in owner.ir.fields if field.name == name), None) if owner is not None else None
-        return None
+        return declared_type(self.contexts, known)
 
-    def width(self, function: Function, kind: tuple) -> int | None:  # type: ignore[type-arg]
+    def width(self, function: Function, kind: TypeTuple) -> int | None:
         """How many bytes a plain type takes; of structures, that of their members."""
         if kind[2]:
             return 8
@@ -198,7 +185,7 @@ class CppSizes:
         width = self.width(function, element) if element is not None else None
         return count * width if count is not None and width is not None else None
 
-    def element(self, kind: tuple) -> tuple | None:  # type: ignore[type-arg]
+    def element(self, kind: TypeTuple) -> TypeTuple | None:
         """The type of the elements of a container."""
         return kind[1][0] if kind[1] else None
 

@@ -104,6 +104,9 @@ class HostCopies:
             return ""
         if "unknown" in spaces:
             return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
+        made = self.contexts.definition(known)
+        if made is not None and made[0] == op.ATTR and known.function.text(made[4]) == "device" and not words:
+            return ASKED
         is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
         return ASKED if self._is_keyword(call, registers[0]) and is_open else ""
 

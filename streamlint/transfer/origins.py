@@ -17,6 +17,7 @@ from streamlint.facts.objects import Constant, Container, External, LibraryObjec
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
+from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.cpp_options import option
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall, operands_of
@@ -243,10 +244,17 @@ class Origins:
         elif calls:
             for call in calls:
                 yield from self._modelled(way, call)
+        elif one[0] == op.INVOKE and function.is_cpp and self._is_inside(function, one):
+            yield from self._walk(way.seen_as(one).at(one[3]))
         elif not edges and self._is_given_device(way.known, one):
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
         else:
             yield from self._kept(way)
+
+    def _is_inside(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a method of a container or pointer of the standard library gives its memory."""
+        rows = (self.facts.cpp_models.method(kind, function.text(one[4]), "::") for kind in ("std::unique_ptr", "std::vector"))
+        return any(row is not None and row.effect in ("same", "view") for row in rows)
 
     def _is_given_device(self, known: Known, one: Instruction) -> bool:
         """Whether a call out of view is given memory of a device: it works there."""
@@ -277,7 +285,8 @@ class Origins:
             if kind == "numpy.ndarray" and any(isinstance(value, (LibraryObject, Container)) for value in self._held(way.known, of)):
                 yield Origin(way.known, "host", "pageable", kind, "none", way.passed, way.views, "computed")
             else:
-                yield from self._walk((way.seen_as(one) if effect == "view" else way).at(of))
+                if not (row.get("moves") and self._is_kept_by_module(way.known.function, one)):
+                    yield from self._walk((way.seen_as(one) if effect == "view" else way).at(of))
         elif effect == "pin":
             yield Origin(way.known, "host", "pinned", kind, "none", way.passed, way.views, "pinned")
         elif effect == "transfer":
@@ -292,6 +301,13 @@ class Origins:
             yield Origin(way.known, space, memory, "pointer", "literal", way.passed, way.views, "alloc")
         else:
             yield from self._kept(way)
+
+    def _is_kept_by_module(self, function: Function, one: Instruction) -> bool:
+        """Whether a module keeps what a call gives: it goes where the module goes."""
+        owner = function.owner
+        if owner is None or "torch.nn.Module" not in self.facts.hierarchy.libraries(owner):
+            return False
+        return any(use[0] == op.SET_ATTR and use[4] == one[2] for use in function.uses[one[2]])
 
     def _by_compute(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row = call.row
@@ -397,7 +413,7 @@ class Origins:
         if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
             yield from self._walk(way.at(made[4 + one[4]]))
             return
-        is_made = made is not None and made[0] in (op.CALL, op.INVOKE) and one[0] == op.ITEM
+        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
                 return
@@ -485,7 +501,10 @@ class Origins:
         known = way.known
         node = self.facts.values(known.function, known.register)
         if not any(isinstance(value, Memory) for value in node.values):
-            yield from self._by_unknown(way, node)
+            if known.function.is_cpp and is_plain_container(self.facts, known.function, declared_type(self.contexts, known)):
+                yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
+            else:
+                yield from self._by_unknown(way, node)
             return
         for value in list(node.values):
             if not isinstance(value, Memory):

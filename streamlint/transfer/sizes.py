@@ -148,7 +148,8 @@ class Sizes:
         return None if is_whole or not parts else sum(part or 0 for part in parts)
 
     def _computed(self, origin: Origin, call: ModelledCall, depth: int) -> Size:
-        name = call.name.rpartition(".")[2]
+        one = call.instruction
+        name = call.function.text(one[4]) if one[0] == op.INVOKE else call.name.rpartition(".")[2]
         asked = self.dtype_of_keyword(origin, call)
         if call.row.get("counts") or (call.row.get("cast") and name in _WHOLE) or asked in _WHOLE:
             return Size(None, True)
@@ -158,7 +159,9 @@ class Sizes:
             joined = self._joined(origin, list(call.operands), depth)
             return Size(None, joined.counts)
         if name in ("index_select", "gather", "take", "repeat_interleave", "repeat"):
-            return self._joined(origin, list(call.operands)[:1], depth)
+            context = origin.known.context
+            memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
+            return self._joined(origin, memory[:1], depth)
         return self._joined(origin, list(call.operands), depth)
 
     def dtype_of_keyword(self, origin: Origin, call: ModelledCall) -> str:
