@@ -20,6 +20,7 @@ from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
 from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
 from streamlint.transfer.origins import Origins
+from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, Size, Sizes
 
 RULE = UnpinnedNonBlocking
@@ -51,6 +52,7 @@ class _Search:
         self.neighbours = Neighbours(context.transfer)
         self.earlier = Earlier(self.origins)
         self.repetition = Repetition(context.transfer)
+        self.registered = Registered(self.origins)
 
     def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
         """The asynchronous copies of pageable memory that the host may wait in."""
@@ -62,7 +64,7 @@ class _Search:
     def _is_pageable(self, copy: HostCopy) -> bool:
         call, origin = copy.call, copy.origin
         said = self.guards.at(call.function, call.instruction, copy.host)
-        if said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
+        if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"
@@ -166,8 +168,10 @@ class _Search:
         return self.rule.told(operation, self._costs(copy))
 
     def _made(self, copy: HostCopy) -> Iterator[Step]:
-        """Where the memory was made, unless that is the copy itself."""
+        """Where the memory was made, unless that is the copy itself, and the calls that gave what it was made of."""
         site = copy.origin.site
+        for call in dict.fromkeys(each for given in self.origins.given(copy.origin) for each in given.passed[:1]):
+            yield Step("called with memory of the host here", span_of(call))
         if site is None or site.instruction is copy.call.instruction:
             return
         words = {"loader": "the loader does not pin its batches", "pinned": "pinned here, and a part of it is copied"}

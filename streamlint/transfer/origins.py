@@ -489,6 +489,15 @@ class Origins:
         else:
             yield None
 
+    def given(self, origin: Origin) -> list[Origin]:
+        """Of memory that was computed: the origins of what it was computed from."""
+        site, context = origin.site, origin.known.context
+        if site is None or origin.how != "computed":
+            return []
+        ways = [Known(site.function, register, context) for register in op.reads(site.instruction)]
+        ways += [inner for way in ways for inner in self.elements(*way)]
+        return [found for way in ways for found in self.of(*way) if found.known != origin.known]
+
     def elements(self, function: Function, register: int, context: Context) -> list[Known]:
         """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
         found = list(self._elements(Way(Known(function, register, context)), 0))
