@@ -103,9 +103,9 @@ class Library(Selectors):
         space = str(row.get("space", "host"))
 
         def made(where: str, evidence: str) -> None:
-            if where == UNMOVED:
+            if where == UNMOVED and not (space == "argument" and arguments.frame is not None and arguments.frame.function.is_cpp):
                 return
-            if where != "host":
+            if where not in ("host", UNMOVED):
                 self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
                 return
 

@@ -32,6 +32,8 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     told: set[tuple[object, ...]] = set()
     for call in context.transfer.sites(COPYING):
+        if search.origins.contexts.truth(call, "asynchronous", ()) is False:
+            continue
         for copy in search.stalling(search.copies.of(call)):
             finding = search.told(copy)
             if (finding.shown or context.options.evidence == "possible") and (key := (finding.span, finding.message)) not in told:

@@ -115,7 +115,7 @@ class Neighbours:
                 return WORKED
             if one[0] == op.LAUNCH:
                 return WORKED
-            if op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE) and not status.isdisjoint(op.reads(one)):
+            if op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE, op.REBIND) and not status.isdisjoint(op.reads(one)):
                 status.add(one[2])
             if work.brought and function is call.function:
                 read = [action.register for action in self.transfer.of(function, one) if isinstance(action, Read)]

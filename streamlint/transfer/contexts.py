@@ -134,7 +134,11 @@ class Contexts:
             if register is None:
                 continue
             known = self.truth_of(Known(call.function, register, context))
-            if known is not None or selector is selectors[-1]:
+            is_flag = any(
+                isinstance(value, Constant) and isinstance(value.value, bool)
+                for value in self.values(Known(call.function, register, context))
+            )
+            if known is not None or is_flag or selector is selectors[-1]:
                 return None if known is None else known != selector.negated
         last = selectors[-1]
         return (last.default == "true") != last.negated

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.objects import DeviceValue, LibraryObject, Memory
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
+from streamlint.transfer.modelled import ModelledCall
 
 _SPACES = {"cuda-device": "device", "cpu-device": "host"}
 _DEEPEST = 8
@@ -17,6 +20,12 @@ class Option(NamedTuple):
 
     space: str = ""
     pinned: bool | None = False
+
+
+def _by_name(contexts: Contexts, known: Known, one: Instruction) -> list[ModelledCall]:
+    """A method of options whose receiver is taken for a device."""
+    row = contexts.facts.cpp_models.method("at::TensorOptions", known.function.text(one[4]), "::") if one[0] == op.INVOKE else None
+    return [ModelledCall(contexts.facts, known.function, LibraryCall(one, row, row.names[0], None), row)] if row is not None else []
 
 
 def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
@@ -31,7 +40,7 @@ def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
             return Option(_SPACES[word])
         return Option() if word else None
     if one[0] in (op.CALL, op.INVOKE):
-        for call in contexts.calls(function, one):
+        for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
             effect, receiver = call.row.effect, call.receiver
             if effect not in ("device", "same", "pinned_options", "object"):
                 continue

@@ -16,6 +16,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.batches import Batches
 from streamlint.transfer.contexts import UNMOVED, Context, Contexts, Known, entered_by
 from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.cpp_options import option
@@ -83,6 +84,7 @@ class Origins:
         self.contexts = Contexts(transfer)
         self.guards = Guards(transfer)
         self._seen: set[tuple[Known, int]] = set()
+        self.batches = Batches(transfer)
         self._known: dict[Known, list[Origin]] = {}
         self._active: set[Known] = set()
 
@@ -134,6 +136,8 @@ class Origins:
             yield from self._called(way, one)
         elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
             yield from self._part(way, one)
+        elif opcode == op.ATTR and (batch := self.batches.field(known, one)) is not None:
+            yield from self._of_batch(way, batch)
         elif opcode == op.ATTR and self._is_view(known, one):
             yield from self._walk(way.seen_as(one).at(one[3]))
         elif opcode == op.NAME and known.function.is_cpp:
@@ -141,14 +145,22 @@ class Origins:
         elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
             operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
             memory = [each for each in operands if any(isinstance(value, Memory) for value in self._held(known, each))]
+            memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
             for each in memory[:1]:
                 yield from self._walk(way.seen_as(one).at(each))
             if not memory:
                 yield from self._kept(way)
         elif opcode in (op.BINARY, op.UNARY, op.COMPARE):
-            yield from self._computed(way, [each for each in op.reads(one)])
+            yield from self._computed(way, list(op.reads(one)))
         else:
             yield from self._kept(way)
+
+    def _of_batch(self, way: Way, field: Known) -> Iterator[Origin]:
+        """A field of a batch that a loader cannot pin: what a loader collates is on the host."""
+        for origin in self.of(*field):
+            if origin.space in ("host", "unknown"):
+                pinning = "pageable" if origin.how == "computed" else origin.pinning
+                yield origin._replace(space="host", pinning=pinning, views=way.views)
 
     def _is_view(self, known: Known, one: Instruction) -> bool:
         """Whether an attribute is the memory of its object in another form."""
@@ -278,7 +290,7 @@ class Origins:
         return list(self.transfer.modelled(function, one))
 
     def _modelled(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
-        row, one, context = call.row, call.instruction, way.known.context
+        row, one = call.row, call.instruction
         effect = row.effect
         kind = str(row.get("type", ""))
         if effect in ("view", "same", "move") and (of := call.one("of", call.receiver)) is not None and kind != "element":
@@ -522,6 +534,12 @@ class Origins:
             last = sites[-1] if sites else None
             here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
             one = self.contexts.definition(known)
+            if self._is_moved_elsewhere(sites):
+                yield here._replace(space="device", pinning="unknown")
+                continue
+            if one is not None and one[0] == op.ATTR and self._is_other_memory(known, one):
+                yield here._replace(pinning="unknown")
+                continue
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
                 yield self._of_loader(here, one)
                 continue
@@ -529,6 +547,23 @@ class Origins:
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
             found = [origin for origin in self._walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
             yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+
+    def _is_moved_elsewhere(self, sites: list[Site]) -> bool:
+        """Whether a framework, or a module that keeps it, moves a value on its way."""
+        for site in sites:
+            made: Instruction | None = site.instruction
+            if made is not None and made[0] == op.UNPACK:
+                made = site.function.definitions[made[3]]
+            for call in self.transfer.modelled(site.function, made) if made is not None else ():
+                if call.row.effect == "prepare" or (call.row.get("moves") and self._is_kept_by_module(site.function, site.instruction)):
+                    return True
+        return False
+
+    def _is_other_memory(self, known: Known, one: Instruction) -> bool:
+        """Whether an attribute of a tensor is memory of its own, which whoever sets it has made (``x.grad``)."""
+        kinds = {value.type for value in self._held(known, one[3]) if isinstance(value, Memory)}
+        rows = [self.facts.models.member(kind, known.function.text(one[4])) for kind in kinds]
+        return any(row is not None and row.effect == "factory" for row in rows)
 
     def _by_unknown(self, way: Way, node: Node) -> Iterator[Origin]:
         """Of what the facts do not know: the call on its way that the row of a method by its name models."""
