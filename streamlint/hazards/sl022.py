@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl022_pin_then_copy import PinThenCopy
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.repetition import Repetition
@@ -15,7 +15,8 @@ from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction
 from streamlint.transfer.actions import Copied, Written
 from streamlint.transfer.host_copies import COPYING, HostCopies, HostCopy
-from streamlint.transfer.origins import Origin, Origins
+from streamlint.transfer.origin import Origin
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Size, Sizes
 
 RULE = PinThenCopy
@@ -106,7 +107,8 @@ class _Search:
     def told(self, copy: HostCopy, made: Origin, size: Size) -> Finding:
         """A copy as a finding."""
         call, pinned = copy.call, copy.origin.site
-        assert made.site is not None and pinned is not None
+        assert made.site is not None
+        assert pinned is not None
         operation = Copy(
             span_of(Site(call.function, call.instruction)),
             call.row.library,
@@ -117,6 +119,3 @@ class _Search:
         )
         trail = (Step("allocated in pageable host memory here", span_of(made.site)), Step("pinned here", span_of(pinned)))
         return RULE().told(operation, trail)
-
-
-__all__ = ["RULE", "Instance", "find"]

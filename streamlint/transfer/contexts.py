@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Object, Site
-from streamlint.facts.selectors import UNMOVED, space_of
+from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory, Object, Site
+from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -19,7 +19,7 @@ from streamlint.waits.operands import operand_of
 Context = tuple[tuple[Function, Site], ...]
 """The functions that were entered, each with the call that did it. A function that is not in it was entered by any of its calls."""
 _DEEPEST = 12
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[[int, int], int | None]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -139,9 +139,9 @@ class Contexts:
                 for value in self.values(Known(call.function, register, context))
             )
             if known is not None or is_flag or selector is selectors[-1]:
-                return None if known is None else known != selector.negated
+                return None if known is None else bool(known != selector.negated)
         last = selectors[-1]
-        return (last.default == "true") != last.negated
+        return bool((last.default == "true") != last.negated)
 
     def truth_of(self, known: Known, depth: int = 0) -> bool | None:
         """The truth of what a register holds; a stream in the place of a flag is true."""
@@ -184,6 +184,3 @@ def _truth(value: Object) -> bool | None:
     if isinstance(value, LibraryObject) and value.kind == "stream":
         return True
     return bool(value.value) if isinstance(value, Constant) else None
-
-
-__all__ = ["UNMOVED", "Context", "Contexts", "External", "Known", "entered_by"]

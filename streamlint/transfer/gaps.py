@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origins import Origin
+from streamlint.transfer.origin import Origin
 
 
 def has_gaps(contexts: Contexts, origin: Origin) -> bool:
@@ -82,6 +82,3 @@ def _is_slice(part: Instruction) -> bool:
 
 def _is_whole(part: Instruction | None) -> bool:
     return part is not None and part[0] == op.SLICE and part[3:6] == (op.NONE, op.NONE, op.NONE)
-
-
-__all__ = ["Memory", "has_gaps"]

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Unknown
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
-from streamlint.transfer.contexts import UNMOVED, Context, Known
+from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_options import option
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origins import Origin, Origins
+from streamlint.transfer.origin import Origin
+from streamlint.transfer.origins import Origins
 
 COPYING = frozenset({"copy", "transfer", "module_to"})
 LITERAL, ASKED = "literal", "asked"
@@ -166,6 +167,3 @@ class HostCopies:
             return held
         register = call.one("direction")
         return (call.word(register) if register is not None else "") or "infer"
-
-
-__all__ = ["ASKED", "COPYING", "LITERAL", "UNMOVED", "HostCopies", "HostCopy"]

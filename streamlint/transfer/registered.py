@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from streamlint.ir import opcodes as op
-from streamlint.transfer.origins import Origin, Origins
+from streamlint.transfer.origin import Origin
+from streamlint.transfer.origins import Origins
 
 Key = tuple[object, ...]
 

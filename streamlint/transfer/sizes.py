@@ -9,7 +9,8 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origins import Origin, Origins, appended
+from streamlint.transfer.origin import Origin, appended
+from streamlint.transfer.origins import Origins
 
 STAGED = 1 << 16
 """Bytes up to which the driver stages pageable memory without a wait."""
