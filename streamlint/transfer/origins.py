@@ -84,7 +84,7 @@ class Origins(Parts):
             yield from self._of_batch(way, batch)
         elif opcode == op.ATTR and self._is_view(known, one):
             yield from self.walk(way.seen_as(one).at(one[3]))
-        elif opcode == op.NAME and known.function.is_cpp:
+        elif opcode in (op.NAME, op.UNDEF) and known.function.is_cpp:  # a member that a call may change is UNDEF before it
             yield from self._member(way, one)
         elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
             operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
