@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Site
+from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.guards import Guards
@@ -53,6 +54,30 @@ class Threads:
                 body = tuple(self.closure(entries))
                 several = not self._is_single(call) and (call.row.get("style") == "each" or self._is_again(call))
                 yield Started(call, body, several, bool(call.row.get("awaited")))
+
+        yield from self._members()
+
+    def _members(self) -> Iterator[Started]:
+        """C++: threads that are members, and that the initialiser of a constructor starts."""
+        facts = self.transfer.facts
+        for unit in facts.program.mentioning("thread"):
+            for function in unit.functions if unit.is_cpp else ():
+                for one in function.by_opcode[op.INIT]:
+                    call = self._initialised(function, one)
+                    held = facts.values(function, one[5]).values if call is not None and len(one) > 5 else ()
+                    entries = [value.function for value in held if isinstance(value, FunctionObject)]
+                    if call is not None and entries:
+                        yield Started(call, tuple(self.closure(entries)), False, False)
+
+    def _initialised(self, function: Function, one: Instruction) -> ModelledCall | None:
+        """The constructor of a thread that an initialiser of a member calls."""
+        owner = function.owner
+        fields = owner.ir.fields if owner is not None else ()
+        kind = next((field.type for field in fields if field.name == function.text(one[3])), None)
+        row = self.transfer.facts.cpp_models.call(str(kind[0])) if kind is not None else None
+        if row is None or row.effect != "thread":
+            return None
+        return ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
 
     def _is_thread(self, call: ModelledCall) -> bool:
         """Whether a thread runs the function, no process."""

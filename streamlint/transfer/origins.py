@@ -88,6 +88,11 @@ class Origins(Parts):
             yield from self._member(way, one)
         elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
             operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
+            if opcode == op.BINARY and any(
+                isinstance(value, Memory) and "Tensor" in value.type for each in operands for value in self.held(known, each)
+            ):
+                yield from self.computed(way, list(operands))
+                return
             memory = [each for each in operands if any(isinstance(value, Memory) for value in self.held(known, each))]
             memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
             for each in memory[:1]:
