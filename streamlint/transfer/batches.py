@@ -14,6 +14,7 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 _DEEPEST = 5
+_CONTAINERS = frozenset({"NamedTuple", "tuple", "list", "dict", "UserDict", "OrderedDict", "Mapping", "Sequence"})
 
 
 class Batches:
@@ -32,9 +33,14 @@ class Batches:
         for function in self._functions(loader, collate):
             for end in function.by_opcode[op.RETURN]:
                 for value in self.facts.values(function, end[2]).values if end[2] >= 0 else ():
-                    if isinstance(value, Instance) and self.facts.hierarchy.lookup(value.definition, "pin_memory") is None:
+                    if isinstance(value, Instance) and not self._is_pinned(value.definition):
                         return self._given(function, end[2], value.definition, known.function.text(one[4]))
         return None
+
+    def _is_pinned(self, definition: ClassInfo) -> bool:
+        """Whether a loader pins the objects of a class: containers, and what can pin itself."""
+        bases = {name.rpartition(".")[2] for name in self.facts.hierarchy.libraries(definition)}
+        return bool(bases & _CONTAINERS) or self.facts.hierarchy.lookup(definition, "pin_memory") is not None
 
     def _loader(self, function: Function, register: int) -> ModelledCall | None:
         """The call that made the loader which a register is a batch of."""
