@@ -172,7 +172,9 @@ class _Search:
     def _made(self, copy: HostCopy) -> Iterator[Step]:
         """Where the memory was made, unless that is the copy itself, and the calls that gave what it was made of."""
         site = copy.origin.site
-        for call in dict.fromkeys(each for given in self.origins.given(copy.origin) for each in given.passed[:1]):
+        own = copy.call.function
+        given = [entered for origin in self.origins.given(copy.origin) for entered in origin.known.context]
+        for call in dict.fromkeys(call for function, call in given if function is own):
             yield Step("called with memory of the host here", span_of(call))
         if site is None or site.instruction is copy.call.instruction:
             return
