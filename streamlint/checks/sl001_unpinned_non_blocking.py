@@ -92,19 +92,23 @@ class UnpinnedNonBlocking(Check):
     def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
         if not isinstance(operation, Copy) or not self._stalls(operation, path):
             return
-        yield self.finding(
-            operation,
-            self._message(operation),
-            shown=self._costs(operation, path) and not self._follows(operation, path),
-            span=self._place(operation),
-            trail=self._trail(operation),
-            help=self._help(operation),
+        yield self.told(operation, self._costs(operation, path) and not self._follows(operation, path))
+
+    def told(self, copy: Copy, shown: bool) -> Finding:
+        """A copy that may make the host wait, as a finding."""
+        return self.finding(
+            copy,
+            self._message(copy),
+            shown=shown,
+            span=self._place(copy),
+            trail=self._trail(copy),
+            help=self._help(copy),
             facts={
-                "bytes": operation.nbytes,
+                "bytes": copy.nbytes,
                 "memory": "pageable",
-                "direction": operation.direction.value,
-                "stream": operation.stream.kind if operation.stream else "unknown",
-                "api": operation.api,
+                "direction": copy.direction.value,
+                "stream": copy.stream.kind if copy.stream else "unknown",
+                "api": copy.api,
             },
         )
 

@@ -91,17 +91,24 @@ class PageableD2hStall(Check):
         if other is None:
             return
         own = operation.context.beside
-        yield self.finding(
+        yield self.told(
             operation,
-            "copy to pageable memory on the default stream; it blocks launches from another thread",
-            trail=(
+            (
                 *((own.started,) if own is not None else ()),
                 *((other.context.beside.started,) if other.context.beside is not None and other.context.beside != own else ()),
                 Step("work of another thread, blocked by the copy", other.span),
                 *(step for step in call_trail(operation, "the copy is reached from here") if own is None or step.span != own.started.span),
             ),
+        )
+
+    def told(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
+        """A copy that holds up the work of another thread, as a finding."""
+        return self.finding(
+            copy,
+            "copy to pageable memory on the default stream; it blocks launches from another thread",
+            trail=trail,
             help="copy into pinned memory without blocking and synchronize an event, or copy on a separate stream",
-            facts={"memory": "pageable", "direction": "d2h", "stream": "null", "api": operation.api, "bytes": operation.nbytes},
+            facts={"memory": "pageable", "direction": "d2h", "stream": "null", "api": copy.api, "bytes": copy.nbytes},
         )
 
     def _holds_all(self, copy: Copy) -> bool:

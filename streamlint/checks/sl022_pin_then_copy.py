@@ -68,12 +68,16 @@ class PinThenCopy(Check):
             return
         if operation.nbytes is not None and not operation.known_small:
             return
-        yield self.finding(
-            operation,
+        yield self.told(operation, (*pinned.trail[:1], Step("pinned here", pinned.span)))
+
+    def told(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
+        """A copy of what was pinned for it alone, as a finding."""
+        return self.finding(
+            copy,
             "tensor pinned for a single copy; pinning copies it on the host and blocks",
-            trail=(*pinned.trail[:1], Step("pinned here", pinned.span)),
+            trail=trail,
             help="copy the pageable tensor, or pin one buffer once and refill it",
-            facts={"bytes": operation.nbytes, "api": operation.api},
+            facts={"bytes": copy.nbytes, "api": copy.api},
         )
 
     def _fresh(self, pinned: Alloc, copy: Copy, path: Trace) -> bool:

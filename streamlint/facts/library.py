@@ -115,12 +115,12 @@ class Library(Selectors):
         space = str(row.get("space", "host"))
 
         def made(where: str, evidence: str) -> None:
-            if where == UNMOVED:
+            if where == UNMOVED and not (space == "argument" and arguments.frame is not None and arguments.frame.function.is_cpp):
                 return
             if where == "pinned":
                 self.solver.add(target, self.objects(Memory, "host", "pinned", kind), None, arguments.site)
                 return
-            if where != "host":
+            if where not in ("host", UNMOVED):
                 self.solver.add(target, self.objects(Memory, where, "unknown", kind, evidence), None, arguments.site)
                 return
 
@@ -384,6 +384,7 @@ EFFECTS: dict[str, Effect] = {
     "scope": Library._scope,
     "object": Library._object,
     "facade": Library._object,
+    "pool": Library._object,
     "loader": Library._loader,
     "prepare": Library._prepare,
     "module_to": Library._same,

@@ -1,0 +1,182 @@
+"""SL001: an asynchronous copy whose memory of the host is pageable, so that the host may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
+from streamlint.facts.conditions import Conditions
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, Site
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.keeping import read_from, stored_in
+from streamlint.hazards.repetition import Repetition
+from streamlint.ir import Instruction
+from streamlint.operations import Copy, Direction, Evidence, Memory
+from streamlint.ordering.earlier import Earlier
+from streamlint.ordering.neighbours import Neighbours
+from streamlint.transfer.contexts import Known
+from streamlint.transfer.gaps import has_gaps
+from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
+from streamlint.transfer.origins import Origins
+from streamlint.transfer.registered import Registered
+from streamlint.transfer.sizes import STAGED, Size, Sizes
+
+RULE = UnpinnedNonBlocking
+_WHOLE = frozenset({"int32", "int64", "long", "int"})
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    search = _Search(context)
+    told: set[tuple[object, ...]] = set()
+    for call in context.transfer.sites(COPYING):
+        if search.origins.contexts.truth(call, "asynchronous", ()) is False:
+            continue
+        for copy in search.stalling(search.copies.of(call)):
+            finding = search.told(copy)
+            if (finding.shown or context.options.evidence == "possible") and (key := (finding.span, finding.message)) not in told:
+                told.add(key)
+                yield finding
+
+
+class _Search:
+    """Judges the copies of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.rule = RULE()
+        self.origins = Origins(context.transfer)
+        self.guards = self.origins.guards
+        self.sizes = Sizes(self.origins)
+        self.copies = HostCopies(self.origins)
+        self.neighbours = Neighbours(context.transfer)
+        self.earlier = Earlier(self.origins)
+        self.repetition = Repetition(context.transfer)
+        self.registered = Registered(self.origins)
+
+    def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
+        """The asynchronous copies of pageable memory that the host may wait in."""
+        for copy in copies:
+            is_asked = self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy)
+            if is_asked and not self._size(copy).is_small and not self.neighbours.is_waited_for(copy.call, copy.origin.passed):
+                yield copy
+
+    def _is_pageable(self, copy: HostCopy) -> bool:
+        call, origin = copy.call, copy.origin
+        said = self.guards.at(call.function, call.instruction, copy.host)
+        if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
+            return False
+        if origin.space == "unknown":
+            return "host" in said and origin.how == "computed"
+        if origin.pinning == "pinned":
+            return origin.space == "host" and has_gaps(self.origins.contexts, origin)
+        return origin.space == "host" and origin.pinning == "pageable"
+
+    def _size(self, copy: HostCopy) -> Size:
+        """The size of a copy: of the bytes that it is given, or else of the memory."""
+        size = self.sizes.of(copy.origin)
+        given = self.sizes.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
+        return size._replace(bytes=given) if given is not None else size
+
+    # --- what it costs
+
+    def _costs(self, copy: HostCopy) -> bool:
+        """Whether a copy is shown to be large or to come again and again."""
+        call, origin, size = copy.call, copy.origin, self._size(copy)
+        if self._counts(copy, size):
+            return False
+        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed):
+            return False
+        if copy.direction == "h2d" and self._is_idle(copy):
+            return False
+        sites = [*origin.passed, Site(call.function, call.instruction)]
+        if any(self._is_once(site.function, site.instruction) for site in sites):
+            return False
+        if not call.function.is_cpp or "Tensor" in origin.type or size.bytes is not None or self.sizes.is_of_array(origin, call):
+            return True
+        return self._is_repeated(sites[0])
+
+    def _counts(self, copy: HostCopy, size: Size) -> bool:
+        """Whether whole numbers are copied, and nothing shows how many: they are indices or lengths."""
+        call = copy.call
+        if size.bytes is not None and size.bytes > STAGED:
+            return False
+        if size.counts:
+            return True
+        if call.row.effect != "transfer" or any(True for _ in self.repetition.own(call.function, call.instruction)):
+            return False
+        for register in call.all("dtype"):
+            for value in self.origins.contexts.values(Known(call.function, register, ())):
+                name = value.name if isinstance(value, External) else str(value.value) if isinstance(value, Constant) else ""
+                if name.rpartition(".")[2] in _WHOLE and "." in name:
+                    return True
+        return False
+
+    def _is_idle(self, copy: HostCopy) -> bool:
+        call = copy.call
+        return self.earlier.is_idle(call.function, call.instruction, copy.host, copy.evidence == ASKED) or self._follows(copy)
+
+    def _follows(self, copy: HostCopy) -> bool:
+        """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""
+        call, made = copy.call, copy.origin.site
+        if call.function.is_cpp:
+            return False
+
+        def judge(other: Instruction) -> bool | None:
+            calls = [each for each in self.context.transfer.modelled(call.function, other) if each.row.effect in COPYING]
+            for each in calls:
+                if any(earlier.origin.site == made for earlier in self.stalling(self.copies.of(each))):
+                    return True
+            return False if not calls and self.earlier.is_work(call.function, other) else None
+
+        return self.earlier.all_paths(call.function, call.instruction, judge)
+
+    def _is_once(self, function: Function, one: Instruction) -> bool:
+        """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
+        home = self.guards.home(function, one)
+        rare = Conditions(self.context.facts, function, self.guards.graph(function)).rare({})
+        if any(each.why == "the first time" and self.guards.graph(function).dominates(each.after, home) for each in rare):
+            return True
+        asked = {place for condition, _ in self.guards.conditions(function, home) for place in read_from(function, condition)}
+        return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
+
+    def _is_repeated(self, site: Site) -> bool:
+        """Whether a loop repeats the copy, of which nothing says that it has few rounds."""
+        return any(True for _ in self.repetition.of(site.function, site.instruction))
+
+    # --- the finding
+
+    def told(self, copy: HostCopy) -> Finding:
+        """A copy as a finding."""
+        call, origin = copy.call, copy.origin
+        passed = origin.passed
+        library = call.row.library
+        operation = Copy(
+            span_of(Site(call.function, call.instruction)),
+            "python" if library == "numpy" else library,
+            call.name,
+            context=self.context.surroundings(call.function, passed),
+            trail=tuple(self._made(copy)),
+            direction=Direction.H2D if copy.direction == "h2d" else Direction.D2H,
+            asked_async=True,
+            nbytes=self._size(copy).bytes,
+            evidence=Evidence.ASKED if copy.evidence == ASKED else Evidence.LITERAL,
+            host_memory=Memory.PAGEABLE,
+            host_gapped=origin.pinning == "pinned",
+            host_passed_at=span_of(passed[0]) if passed else None,
+        )
+        return self.rule.told(operation, self._costs(copy))
+
+    def _made(self, copy: HostCopy) -> Iterator[Step]:
+        """Where the memory was made, unless that is the copy itself, and the calls that gave what it was made of."""
+        site = copy.origin.site
+        own = copy.call.function
+        given = [entered for origin in self.origins.given(copy.origin) for entered in origin.known.context]
+        for call in dict.fromkeys(call for function, call in given if function is own):
+            yield Step("called with memory of the host here", span_of(call))
+        if site is None or site.instruction is copy.call.instruction:
+            return
+        words = {"loader": "the loader does not pin its batches", "pinned": "pinned here, and a part of it is copied"}
+        yield Step(words.get(copy.origin.how, "allocated in pageable host memory here"), span_of(site))

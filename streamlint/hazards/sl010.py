@@ -1,0 +1,214 @@
+"""SL010: a copy to pageable memory on the default stream, while another thread works on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.operations import Copy, Direction, Memory
+from streamlint.ordering.streams import Currents
+from streamlint.ordering.threads import Started, Threads
+from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
+from streamlint.transfer.contexts import Known
+from streamlint.transfer.host_copies import HostCopies
+from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.origins import Origins
+
+RULE = PageableD2hStall
+_FETCHING = frozenset({"copy", "transfer", "read"})
+_WORK = frozenset({"launch", "memset", "collective"})
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    search = _Search(context)
+    if not search.threads.started:
+        return
+    told: set[Site] = set()
+    for call in context.transfer.sites(_FETCHING):
+        site = Site(call.function, call.instruction)
+        if site not in told and search.holds_all(call) and (trail := search.beside(call)):
+            told.add(site)
+            yield search.told(call, trail)
+
+
+class _Search:
+    """Judges the copies of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.transfer = context.transfer
+        self.origins = Origins(context.transfer)
+        self.copies = HostCopies(self.origins)
+        self.threads = Threads(context.transfer, self.origins.guards)
+        self.currents = Currents(context.transfer)
+        self._works: dict[tuple[Function, ...], Site | None] = {}
+
+    # --- the copy
+
+    def holds_all(self, call: ModelledCall) -> bool:
+        """Whether a call waits in a copy from a device to pageable memory, on the default stream."""
+        if not self._is_on_default(call.function, call.instruction, call.stream()):
+            return False
+        if call.row.effect == "read":
+            source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
+            return call.row.get("host_memory") == "pageable" and source is not None and self.is_on_device(call.function, source)
+        for copied in self.transfer.of(call.function, call.instruction):
+            if isinstance(copied, Copied) and copied.direction in ("d2h", "unknown<device", "host<device", "host<unknown"):
+                is_there = self._is_cuda(call) or self.is_on_device(call.function, copied.source)
+                return is_there and self._is_to_pageable(call)
+        return False
+
+    def _is_to_pageable(self, call: ModelledCall) -> bool:
+        found = [copy.origin for copy in self.copies.of(call) if copy.direction == "d2h"]
+        if not found and call.row.get("to") == "argument":
+            return call.row.get("host_memory") != "pinned-if-asynchronous" or not self.copies.is_asynchronous(call, ())
+        return bool(found) and all(origin.space == "host" and origin.pinning == "pageable" for origin in found)
+
+    def _is_cuda(self, call: ModelledCall) -> bool:
+        return call.row.library.startswith(("cuda", "cupy", "numba"))
+
+    def _is_on_default(self, function: Function, one: Instruction, stream: Stream) -> bool:
+        if stream.kind == CURRENT:
+            stream = self.currents.at(function, one) or stream
+        return stream.kind != NAMED
+
+    def is_on_device(self, function: Function, register: int) -> bool:
+        """Whether a register holds memory that is on a CUDA device for sure."""
+        return any(origin.space == "device" and origin.evidence != "asked" for origin in self.origins.of(function, register))
+
+    # --- the work beside it
+
+    def beside(self, call: ModelledCall) -> tuple[Step, ...]:
+        """The work of another thread, with where the threads are started; empty where there is none."""
+        function = call.function
+        for started in self.threads.started:
+            is_own = function in started.body
+            work = self._beside_own(started) if is_own else self._of_another(started, call)
+            if work is not None:
+                begun = Step("another thread is started here", span_of(started.site))
+                return begun, Step("work of another thread, blocked by the copy", span_of(work))
+        return ()
+
+    def _beside_own(self, started: Started) -> Site | None:
+        """What works on the device beside a thread that copies: its twins, or who starts it."""
+        if started.awaited and not started.several:
+            return None
+        if started.several and not self.threads.chooses_device(started) and (work := self.work_of(started.body)) is not None:
+            return work
+        if started.several and self.threads.chooses_device(started):
+            return None
+        site = started.site
+        found = self.threads.reached(site.function, site.instruction, self._works_in_view, True)
+        if found is not None:
+            return self._inner(found)
+        return self._in_methods(site.function, started)
+
+    def _in_methods(self, function: Function, started: Started) -> Site | None:
+        """What methods do of an object whose constructor has started a thread."""
+        owner = function.owner
+        if owner is None or function.code.name not in ("__init__", owner.ir.name):
+            return None
+        methods = [each for group in owner.methods.values() for each in group if each is not function and each not in started.body]
+        return self.work_of(tuple(methods))
+
+    def _of_another(self, started: Started, call: ModelledCall) -> Site | None:
+        """What a thread does that was started before the copy, and that nobody has waited for."""
+        if started.awaited:
+            return None
+        where, function = started.site, call.function
+        if where.function is function:
+            is_behind = self.threads.reached(function, where.instruction, lambda _, one: one is call.instruction, False) is not None
+        else:
+            is_behind = self._is_started_by_constructor(where.function, function) and not self._is_over(call)
+        return self.work_of(started.body) if is_behind else None
+
+    def _is_started_by_constructor(self, starter: Function, function: Function) -> bool:
+        owner = starter.owner
+        method = function.method
+        if owner is None or method is None or starter.code.name not in ("__init__", owner.ir.name):
+            return False
+        return method.owner is owner and method is not starter
+
+    def _is_over(self, call: ModelledCall) -> bool:
+        """Whether the function of a copy has waited for the end of threads before."""
+        function, guards = call.function, self.origins.guards
+        graph, home = guards.graph(function), guards.home(function, call.instruction)
+        for number, block in enumerate(function.code.blocks):
+            for one in block:
+                if (
+                    self.threads.ends(function, one)
+                    and graph.dominates(number, home)
+                    and (number != home or block.index(one) < block.index(call.instruction))
+                ):
+                    return True
+        return False
+
+    def work_of(self, body: tuple[Function, ...]) -> Site | None:
+        """The first work on a device that functions do."""
+        if body not in self._works:
+            self._works[body] = None
+            sites = (Site(function, one) for function in body for one in function.code.instructions())
+            self._works[body] = next((site for site in sites if self._is_work(site.function, site.instruction)), None)
+        return self._works[body]
+
+    def _works_in_view(self, function: Function, one: Instruction) -> bool:
+        return self._is_work(function, one) or self._inner(Site(function, one)) != Site(function, one)
+
+    def _inner(self, site: Site) -> Site:
+        """The work that a call leads to."""
+        if site.instruction[0] not in (op.CALL, op.INVOKE) or self._is_work(site.function, site.instruction):
+            return site
+        entered = [edge.callee for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_guess]
+        return (self.work_of(tuple(self.threads.closure(entered))) if entered else None) or site
+
+    def _is_work(self, function: Function, one: Instruction) -> bool:
+        """Work that is issued to a device for sure: a launch, an upload, an asynchronous copy on a stream that somebody made."""
+        if one[0] == op.LAUNCH:
+            return True
+        if one[0] in (op.BINARY, op.INPLACE, op.UNARY):
+            return any(self.is_on_device(function, register) for register in op.reads(one))
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        for call in self.origins.calls(Known(function, op.NONE, ()), one):
+            if call.row.effect in _WORK:
+                return True
+            if call.row.effect == "compute" and not call.row.get("host"):
+                return any(self.is_on_device(function, register) for register in call.operands)
+            if call.row.effect in ("copy", "transfer"):
+                return self._is_moved(call)
+        callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
+            return any(self.is_on_device(function, register) for register in operands_of(function, one))
+        return False
+
+    def _is_moved(self, call: ModelledCall) -> bool:
+        for copied in self.transfer.of(call.function, call.instruction):
+            if not isinstance(copied, Copied):
+                continue
+            if copied.direction == "h2d" and call.row.get("to") in ("device", None):
+                return True
+            if copied.direction == "h2d":
+                return self.is_on_device(call.function, call.result)
+            on_own = not self._is_on_default(call.function, call.instruction, copied.stream)
+            if on_own and copied.asynchronous and copied.direction != "h2h":
+                return True
+        return False
+
+    def told(self, call: ModelledCall, trail: tuple[Step, ...]) -> Finding:
+        """A copy as a finding."""
+        operation = Copy(
+            span_of(Site(call.function, call.instruction)),
+            call.row.library,
+            call.name,
+            context=self.context.surroundings(call.function),
+            direction=Direction.D2H,
+            host_memory=Memory.PAGEABLE,
+        )
+        return RULE().told(operation, trail)

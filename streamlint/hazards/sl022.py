@@ -1,0 +1,121 @@
+"""SL022: a small tensor that is new in each round is pinned for a single copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl022_pin_then_copy import PinThenCopy
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.repetition import Repetition
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.operations import Copy, Direction
+from streamlint.transfer.actions import Copied, Written
+from streamlint.transfer.host_copies import COPYING, HostCopies, HostCopy
+from streamlint.transfer.origin import Origin
+from streamlint.transfer.origins import Origins
+from streamlint.transfer.sizes import Size, Sizes
+
+RULE = PinThenCopy
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    search = _Search(context)
+    told: set[Site] = set()
+    pinning = {call.function.unit for call in context.transfer.sites(frozenset({"pin"}))}
+    for call in context.transfer.sites(COPYING) if pinning else ():
+        site = Site(call.function, call.instruction)
+        if call.function.unit in pinning and site not in told:
+            for copy in search.copies.of(call):
+                made = search.made(copy)
+                if made is not None and site not in told:
+                    told.add(site)
+                    yield search.told(copy, *made)
+
+
+class _Search:
+    """Judges the copies of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.origins = Origins(context.transfer)
+        self.sizes = Sizes(self.origins)
+        self.copies = HostCopies(self.origins)
+        self.repetition = Repetition(context.transfer)
+
+    def made(self, copy: HostCopy) -> tuple[Origin, Size] | None:
+        """The new memory that was pinned for a copy alone, in the round of the copy; None where it is another kind of copy."""
+        origin, call = copy.origin, copy.call
+        pinned = origin.site
+        if copy.direction != "h2d" or origin.how != "pinned" or pinned is None or pinned.function is not call.function:
+            return None
+        if (
+            self._is_elsewhere(call.function)
+            or call.function.code.name == "__init__"
+            or self._is_used(call.function, pinned.instruction, call.instruction)
+        ):
+            return None
+        source = pinned.instruction[3] if pinned.instruction[0] == op.INVOKE else op.NONE
+        for made in self.origins.of(call.function, source):
+            size = self.sizes.of(made)
+            if made.site is not None and self._is_new(made.site, pinned, copy) and (size.bytes is None or size.is_small):
+                return made, size
+        return None
+
+    def _is_new(self, made: Site, pinned: Site, copy: HostCopy) -> bool:
+        """Whether memory is made, pinned and copied in one round of a loop, or in one call of what is called again and again."""
+        function, call = copy.call.function, copy.call.instruction
+        if made.function is not function or made.instruction[0] in (op.PARAM, op.ATTR, op.NAME, op.LOAD):
+            return False
+        mine = next(self.repetition.own(function, call), None)
+        if any(next(self.repetition.own(function, one), None) != mine for one in (made.instruction, pinned.instruction)):
+            return False
+        return mine is not None or any(True for _ in self.repetition.of(function, call)) or self._is_called_for_it(function)
+
+    def _is_called_for_it(self, function: Function) -> bool:
+        """Whether an object is called for it: it was made to be called again and again."""
+        owner, name = function.owner, function.code.name
+        if owner is None:
+            return False
+        return name == "__call__" or (name == "forward" and "torch.nn.Module" in self.context.facts.hierarchy.libraries(owner))
+
+    def _is_elsewhere(self, function: Function) -> bool:
+        """Whether a thread runs a function."""
+        transfer = self.context.transfer
+        return any(
+            edge.callee is function and edge.is_elsewhere
+            for caller, call in self.context.facts.call_places(function)
+            for edge in transfer.edges(caller, call)
+        )
+
+    def _is_used(self, function: Function, pinned: Instruction, call: Instruction) -> bool:
+        """Whether what was pinned is copied or changed elsewhere."""
+        transfer = self.context.transfer
+        for one in function.uses[pinned[2]]:
+            if one is call:
+                continue
+            if one[0] in (op.SET_ATTR, op.SET_ITEM):
+                return True
+            if any(isinstance(action, (Copied, Written)) for action in transfer.of(function, one)):
+                return True
+        return False
+
+    def told(self, copy: HostCopy, made: Origin, size: Size) -> Finding:
+        """A copy as a finding."""
+        call, pinned = copy.call, copy.origin.site
+        assert made.site is not None
+        assert pinned is not None
+        operation = Copy(
+            span_of(Site(call.function, call.instruction)),
+            call.row.library,
+            call.name,
+            context=self.context.surroundings(call.function),
+            direction=Direction.H2D,
+            nbytes=size.bytes,
+        )
+        trail = (Step("allocated in pageable host memory here", span_of(made.site)), Step("pinned here", span_of(pinned)))
+        return RULE().told(operation, trail)

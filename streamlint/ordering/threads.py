@@ -1,0 +1,173 @@
+"""Threads that a program starts: what they run, what goes on beside them, and where somebody waits for their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, LibraryObject, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.guards import Guards
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+
+Judge = Callable[[Function, Instruction], bool]
+_MOST_FUNCTIONS = 80
+_MOST = 300
+
+
+class Started(NamedTuple):
+    """Threads that a call starts: the functions that they run. ``several``: it starts more than one at a time; ``awaited``: whoever
+    starts it does nothing else meanwhile."""
+
+    call: ModelledCall
+    body: tuple[Function, ...]
+    several: bool
+    awaited: bool
+
+    @property
+    def site(self) -> Site:
+        return Site(self.call.function, self.call.instruction)
+
+
+class Threads:
+    """The threads of a program."""
+
+    def __init__(self, transfer: Transfer, guards: Guards) -> None:
+        self.transfer = transfer
+        self.guards = guards
+
+    @cached_property
+    def started(self) -> list[Started]:
+        """All that start threads."""
+        return list(self._started())
+
+    def _started(self) -> Iterator[Started]:
+        for call in self.transfer.sites(frozenset({"thread"})):
+            edges = self.transfer.edges(call.function, call.instruction)
+            entries = [edge.callee for edge in edges if edge.is_elsewhere]
+            if entries and self._is_thread(call):
+                body = tuple(self.closure(entries))
+                several = not self._is_single(call) and (call.row.get("style") == "each" or self._is_again(call))
+                yield Started(call, body, several, bool(call.row.get("awaited")))
+
+        yield from self._members()
+
+    def _members(self) -> Iterator[Started]:
+        """C++: threads that are members, and that the initialiser of a constructor starts."""
+        facts = self.transfer.facts
+        for unit in facts.program.mentioning("thread"):
+            for function in unit.functions if unit.is_cpp else ():
+                for one in function.by_opcode[op.INIT]:
+                    call = self._initialised(function, one)
+                    held = facts.values(function, one[5]).values if call is not None and len(one) > 5 else ()
+                    entries = [value.function for value in held if isinstance(value, FunctionObject)]
+                    if call is not None and entries:
+                        yield Started(call, tuple(self.closure(entries)), False, False)
+
+    def _initialised(self, function: Function, one: Instruction) -> ModelledCall | None:
+        """The constructor of a thread that an initialiser of a member calls."""
+        owner = function.owner
+        fields = owner.ir.fields if owner is not None else ()
+        kind = next((field.type for field in fields if field.name == function.text(one[3])), None)
+        row = self.transfer.facts.cpp_models.call(str(kind[0])) if kind is not None else None
+        if row is None or row.effect != "thread":
+            return None
+        return ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
+
+    def _is_thread(self, call: ModelledCall) -> bool:
+        """Whether a thread runs the function, no process."""
+        if call.row.get("kind") == "process":
+            return False
+        pool = call.one("pool")
+        kinds = [value.type for value in call.values(pool) if isinstance(value, LibraryObject)] if pool is not None else []
+        return not any("Process" in kind or kind.startswith("multiprocessing.pool.Pool") for kind in kinds)
+
+    def _is_single(self, call: ModelledCall) -> bool:
+        """Whether the pool has one thread: what it runs comes one after the other."""
+        pool = call.one("pool")
+        one = call.function.definitions[pool] if pool is not None and pool >= 0 else None
+        if one is not None and one[0] == op.ENTER:
+            one = call.function.definitions[one[3]]
+        if one is None or one[0] not in (op.CALL, op.INVOKE):
+            return False
+        for made in self.transfer.modelled(call.function, one):
+            register = made.one("workers")
+            if register is not None and {value.value for value in made.values(register) if isinstance(value, Constant)} == {1}:
+                return True
+        return False
+
+    def _is_again(self, call: ModelledCall) -> bool:
+        """Whether the call is reached again before anybody waits for the end of the thread."""
+        return self.reached(call.function, call.instruction, lambda _, one: one is call.instruction, False) is not None
+
+    def closure(self, entries: list[Function]) -> list[Function]:
+        """Functions and all that they run, as far as they are in view."""
+        found = list(dict.fromkeys(entries))
+        for function in found:
+            if len(found) > _MOST_FUNCTIONS:
+                break
+            for opcode in (op.CALL, op.INVOKE, op.CONSTRUCT):
+                for one in function.by_opcode[opcode]:
+                    for edge in self.transfer.edges(function, one):
+                        if edge.is_followed and edge.callee not in found:
+                            found.append(edge.callee)
+        return found
+
+    def ends(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction waits for the end of threads: a join, a result, the end of a pool's scope."""
+        if one[0] == op.EXIT:
+            held = self.transfer.values(function, one[3])
+            return any(isinstance(value, LibraryObject) and ("Executor" in value.type or "Pool" in value.type) for value in held)
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(
+            call.row.effect == "block" and call.row.get("what") in ("join", "result") for call in self.transfer.modelled(function, one)
+        )
+
+    def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
+        """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""
+        graph, blocks = self.guards.graph(function), function.code.blocks
+        home = self.guards.home(function, one)
+        waiting, seen = [(home, blocks[home].index(one) + 1)], set[int]()
+        returns = False
+        while waiting and len(seen) < _MOST:
+            block, begin = waiting.pop(0)
+            ended = False
+            for each in blocks[block][begin:]:
+                if judge(function, each):
+                    return Site(function, each)
+                if self.ends(function, each):
+                    ended = True
+                    break
+                returns |= each[0] == op.RETURN
+            if not ended:
+                waiting += [(after, 0) for after in graph.successors[block] if after not in seen]
+                seen.update(graph.successors[block])
+        if not (returns and goes_up) or depth > 2:
+            return None
+        for caller, call in self.transfer.facts.call_places(function):
+            edges = self.transfer.edges(caller, call)
+            if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
+                found = self.reached(caller, call, judge, True, depth + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def chooses_device(self, started: Started) -> bool:
+        """Whether the threads make a device current: of two that do, each has its own."""
+        for function in started.body:
+            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+                for call in self.transfer.modelled(function, one):
+                    if call.row.effect == "setting" and call.row.get("what") == "device":
+                        return True
+                    if call.name.rpartition(".")[2] == "set_device":
+                        return True
+            for one in function.by_opcode[op.ENTER]:
+                if any(isinstance(value, DeviceValue) for value in self.transfer.values(function, one[3])):
+                    return True
+        return False

@@ -1,0 +1,88 @@
+"""Batches of a loader that are objects of a class: a loader pins tensors, containers of them, and what has a ``pin_memory`` of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Known
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers
+
+_DEEPEST = 5
+_CONTAINERS = frozenset({"NamedTuple", "tuple", "list", "dict", "UserDict", "OrderedDict", "Mapping", "Sequence"})
+
+
+class Batches:
+    """Finds what the fields of batches hold."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+
+    def field(self, known: Known, one: Instruction) -> Known | None:
+        """The register that an attribute of a batch was given; None where it is no batch, or one that is pinned."""
+        loader = self._loader(known.function, one[3])
+        collate = loader.one("collate") if loader is not None else None
+        if loader is None or collate is None:
+            return None
+        for function in self._functions(loader, collate):
+            for end in function.by_opcode[op.RETURN]:
+                for value in self.facts.values(function, end[2]).values if end[2] >= 0 else ():
+                    if isinstance(value, Instance) and not self._is_pinned(value.definition):
+                        return self._given(function, end[2], value.definition, known.function.text(one[4]))
+        return None
+
+    def _is_pinned(self, definition: ClassInfo) -> bool:
+        """Whether a loader pins the objects of a class: containers, and what can pin itself."""
+        bases = {name.rpartition(".")[2] for name in self.facts.hierarchy.libraries(definition)}
+        return bool(bases & _CONTAINERS) or self.facts.hierarchy.lookup(definition, "pin_memory") is not None
+
+    def _loader(self, function: Function, register: int) -> ModelledCall | None:
+        """The call that made the loader which a register is a batch of."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.NEXT:
+            return None
+        for _ in range(_DEEPEST):
+            if one is None or one[0] not in (op.NEXT, op.ITER, op.UNPACK):
+                break
+            node = self.facts.values(function, one[3])
+            for value in node.values:
+                if isinstance(value, LibraryObject) and value.kind == "loader":
+                    for site in (*node.trace(value),):
+                        for call in self.transfer.modelled(site.function, site.instruction):
+                            if call.row.effect == "loader":
+                                return call
+            one = function.definitions[one[3]] if one[3] >= 0 else None
+        if one is not None and one[0] in (op.CALL, op.INVOKE):
+            return next((call for call in self.transfer.modelled(function, one) if call.row.effect == "loader"), None)
+        return None
+
+    def _functions(self, loader: ModelledCall, collate: int) -> Iterator[Function]:
+        for value in loader.values(collate):
+            if isinstance(value, BoundMethod):
+                yield value.method.function
+            elif isinstance(value, FunctionObject):
+                yield value.function
+            elif isinstance(value, Instance) and (found := self.facts.hierarchy.lookup(value.definition, "__call__")) is not None:
+                yield from found[1]
+
+    def _given(self, function: Function, register: int, definition: ClassInfo, name: str) -> Known | None:
+        """What the constructor stores in a field: of a data class the argument of the call."""
+        for store in definition.own_stores.get(name, ()):
+            if store.function.code.name == "__init__":
+                return Known(store.function, store.value, ())
+        one = function.definitions[register]
+        fields = [field.name for field in definition.ir.fields]
+        if one is None or one[0] != op.CALL or name not in fields:
+            return None
+        given = argument_registers(function, one)
+        place = fields.index(name)
+        by_name = next((each for kind, each in given if kind == name), None)
+        if by_name is None and (place >= len(given) or given[place][0] is not None):
+            return None
+        return Known(function, by_name if by_name is not None else given[place][1], ())

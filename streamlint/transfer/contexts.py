@@ -1,0 +1,186 @@
+"""Values of one context: what a register holds where the functions on the way to it were entered by certain calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory, Object, Site
+from streamlint.facts.selectors import space_of
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
+
+Context = tuple[tuple[Function, Site], ...]
+"""The functions that were entered, each with the call that did it. A function that is not in it was entered by any of its calls."""
+_DEEPEST = 12
+_OPERATORS: dict[str, Callable[[int, int], int | None]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b if b else None,
+    "<<": lambda a, b: a << b if 0 <= b < 64 else None,
+    ">>": lambda a, b: a >> b if 0 <= b < 64 else None,
+    "**": lambda a, b: a**b if 0 <= b < 64 and abs(a) < 1 << 16 else None,
+}
+
+
+class Known(NamedTuple):
+    """A register of a function in a context."""
+
+    function: Function
+    register: int
+    context: Context
+
+
+def entered_by(context: Context, function: Function) -> Site | None:
+    """The call that has entered a function."""
+    return next((site for entered, site in context if entered is function), None)
+
+
+class Contexts:
+    """Questions about registers in a context."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.number_of: Callable[[Known, int], int | None] | None = None  # C++: what else is known of numbers
+        self.facts = transfer.facts
+
+    def calls(self, function: Function, one: Instruction) -> Iterable[ModelledCall]:
+        """The calls of libraries that an instruction makes."""
+        return self.transfer.modelled(function, one)
+
+    def traced(self, known: Known) -> Known:
+        """Where a register that passes a parameter on has its value from: the argument of the call, or the default."""
+        for _ in range(_DEEPEST):
+            one = self.definition(known)
+            if one is not None and one[0] in (op.COPY, op.CAST):
+                known = known._replace(register=one[-1])
+                continue
+            site = entered_by(known.context, known.function) if one is not None and one[0] == op.PARAM else None
+            given = self.given(known.function, one, site) if one is not None and site is not None else None
+            if given is None:
+                return known
+            known = Known(given[0], given[1], known.context)
+        return known
+
+    def given(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
+        """The register that a call gives for a parameter."""
+        if site.instruction[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT):
+            return None
+        if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
+            return self._handed_over(function, parameter, site)
+        register = operand_of(site.function, site.instruction, function, parameter[3])
+        if register is not None:
+            return site.function, register
+        default = function.default_register(parameter[3])
+        return (function.parent, default) if default is not None and function.parent is not None else None
+
+    def _handed_over(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
+        """The register that is handed over to a function which runs in another thread."""
+        place = parameter[3] - (1 if function.has_receiver else 0)
+        if place < 0:
+            return None
+        for call in self.transfer.modelled(site.function, site.instruction):
+            style = call.row.get("style")
+            if style == "call":
+                selector = call.row.get("function")
+                given = call.operands[1 if call.receiver is not None else 0 :]
+                index = (selector.position or 0) + 1 + place if isinstance(selector, Selector) else len(given)
+                return (site.function, given[index]) if index < len(given) else None
+            packed = call.all("arguments")[:1] if style in ("object", "packed") else []
+            made = site.function.definitions[packed[0]] if packed else None
+            if made is not None and made[0] == op.BUILD and place < len(made) - 4:
+                return site.function, made[4 + place]
+        return None
+
+    def definition(self, known: Known) -> Instruction | None:
+        """The instruction that defines a register."""
+        return known.function.definitions[known.register] if known.register >= 0 else None
+
+    def values(self, known: Known) -> Iterable[Object]:
+        """What a register may hold."""
+        known = self.traced(known)
+        return self.facts.values(known.function, known.register).values if known.register >= 0 else ()
+
+    def number(self, known: Known, depth: int = 0) -> int | None:
+        """The whole number that a register holds, if it is known."""
+        known = self.traced(known)
+        one = self.definition(known)
+        if one is None or depth > _DEEPEST:
+            return None
+        if one[0] == op.BINARY:
+            operator = _OPERATORS.get(known.function.text(one[3]))
+            left, right = (self.number(known._replace(register=each), depth + 1) for each in one[4:6])
+            return operator(left, right) if operator is not None and left is not None and right is not None else None
+        held = list(self.facts.values(known.function, known.register).values)
+        if len(held) == 1 and isinstance(held[0], Constant) and type(held[0].value) is int:
+            return held[0].value
+        return self.number_of(known, depth) if self.number_of is not None and known.function.is_cpp else None
+
+    def truth(self, call: ModelledCall, key: str, context: Context) -> bool | None:
+        """What a switch of a row says in a context; None where it is not known."""
+        held = call.row.get(key)
+        if not isinstance(held, (Selector, tuple)):
+            return bool(held)
+        selectors = held if isinstance(held, tuple) else (held,)
+        for selector in selectors:
+            register = call.given(selector)
+            if register is None:
+                continue
+            known = self.truth_of(Known(call.function, register, context))
+            is_flag = any(
+                isinstance(value, Constant) and isinstance(value.value, bool)
+                for value in self.values(Known(call.function, register, context))
+            )
+            if known is not None or is_flag or selector is selectors[-1]:
+                return None if known is None else bool(known != selector.negated)
+        last = selectors[-1]
+        return bool((last.default == "true") != last.negated)
+
+    def truth_of(self, known: Known, depth: int = 0) -> bool | None:
+        """The truth of what a register holds; a stream in the place of a flag is true."""
+        known = self.traced(known)
+        one = self.definition(known)
+        if one is not None and one[0] == op.UNARY and known.function.text(one[3]) in ("not", "!") and depth < _DEEPEST:
+            inner = self.truth_of(known._replace(register=one[4]), depth + 1)
+            return None if inner is None else not inner
+        values = list(self.facts.values(known.function, known.register).values)
+        truths = {_truth(value) for value in values}
+        return truths.pop() if len(truths) == 1 else None
+
+    def spaces(self, call: ModelledCall, context: Context) -> dict[str, str] | None:
+        """Where the device arguments of a row lead, each with its evidence; None where none is given."""
+        registers = call.all("device")
+        if not registers:
+            return None
+        found: dict[str, str] = {}
+        for register in registers:
+            for value in self.values(Known(call.function, register, context)):
+                space_of(value, partial(_add, found))
+            if found:
+                break
+        return found
+
+    def is_device(self, call: ModelledCall, context: Context) -> bool:
+        """Whether the argument that may name a device is one, as far as it is known."""
+        for register in call.all("device")[:1]:
+            for value in self.values(Known(call.function, register, context)):
+                if isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and isinstance(value.value, (str, int))):
+                    return True
+        return False
+
+
+def _add(found: dict[str, str], space: str, evidence: str) -> None:
+    found.setdefault(space, evidence)
+
+
+def _truth(value: Object) -> bool | None:
+    if isinstance(value, LibraryObject) and value.kind == "stream":
+        return True
+    return bool(value.value) if isinstance(value, Constant) else None

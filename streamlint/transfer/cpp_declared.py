@@ -1,0 +1,60 @@
+"""C++: the declared types of registers, and containers of plain data."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
+from streamlint.transfer.contexts import Contexts, Known
+
+_INSIDE = frozenset({"front", "back", "at", "operator[]"})
+_DEEPEST = 4
+
+
+def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
+    """The declared type of a variable, a member, or an element of one."""
+    one, function = contexts.definition(known), known.function
+    if one is None:
+        return None
+    constants = function.unit.ir.constants
+    if one[0] in (op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY):
+        found: TypeTuple = constants[one[3]]
+        return found
+    if one[0] == op.CAST:
+        return declared_type(contexts, known._replace(register=one[-1])) or constants[one[3]]
+    if one[0] == op.REBIND:
+        return declared_type(contexts, known._replace(register=one[5]))
+    if one[0] == op.PARAM:
+        return function.code.parameters[one[3]].type
+    if one[0] in (op.ITEM, op.INVOKE):
+        if one[0] == op.INVOKE and function.text(one[4]) not in _INSIDE:
+            return None
+        kind = declared_type(contexts, known._replace(register=one[3]))
+        return kind[1][0] if kind is not None and kind[1] else None
+    if one[0] == op.NAME:
+        method = function.method
+        owner = method.owner if method is not None else None
+        name = function.text(one[3])
+        return next((field.type for field in owner.ir.fields if field.name == name), None) if owner is not None else None
+    return None
+
+
+def is_plain_container(facts: Facts, function: Function, kind: TypeTuple | None) -> bool:
+    """Whether a type is a vector, with the allocator of the language, of numbers or of structures of numbers."""
+    if kind is None or kind[0] != "std::vector" or len(kind[1]) != 1:
+        return False
+    return is_plain(facts, function, kind[1][0])
+
+
+def is_plain(facts: Facts, function: Function, kind: TypeTuple, depth: int = 0) -> bool:
+    """Whether a type is a number, or a structure of plain members."""
+    if kind[2] or depth > _DEEPEST:
+        return False
+    if facts.is_plain(function, (kind[0], kind[1], kind[2], False, None)):
+        return True
+    _, meant = facts.named_type(function, (kind[0], (), 0, False, None))
+    if not isinstance(meant, ClassInfo) or not meant.ir.fields:
+        return False
+    types = [field.type for field in meant.ir.fields if not field.static]
+    return all(each is not None and is_plain(facts, function, (each[0], each[1], each[2], False, None), depth + 1) for each in types)

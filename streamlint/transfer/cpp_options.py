@@ -1,0 +1,62 @@
+"""C++: what the options of a tensor say: its device, and whether its memory is pinned."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.objects import DeviceValue, LibraryObject, Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Contexts, Known
+from streamlint.transfer.modelled import ModelledCall
+
+_SPACES = {"cuda-device": "device", "cpu-device": "host"}
+_DEEPEST = 8
+
+
+class Option(NamedTuple):
+    """The space that an option names, "" for none; ``pinned`` is None where nobody knows."""
+
+    space: str = ""
+    pinned: bool | None = False
+
+
+def _by_name(contexts: Contexts, known: Known, one: Instruction) -> list[ModelledCall]:
+    """A method of options whose receiver is taken for a device."""
+    row = contexts.facts.cpp_models.method("at::TensorOptions", known.function.text(one[4]), "::") if one[0] == op.INVOKE else None
+    return [ModelledCall(contexts.facts, known.function, LibraryCall(one, row, row.names[0], None), row)] if row is not None else []
+
+
+def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
+    """What an argument says as an option; None where it is none."""
+    known = contexts.traced(known)
+    one, function = contexts.definition(known), known.function
+    if one is None or depth > _DEEPEST:
+        return None
+    if one[0] == op.NAME:
+        word = contexts.facts.cpp_models.constants.get(function.text(one[3]), "")
+        if word in _SPACES:
+            return Option(_SPACES[word])
+        return Option() if word else None
+    if one[0] in (op.CALL, op.INVOKE):
+        for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
+            effect, receiver = call.row.effect, call.receiver
+            if effect not in ("device", "same", "pinned_options", "object"):
+                continue
+            before = option(contexts, known._replace(register=receiver), depth + 1) if receiver is not None else None
+            before = before or Option()
+            given = [option(contexts, known._replace(register=each), depth + 1) for each in call.operands if each != receiver]
+            named = next((each.space for each in given if each is not None and each.space), "")
+            if effect == "pinned_options":
+                pinned = contexts.truth_of(known._replace(register=call.operands[-1])) if given else True
+                return Option(before.space, pinned)
+            if effect == "device" and not named:
+                return Option("unknown", before.pinned)
+            return Option(named or before.space, before.pinned)
+    for value in contexts.facts.values(known.function, known.register).values:
+        if isinstance(value, (DeviceValue, Memory)):
+            return Option(value.space, None if isinstance(value, Memory) else False)
+        if isinstance(value, LibraryObject) and value.type.endswith("TensorOptions"):
+            return Option("unknown", None)
+    return None

@@ -1,0 +1,145 @@
+"""What branches have asked of a register before an instruction runs: whether it is on the host or on a device, and whether it is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import unnegated
+
+_ASKED = {"is_cuda": "device", "is_cpu": "host"}
+_OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
+_NAMES = {"cuda": "device", "cpu": "host"}
+
+
+class Guards:
+    """Branches that decide whether a block runs."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.contexts = Contexts(transfer)
+        self._graphs: dict[Function, tuple[Graph, dict[Instruction, int]]] = {}
+
+    def graph(self, function: Function) -> Graph:
+        """The control flow of a function without exceptions."""
+        return self._graph(function)[0]
+
+    def home(self, function: Function, one: Instruction) -> int:
+        """The block of an instruction."""
+        return self._graph(function)[1][one]
+
+    def _graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
+        found = self._graphs.get(function)
+        if found is None:
+            homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
+        return found
+
+    def conditions(self, function: Function, block: int) -> Iterator[tuple[int, bool]]:
+        """The conditions that hold in a block, and whether they hold as true."""
+        graph = self.graph(function)
+        while block != NOBODY and block != graph.dominators[block]:
+            above = graph.dominators[block]
+            if above == NOBODY:
+                return
+            end = function.code.blocks[above][-1]
+            if end[0] == op.BRANCH:
+                ways = [way for way in end[3:5] if way == block or self._leads(function, way, block, above)]
+                if len(ways) == 1:
+                    condition, turned = unnegated(function, end[2])
+                    yield condition, (ways[0] == end[3]) != turned
+            block = above
+
+    def _leads(self, function: Function, start: int, target: int, without: int) -> bool:
+        successors = self.graph(function).successors
+        seen, waiting = {without}, [start]
+        while waiting:
+            number = waiting.pop()
+            if number == target:
+                return True
+            if number not in seen:
+                seen.add(number)
+                waiting += successors[number]
+        return False
+
+    def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
+        """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""
+        return self.at_end(function, self.home(function, one), register)
+
+    def at_end(self, function: Function, block: int, register: int) -> frozenset[str]:
+        """What holds of a register in a block."""
+        same = self._same(function, register)
+        found = set()
+        for condition, holds in self.conditions(function, block):
+            asked, says = self._asks(function, condition)
+            if asked in same and says:
+                found.add(says if holds else _OTHER[says])
+        return frozenset(found - {""})
+
+    def is_pinning_asked(self, function: Function, register: int) -> bool:
+        """Whether a function asks if memory is pinned that it copies all the same: it knows what it does."""
+        waiting, seen = [register], set[int]()
+        while waiting and len(seen) < 40:
+            each = waiting.pop()
+            if each < 0 or each in seen:
+                continue
+            seen.add(each)
+            if any(use[0] == op.INVOKE and use[3] == each and function.text(use[4]) == "is_pinned" for use in function.uses[each]):
+                return True
+            one = function.definitions[each]
+            if one is not None and one[0] in (op.PHI, op.COPY):
+                waiting += op.reads(one)
+            elif one is not None and one[0] == op.INVOKE:
+                waiting.append(one[3])
+        return False
+
+    def _same(self, function: Function, register: int) -> set[int]:
+        found, waiting = set[int](), [register]
+        while waiting and len(found) < 20:
+            each = waiting.pop()
+            if each < 0 or each in found:
+                continue
+            found.add(each)
+            one = function.definitions[each]
+            if one is not None and one[0] in (op.COPY, op.CAST):
+                waiting.append(one[-1])
+        return found
+
+    def _asks(self, function: Function, condition: int) -> tuple[int, str]:
+        """The register whose kind a condition asks for, and what it is where the condition holds."""
+        one = function.definitions[condition] if condition >= 0 else None
+        if one is None:
+            return op.NONE, ""
+        if one[0] == op.ATTR and function.text(one[4]) in _ASKED:
+            return one[3], _ASKED[function.text(one[4])]
+        if one[0] == op.INVOKE and function.text(one[4]) == "is_pinned":
+            return one[3], "pinned"
+        if one[0] == op.COMPARE and function.text(one[3]) in ("==", "!="):
+            word = function.constant(one[5])
+            kind = function.definitions[one[4]] if one[4] >= 0 else None
+            if isinstance(word, str) and word in _NAMES and kind is not None and kind[0] == op.ATTR and function.text(kind[4]) == "type":
+                device = function.definitions[kind[3]] if kind[3] >= 0 else None
+                if device is not None and device[0] == op.ATTR and function.text(device[4]) == "device":
+                    says = _NAMES[word]
+                    return device[3], says if function.text(one[3]) == "==" else _OTHER[says]
+        return op.NONE, ""
+
+    def excluded(self, function: Function, block: int, context: Context) -> bool:
+        """Whether a block is not reached in a context: a flag that a call gives decides against it."""
+        if entered_by(context, function) is None:
+            return False
+        for condition, holds in self.conditions(function, block):
+            known = self.contexts.traced(Known(function, condition, context))
+            if known.function is function:
+                continue
+            values = list(self.contexts.values(known))
+            truths = {bool(value.value) for value in values if isinstance(value, Constant)}
+            if len(truths) == 1 and all(isinstance(value, Constant) for value in values) and truths != {holds}:
+                return True
+        return False

@@ -1,0 +1,169 @@
+"""Copies between the host and a device, as the rules about memory of the host see them: which side is on the host, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Unknown
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import NULL
+from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.cpp_options import option
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.origin import Origin
+from streamlint.transfer.origins import Origins
+
+COPYING = frozenset({"copy", "transfer", "module_to"})
+LITERAL, ASKED = "literal", "asked"
+
+
+class HostCopy(NamedTuple):
+    """A copy between memory of the host, made at ``origin``, and a device. ``evidence``: the device is CUDA, or is asked for."""
+
+    call: ModelledCall
+    direction: str
+    origin: Origin
+    evidence: str
+
+    @property
+    def host(self) -> int:
+        """The register of the side on the host."""
+        call = self.call
+        if call.row.effect == "copy":
+            found = call.one("src" if self.direction == "h2d" else "dst")
+        else:
+            found = call.one("of", call.receiver) if self.direction == "h2d" else call.one("out", call.result)
+        return op.NONE if found is None else found
+
+
+class HostCopies:
+    """Finds the copies of a call, one for each origin of the memory of the host."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.contexts = origins.contexts
+
+    def of(self, call: ModelledCall) -> Iterator[HostCopy]:
+        """The copies that a call may make."""
+        effect = call.row.effect
+        if effect == "transfer":
+            yield from self._of_transfer(call)
+        elif effect == "copy":
+            yield from self._of_copy(call)
+
+    def is_asynchronous(self, call: ModelledCall, context: Context) -> bool:
+        """Whether a call asks not to wait for its copy."""
+        if call.row.library == "numba" and call.stream().kind == NULL:
+            return False
+        return self.contexts.truth(call, "asynchronous", context) is True
+
+    # --- transfers
+
+    def _of_transfer(self, call: ModelledCall) -> Iterator[HostCopy]:
+        row, to = call.row, call.row.get("to")
+        source, out = call.one("of", call.receiver), call.one("out")
+        if source is None or row.get("staged"):
+            return
+        if to == "host":
+            if not call.is_on_host(source):
+                yield from self._down(call, source, out)
+            return
+        origins = self.origins.of(call.function, source)
+        if row.get("leaves"):
+            origins += [each for known in self.origins.elements(call.function, source, ()) for each in self.origins.of(*known)]
+        for origin in origins:
+            evidence = LITERAL if to == "device" else self._evidence(call, origin.known.context)
+            if evidence:
+                yield HostCopy(call, "h2d", origin, evidence)
+
+    def _down(self, call: ModelledCall, source: int, out: int | None) -> Iterator[HostCopy]:
+        if out is not None:
+            yield from (HostCopy(call, "d2h", origin, LITERAL) for origin in self.origins.of(call.function, out))
+        elif call.row.get("host_memory", "pageable") == "pageable":
+            known = Known(call.function, call.result, ())
+            yield HostCopy(call, "d2h", Origin(known, "host", "pageable", str(call.row.get("type", "")), how="fetched"), LITERAL)
+
+    def _evidence(self, call: ModelledCall, context: Context) -> str:
+        """Why the argument of a transfer is a CUDA device; "" where it is none, or nothing tells."""
+        registers = call.all("device")
+        if not registers:
+            return ""
+        if call.function.is_cpp:
+            options = (option(self.contexts, Known(call.function, each, context)) for each in registers)
+            named = next((each.space for each in options if each is not None and each.space), "")
+            return {"device": LITERAL, "unknown": ASKED}.get(named, "")
+        known = self.contexts.traced(Known(call.function, registers[0], context))
+        values = list(self.contexts.values(known))
+        words = {str(value.value).partition(":")[0] for value in values if isinstance(value, Constant) and isinstance(value.value, str)}
+        words |= self._defaults(known)
+        numbers = any(isinstance(value, Constant) and type(value.value) is int for value in values)
+        spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
+        if "cuda" in words or "device" in spaces or numbers:
+            return LITERAL
+        if "host" in spaces or words:
+            return ""
+        if "unknown" in spaces:
+            return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
+        made = self.contexts.definition(known)
+        if made is not None and made[0] == op.ATTR and known.function.text(made[4]) == "device" and not words:
+            return ASKED
+        is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
+        return ASKED if self._is_keyword(call, registers[0]) and is_open else ""
+
+    def _defaults(self, known: Known) -> set[str]:
+        """The devices that stand as defaults of the parameters which an unknown value comes from."""
+        node = self.origins.facts.values(known.function, known.register) if known.register >= 0 else None
+        found = set[str]()
+        for value in list(node.values) if node is not None else ():
+            for site in node.trace(value) if node is not None and isinstance(value, Unknown) else ():
+                function, one = site.function, site.instruction
+                default = function.default_register(one[3]) if one[0] == op.PARAM else None
+                if default is not None and function.parent is not None and isinstance(word := function.parent.constant(default), str):
+                    found.add(word.partition(":")[0])
+        return found
+
+    def _is_keyword(self, call: ModelledCall, register: int) -> bool:
+        one = call.instruction
+        shape = one[5] if one[0] == op.INVOKE else one[4]
+        first = 6 if one[0] == op.INVOKE else 5
+        names = call.function.unit.ir.constants[shape] if shape != op.NONE else ()
+        return any(each == register and name == "device" for each, name in zip(one[first:], names, strict=False))
+
+    # --- copies between two buffers
+
+    def _of_copy(self, call: ModelledCall) -> Iterator[HostCopy]:
+        target, source = call.one("dst"), call.one("src")
+        if target is None or source is None:
+            return
+        direction = self._direction(call)
+        if direction in ("h2d", "d2h"):
+            yield from (
+                HostCopy(call, direction, each, LITERAL)
+                for each in self.origins.of(call.function, source if direction == "h2d" else target)
+            )
+            return
+        if direction != "infer":
+            return
+        into, out_of = self.origins.of(call.function, target), self.origins.of(call.function, source)
+        yield from self._inferred(call, "h2d", out_of, into)
+        yield from self._inferred(call, "d2h", into, out_of)
+
+    def _inferred(self, call: ModelledCall, direction: str, hosts: list[Origin], others: list[Origin]) -> Iterator[HostCopy]:
+        """Of two sides one is on the host; the other is on a device, or may be."""
+        spaces = {origin.space for origin in others}
+        if spaces & {"host", "managed"}:
+            return
+        is_shown = any(origin.space == "device" and origin.evidence != "asked" for origin in others)
+        if direction == "d2h" and any(origin.space != "host" for origin in hosts):
+            return
+        for origin in hosts:
+            if origin.space == "host" and (is_shown or origin.how != "fetched" or "device" in spaces):
+                yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
+
+    def _direction(self, call: ModelledCall) -> str:
+        held = call.row.get("direction")
+        if isinstance(held, str):
+            return held
+        register = call.one("direction")
+        return (call.word(register) if register is not None else "") or "infer"

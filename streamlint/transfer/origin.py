@@ -1,0 +1,82 @@
+"""What walks for the origins of memory share: what an origin is, the way back to it, and what the layers ask one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Object, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.batches import Batches
+from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.guards import Guards
+from streamlint.transfer.transfer import Transfer
+
+DEEPEST_CALLS = 6
+
+
+class Origin(NamedTuple):
+    """Memory and the place that made it. ``space`` and ``pinning`` as in `objects.Memory`. ``passed``: the calls by which callers handed
+    it to the function that asks, the outermost first; ``views``: the instructions that took a part or another form of it."""
+
+    known: Known
+    space: str
+    pinning: str
+    type: str
+    evidence: str = "none"
+    passed: tuple[Site, ...] = ()
+    views: tuple[Site, ...] = ()
+    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept
+
+    @property
+    def site(self) -> Site | None:
+        one = self.known.function.definitions[self.known.register] if self.known.register >= 0 else None
+        return Site(self.known.function, one) if one is not None else None
+
+
+class Way(NamedTuple):
+    """A register on the way back, and what was passed on the way."""
+
+    known: Known
+    passed: tuple[Site, ...] = ()
+    views: tuple[Site, ...] = ()
+
+    def at(self, register: int, function: Function | None = None) -> Way:
+        return self._replace(known=self.known._replace(register=register, function=function or self.known.function))
+
+    def seen_as(self, one: Instruction) -> Way:
+        return self._replace(views=(*self.views, Site(self.known.function, one)))
+
+
+def appended(function: Function, register: int) -> Iterator[int]:
+    """The registers that are put behind a list."""
+    for use in function.uses[register]:
+        if use[0] == op.APPEND and use[2] == register:
+            yield use[3]
+        elif use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "append" and len(use) == 7:
+            yield use[6]
+
+
+class Base:
+    """Finds where memory comes from; the layers on top of it each know one kind of step."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.contexts = Contexts(transfer)
+        self.guards = Guards(transfer)
+        self.batches = Batches(transfer)
+
+    def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
+        """The origins of what a register holds."""
+        raise NotImplementedError
+
+    def walk(self, way: Way) -> Iterator[Origin]:
+        """The origins at the end of a way."""
+        raise NotImplementedError
+
+    def held(self, known: Known, register: int) -> list[Object]:
+        """What a register may hold."""
+        return list(self.contexts.values(known._replace(register=register)))

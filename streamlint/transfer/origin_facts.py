@@ -1,0 +1,118 @@
+"""Where memory comes from by the program facts: through attributes, containers and globals, one way for each kind of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Known
+from streamlint.transfer.cpp_declared import declared_type, is_plain_container
+from streamlint.transfer.origin import Base, Origin, Way
+
+_MAKING = frozenset({"factory", "transfer", "compute", "pin"})
+
+
+class Kept(Base):
+    """Steps back over values that are kept somewhere."""
+
+    def kept(self, way: Way) -> Iterator[Origin]:
+        """What the program facts know: for each kind of memory the place that it came from."""
+        known = way.known
+        node = self.facts.values(known.function, known.register)
+        if not any(isinstance(value, Memory) for value in node.values):
+            if known.function.is_cpp and is_plain_container(self.facts, known.function, declared_type(self.contexts, known)):
+                yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
+            else:
+                yield from self._by_unknown(way, node)
+            return
+        for value in list(node.values):
+            if not isinstance(value, Memory):
+                continue
+            sites = list(node.trace(value))
+            last = sites[-1] if sites else None
+            here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
+            one = self.contexts.definition(known)
+            if self._is_moved_elsewhere(sites):
+                yield here._replace(space="device", pinning="unknown")
+                continue
+            if one is not None and one[0] == op.ATTR and self._is_other_memory(known, one):
+                yield here._replace(pinning="unknown")
+                continue
+            if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
+                yield self._of_loader(here, one)
+                continue
+            passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
+            behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
+            found = [origin for origin in self.walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
+            yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+
+    def _is_moved_elsewhere(self, sites: list[Site]) -> bool:
+        """Whether a framework, or a module that keeps it, moves a value on its way."""
+        for site in sites:
+            made: Instruction | None = site.instruction
+            if made is not None and made[0] == op.UNPACK:
+                made = site.function.definitions[made[3]]
+            for call in self.transfer.modelled(site.function, made) if made is not None else ():
+                if call.row.effect == "prepare" or (call.row.get("moves") and self.is_kept_by_module(site.function, site.instruction)):
+                    return True
+        return False
+
+    def _is_other_memory(self, known: Known, one: Instruction) -> bool:
+        """Whether an attribute of a tensor is memory of its own, which whoever sets it has made (``x.grad``)."""
+        kinds = {value.type for value in self.held(known, one[3]) if isinstance(value, Memory)}
+        rows = [self.facts.models.member(kind, known.function.text(one[4])) for kind in kinds]
+        return any(row is not None and row.effect == "factory" for row in rows)
+
+    def _by_unknown(self, way: Way, node: Node) -> Iterator[Origin]:
+        """Of what the facts do not know: the call on its way that the row of a method by its name models."""
+        known = way.known
+        for value in list(node.values):
+            for site in node.trace(value) if isinstance(value, Unknown) else ():
+                one = site.instruction
+                if one[0] == op.PARAM and site.function is not known.function and not site.function.is_cpp:
+                    yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
+                    return
+                if one[0] not in (op.CALL, op.INVOKE) or (site.function is known.function and one[2] == known.register):
+                    continue
+                if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
+                    yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
+                    return
+
+    def _enters(self, site: Site, function: Function) -> bool:
+        if site.instruction[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(edge.callee is function for edge in self.transfer.edges(site.function, site.instruction))
+
+    def _of_loader(self, origin: Origin, one: Instruction | None) -> Origin:
+        """The batches of a loader: where the loader was made."""
+        known = origin.known
+        for _ in range(4):
+            if one is None or one[0] not in (op.NEXT, op.UNPACK, op.ITEM, op.ITER, op.INVOKE, op.CALL):
+                break
+            if any(call.row.effect == "prepare" for call in self.transfer.modelled(known.function, one)):
+                return origin._replace(space="device", pinning="unknown")
+            register = one[3] if one[0] not in (op.CALL,) else one[-1]
+            node = self.facts.values(known.function, register)
+            for value in node.values:
+                if isinstance(value, LibraryObject) and value.kind == "loader":
+                    sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+                    if any(
+                        call.row.effect == "prepare" for site in sites for call in self.transfer.modelled(site.function, site.instruction)
+                    ):
+                        return origin._replace(space="device", pinning="unknown")
+                    if sites:
+                        last = sites[-1]
+                        return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
+            one = known.function.definitions[register] if register >= 0 else None
+        return origin
+
+    def is_kept_by_module(self, function: Function, one: Instruction) -> bool:
+        """Whether a module keeps what a call gives: it goes where the module goes."""
+        owner = function.owner
+        if owner is None or "torch.nn.Module" not in self.facts.hierarchy.libraries(owner):
+            return False
+        return any(use[0] == op.SET_ATTR and use[4] == one[2] for use in function.uses[one[2]])

@@ -1,0 +1,119 @@
+"""Where the parts of containers and of memory come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Context, Known, entered_by
+from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, appended
+from streamlint.transfer.origin_calls import Made
+
+_PLACES = {"first": 0, "second": 1}
+_WORDS = re.compile(r"\w+")
+
+
+class Parts(Made):
+    """Steps back over elements, slices and what picks elements."""
+
+    def part(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """An element of a container, or a part of a tensor."""
+        base = one[3]
+        held = self.held(way.known, base)
+        made = self.contexts.definition(way.known._replace(register=base))
+        if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
+            yield from self.walk(way.at(made[4 + one[4]]))
+            return
+        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR) and one[0] == op.ITEM
+        if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
+            if one[0] == op.UNPACK and self.is_beside(way.known, one):
+                return
+            if one[0] == op.ITEM and self._is_gathered(way.known, one):
+                yield from self.computed(way, [base])
+            elif one[0] != op.UNPACK or any(isinstance(value, Memory) for value in self.held(way.known, one[2])):
+                yield from self.walk(way.seen_as(one).at(base))
+            return
+        elements = list(self.ways_to_elements(way.at(base), 0))
+        if elements and all(each is not None for each in elements):
+            for each in elements:
+                assert each is not None
+                yield from self.walk(each)
+            return
+        yield from self.kept(way)
+
+    def is_beside(self, known: Known, one: Instruction) -> bool:
+        """Whether a call gives its memory at another place of the tuple that is unpacked."""
+        made = known.function.definitions[one[3]] if one[3] >= 0 else None
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            return False
+        places = [call.row.get("result") for call in self.transfer.modelled(known.function, made)]
+        return any(place in _PLACES and _PLACES[str(place)] != one[4] for place in places)
+
+    def _is_gathered(self, known: Known, one: Instruction) -> bool:
+        """Whether a list, an array or a mask picks the elements: they go into new memory."""
+        index = self.contexts.traced(known._replace(register=one[4]))
+        made = self.contexts.definition(index)
+        if made is None or made[0] == op.SLICE:
+            return False
+        if made[0] == op.BUILD:
+            return index.function.kind_built(made) == "list"
+        if made[0] in (op.COMPARE,):
+            return any(isinstance(value, Memory) for each in made[4:6] for value in self.held(index, each))
+        if made[0] == op.ITEM and (inner := index.function.definitions[made[4]]) is not None and inner[0] == op.SLICE:
+            return self._is_gathered(known._replace(function=index.function), (*one[:4], made[3]))
+        if made[0] == op.PHI:
+            return any(self._is_gathered(known, (*one[:4], each)) for each in made[3:] if each != one[4])
+        if made[0] == op.PARAM and not index.function.is_cpp:
+            words = _WORDS.findall(index.function.code.parameters[made[3]].annotation or "")
+            return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
+        return any(isinstance(value, Container) and value.kind == "list" for value in self.held(index, index.register)) or any(
+            isinstance(value, Memory) for value in self.held(index, index.register)
+        )
+
+    def ways_to_elements(self, way: Way, depth: int) -> Iterator[Way | None]:
+        """The elements of what a register holds, as ways of their own; None where some are not to be told."""
+        one = self.contexts.definition(way.known)
+        function, context = way.known.function, way.known.context
+        if one is None or depth > DEEPEST_CALLS:
+            yield None
+        elif one[0] in (op.ITER, op.COPY):
+            yield from self.ways_to_elements(way.at(one[3]), depth + 1)
+        elif one[0] == op.BUILD and function.kind_built(one) in ("list", "tuple"):
+            added = list(appended(function, one[2]))
+            yield from (way.at(register) for register in (*one[4:], *added))
+            if not one[4:] and not added:
+                yield None
+        elif one[0] == op.DICT:
+            yield from (way.at(register) for register in one[4::2])
+        elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
+            site = entered_by(context, function)
+            places = [site] if site is not None else [Site(*place) for place in self.facts.call_places(function)]
+            for place in places:
+                given = self.contexts.given(function, one, place)
+                if given is None or place.function is function:
+                    continue
+                passed = way.passed if site is not None else (place, *way.passed)
+                entered = context if site is not None else (*context, (function, place))
+                yield from self.ways_to_elements(Way(Known(given[0], given[1], entered), passed, way.views), depth + 1)
+            if not places:
+                yield None
+        else:
+            yield None
+
+    def given(self, origin: Origin) -> list[Origin]:
+        """Of memory that was computed: the origins of what it was computed from."""
+        site, context = origin.site, origin.known.context
+        if site is None or origin.how != "computed":
+            return []
+        ways = [Known(site.function, register, context) for register in op.reads(site.instruction)]
+        ways += [inner for way in ways for inner in self.elements(*way)]
+        return [found for way in ways for found in self.of(*way) if found.known != origin.known]
+
+    def elements(self, function: Function, register: int, context: Context) -> list[Known]:
+        """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
+        found = list(self.ways_to_elements(Way(Known(function, register, context)), 0))
+        return [way.known for way in found if way is not None] if None not in found else []

@@ -1,0 +1,220 @@
+"""Where memory comes from: the places that made what a register holds, by way of views, callers and functions that return it.
+
+A walk goes back over definitions and tells the calls of a function apart. Where a value passes through attributes, containers and globals
+the trace of the program facts is taken instead: one way for each kind of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Context, Known, entered_by
+from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way
+from streamlint.transfer.origin_parts import Parts
+from streamlint.transfer.transfer import Transfer
+
+_PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
+_GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
+_MOST = 400
+
+
+class Origins(Parts):
+    """Finds where memory comes from."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._seen: set[tuple[Known, int]] = set()
+        self._known: dict[Known, list[Origin]] = {}
+        self._active: set[Known] = set()
+
+    def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
+        """The origins of what a register holds."""
+        asked = Known(function, register, context)
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        if asked in self._active:
+            return []
+        self._active.add(asked)
+        kept, self._seen = self._seen, set()
+        found = self._known[asked] = list(dict.fromkeys(self.walk(Way(asked))))
+        self._seen = kept
+        self._active.discard(asked)
+        return found
+
+    def walk(self, way: Way) -> Iterator[Origin]:
+        known = way.known
+        if (known, len(way.views)) in self._seen or len(self._seen) > _MOST:
+            return
+        self._seen.add((known, len(way.views)))
+        one = self.contexts.definition(known)
+        if one is None:
+            return
+        found = False
+        for origin in self._step(way, one):
+            found = True
+            yield origin
+        if not found and one[0] in _GIVING:
+            yield from self.kept(way)
+
+    def _step(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """The origins of what an instruction gives."""
+        known = way.known
+        opcode = one[0]
+        if opcode == op.PARAM:
+            yield from self._given(way, one)
+        elif opcode == op.PHI:
+            yield from self._joined(way, one)
+        elif opcode in _PASSED:
+            yield from self.walk(way.at(one[-1]))
+        elif opcode == op.REBIND:
+            yield from self.walk(way.at(one[5]))
+        elif opcode == op.INPLACE:
+            yield from self.walk(way.at(one[4]))
+        elif opcode in (op.CALL, op.INVOKE):
+            yield from self._called(way, one)
+        elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
+            yield from self.part(way, one)
+        elif opcode == op.ATTR and (batch := self.batches.field(known, one)) is not None:
+            yield from self._of_batch(way, batch)
+        elif opcode == op.ATTR and self._is_view(known, one):
+            yield from self.walk(way.seen_as(one).at(one[3]))
+        elif opcode in (op.NAME, op.UNDEF) and known.function.is_cpp:  # a member that a call may change is UNDEF before it
+            yield from self._member(way, one)
+        elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
+            operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
+            if opcode == op.BINARY and any(
+                isinstance(value, Memory) and "Tensor" in value.type for each in operands for value in self.held(known, each)
+            ):
+                yield from self.computed(way, list(operands))
+                return
+            memory = [each for each in operands if any(isinstance(value, Memory) for value in self.held(known, each))]
+            memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
+            for each in memory[:1]:
+                yield from self.walk(way.seen_as(one).at(each))
+            if not memory:
+                yield from self.kept(way)
+        elif opcode in (op.BINARY, op.UNARY, op.COMPARE):
+            yield from self.computed(way, list(op.reads(one)))
+        else:
+            yield from self.kept(way)
+
+    def _of_batch(self, way: Way, field: Known) -> Iterator[Origin]:
+        """A field of a batch that a loader cannot pin: what a loader collates is on the host."""
+        for origin in self.of(*field):
+            if origin.space in ("host", "unknown"):
+                pinning = "pageable" if origin.how == "computed" else origin.pinning
+                yield origin._replace(space="host", pinning=pinning, views=way.views)
+
+    def _is_view(self, known: Known, one: Instruction) -> bool:
+        """Whether an attribute is the memory of its object in another form."""
+        for value in self.held(known, one[3]):
+            kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
+            row = self.facts.models.member(kind, known.function.text(one[4])) if kind else None
+            if row is not None and row.effect in ("view", "same"):
+                return True
+        return False
+
+    def _member(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """C++: a member that methods of its class set."""
+        function = way.known.function
+        method = function.method
+        owner = method.owner if method is not None else None
+        stores = owner.own_stores.get(function.text(one[3]), []) if owner is not None else []
+        found = False
+        for store in stores:
+            if store.value >= 0:
+                for origin in self.walk(way.at(store.value, store.function)):
+                    found = True
+                    yield origin
+        if not found:
+            yield from self.kept(way)
+
+    # --- parameters, joins, calls of the program
+
+    def _given(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """A parameter: what the callers give; where none does, what is known of it."""
+        function, context = way.known.function, way.known.context
+        site = entered_by(context, function)
+        if site is not None:
+            given = self.contexts.given(function, one, site)
+            if given is not None:
+                yield from self.walk(way.at(given[1], given[0]))
+            else:
+                yield from self.kept(way)
+            return
+        found = False
+        for caller, call in self.facts.call_places(function) if len(context) < DEEPEST_CALLS else ():
+            edges = self.transfer.edges(caller, call)
+            if not any(edge.callee is function and not edge.is_guess for edge in edges):
+                continue
+            passing = Site(caller, call)
+            given = self.contexts.given(function, one, passing)
+            if given is not None and given[0] is caller and caller not in function.below:
+                found = True
+                known = Known(given[0], given[1], (*context, (function, passing)))
+                yield from self.walk(way._replace(known=known, passed=(passing, *way.passed)))
+        if not found:
+            yield from self.kept(way)
+
+    def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        function = way.known.function
+        home = self.guards.home(function, one)
+        predecessors = function.code.predecessors()[home]
+        for place, register in enumerate(one[3:]):
+            said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
+            decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False
+            if not decided:
+                yield from self._guarded(self.walk(way.at(register)), said)
+
+    def _guarded(self, origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:
+        """What is left of origins where branches have asked for their kind."""
+        for origin in origins:
+            if "device" in said:
+                continue
+            if "host" in said and origin.space == "unknown":
+                origin = origin._replace(space="host", pinning="pageable" if origin.how == "computed" else origin.pinning)
+            if "host" in said and origin.space == "device":
+                continue
+            yield origin._replace(pinning="pinned") if "pinned" in said else origin
+
+    def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        function, context = way.known.function, way.known.context
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
+        calls = self.calls(way.known, one)
+        if entered and len(context) < DEEPEST_CALLS:
+            for edge in entered:
+                callee = edge.callee
+                inside = way._replace(known=Known(callee, op.NONE, (*context, (callee, Site(function, one)))))
+                if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
+                    yield from self.kept(way)
+                    continue
+                for end in callee.by_opcode[op.RETURN]:
+                    if end[2] >= 0 and not self.guards.excluded(callee, self.guards.home(callee, end), inside.known.context):
+                        said = self.guards.at(callee, end, end[2])
+                        yield from self._guarded(self.walk(inside.at(end[2])), said)
+        elif calls:
+            for call in calls:
+                yield from self.modelled_by_row(way, call)
+        elif one[0] == op.INVOKE and function.is_cpp and self._is_inside(function, one):
+            yield from self.walk(way.seen_as(one).at(one[3]))
+        elif not edges and self._is_given_device(way.known, one):
+            yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
+        else:
+            yield from self.kept(way)
+
+    def _is_inside(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a method of a container or pointer of the standard library gives its memory."""
+        rows = (self.facts.cpp_models.method(kind, function.text(one[4]), "::") for kind in ("std::unique_ptr", "std::vector"))
+        return any(row is not None and row.effect in ("same", "view") for row in rows)
+
+    def _is_given_device(self, known: Known, one: Instruction) -> bool:
+        """Whether a call out of view is given memory of a device: it works there."""
+        given = operands_of(known.function, one, False)
+        return any(origin.space == "device" for register in given for origin in self.of(known.function, register, known.context))

@@ -1,0 +1,211 @@
+"""How large memory is: from the shapes and numbers of bytes that its makers are given, as far as they are known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.objects import Constant, Container, External, Memory, Scalar
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.origin import Origin, appended
+from streamlint.transfer.origins import Origins
+
+STAGED = 1 << 16
+"""Bytes up to which the driver stages pageable memory without a wait."""
+_WIDTHS = {
+    "float64": 8, "double": 8, "complex64": 8, "int64": 8, "long": 8, "uint64": 8, "float32": 4, "float": 4, "int32": 4, "int": 4,
+    "uint32": 4, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2, "short": 2, "uint16": 2, "uint8": 1, "int8": 1, "bool": 1,
+    "bool_": 1, "byte": 1, "complex128": 16, "char": 1, "unsigned char": 1, "size_t": 8, "uint8_t": 1, "int8_t": 1, "uint16_t": 2,
+    "int16_t": 2, "uint32_t": 4, "int32_t": 4, "uint64_t": 8, "int64_t": 8, "unsigned": 4, "unsigned int": 4, "kHalf": 2, "kFloat": 4,
+}  # fmt: skip
+_WHOLE = frozenset({"int64", "int32", "int", "long", "uint32", "uint64", "int16", "short", "bool", "bool_"})
+_CLASSES = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "BoolTensor": "bool", "ByteTensor": "uint8"}
+_DEEPEST = 6
+_CPP_TYPES = frozenset({"pointer", "array", "std::vector", "std::array", "thrust::host_vector", "element"})
+
+
+class Size(NamedTuple):
+    """``bytes`` is None where it is not known. ``counts``: whole numbers of which nothing shows how many there are."""
+
+    bytes: int | None = None
+    counts: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        return self.bytes is not None and self.bytes <= STAGED
+
+
+class Sizes:
+    """Finds how large memory is."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+        self.contexts = origins.contexts
+        self.transfer = origins.transfer
+        self.cpp = CppSizes(origins.contexts)
+
+    def of(self, origin: Origin, depth: int = 0) -> Size:
+        """The size of memory at its origin."""
+        site = origin.site
+        if site is None or depth > _DEEPEST:
+            return Size()
+        function, one = site.function, site.instruction
+        context = origin.known.context
+        if function.is_cpp and origin.type in _CPP_TYPES:
+            return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
+        if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.INPLACE, op.ITEM):
+            return self._joined(origin, list(op.reads(one)), depth)
+        for call in self.origins.calls(origin.known, one):
+            effect = call.row.effect
+            if effect == "factory":
+                return self._made(call, context, depth)
+            if effect == "compute":
+                return self._computed(origin, call, depth)
+            if effect == "transfer" and (source := call.one("of", call.receiver)) is not None:
+                found = [self.of(each, depth + 1) for each in self.origins.of(function, source, context)]
+                return found[0] if len(found) == 1 else Size()
+        return Size()
+
+    def dtype(self, call: ModelledCall, context: Context) -> str:
+        """The name of the type of numbers that a call asks for."""
+        for register in call.all("dtype"):
+            for value in self.contexts.values(Known(call.function, register, context)):
+                name = value.name if isinstance(value, External) else str(value.value) if isinstance(value, Constant) else ""
+                if (last := name.rpartition(".")[2]) in _WIDTHS:
+                    return last
+        return ""
+
+    def _made(self, call: ModelledCall, context: Context, depth: int) -> Size:
+        row, name = call.row, call.name.rpartition(".")[2]
+        dtype = self.dtype(call, context) or _CLASSES.get(name, "")
+        if row.get("counts") or (name in ("randint", "randperm") and not dtype):
+            dtype = dtype or "int64"
+        width = _WIDTHS.get(dtype, 8 if row.library == "numpy" else 4)
+        data = call.one("data")
+        if data is not None:
+            return self._of_data(Known(call.function, data, context), dtype, width, depth)
+        total, unknown = 1, 0
+        dimensions = [each for register in call.all("shape") for each in self._dimensions(Known(call.function, register, context))]
+        for size in dimensions:
+            total, unknown = (total * size, unknown) if size is not None else (total, unknown + 1)
+        if row.get("counts") and len(dimensions) == 2 and not unknown:
+            total = max(size or 0 for size in dimensions)
+        if not dimensions:
+            return Size(None, dtype in _WHOLE)
+        if unknown:
+            return Size(None, dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or bool(row.get("counts")))
+        return Size(total * width)
+
+    def _dimensions(self, known: Known) -> list[int | None]:
+        known = self.contexts.traced(known)
+        one = self.contexts.definition(known)
+        if one is not None and one[0] == op.BUILD:
+            return [self.contexts.number(known._replace(register=each)) for each in one[4:]]
+        number = self.contexts.number(known)
+        if number is None and any(isinstance(value, Container) for value in self.contexts.values(known)):
+            return [None, None]
+        return [number]
+
+    def _of_data(self, known: Known, dtype: str, width: int, depth: int) -> Size:
+        """Data that is copied in: numbers in a display are counted; of a list that grows nothing shows how many there are."""
+        values = list(self.contexts.values(known))
+        one = self.contexts.definition(known)
+        if one is not None and one[0] == op.UNPACK and self.origins.is_beside(known, one):
+            return Size(width)
+        if any(isinstance(value, Memory) for value in values):
+            found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
+            joined = _largest(found)
+            return joined._replace(counts=joined.counts or (dtype in _WHOLE and joined.bytes is None))
+        if values and all(isinstance(value, (Scalar, Constant)) for value in values):
+            return Size(width)
+        number = self._elements(known, depth)
+        if number is not None:
+            return Size(number * width)
+        is_list = any(isinstance(value, Container) for value in values)
+        return Size(None, dtype in _WHOLE or (is_list and dtype == ""))
+
+    def _elements(self, known: Known, depth: int) -> int | None:
+        """How many numbers a display holds. A list of numbers is taken for a short one, however it is built."""
+        known = self.contexts.traced(known)
+        one = self.contexts.definition(known)
+        function = known.function
+        if one is None or depth > _DEEPEST:
+            return None
+        if one[0] != op.BUILD:
+            values = list(self.contexts.values(known))
+            if values and all(isinstance(value, (Scalar, Constant)) for value in values):
+                return 1
+            if values and all(isinstance(value, Memory) for value in values):
+                sizes = [self.of(each, depth + 1) for each in self.origins.of(*known)]
+                return None if any(size.bytes is None for size in sizes) or not sizes else sum(size.bytes or 0 for size in sizes) // 4
+            return None
+        grown = list(appended(function, one[2]))
+        parts = [self._elements(known._replace(register=each), depth + 1) for each in (*one[4:], *grown)]
+        if any(part is None for part in parts):
+            return None
+        is_whole = any(use[0] == op.INPLACE and use[4] == one[2] for use in function.uses[one[2]])
+        return None if is_whole or not parts else sum(part or 0 for part in parts)
+
+    def _computed(self, origin: Origin, call: ModelledCall, depth: int) -> Size:
+        one = call.instruction
+        name = call.function.text(one[4]) if one[0] == op.INVOKE else call.name.rpartition(".")[2]
+        asked = self.dtype_of_keyword(origin, call)
+        if call.row.get("counts") or (call.row.get("cast") and name in _WHOLE) or asked in _WHOLE:
+            return Size(None, True)
+        if call.row.get("cast") and name in _WIDTHS:
+            return self._joined(origin, list(call.operands), depth)._replace(counts=False)
+        if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
+            joined = self._joined(origin, list(call.operands), depth)
+            return Size(None, joined.counts)
+        if name in ("index_select", "gather", "take", "repeat_interleave", "repeat"):
+            context = origin.known.context
+            memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
+            return self._joined(origin, memory[:1], depth)
+        return self._joined(origin, list(call.operands), depth)
+
+    def dtype_of_keyword(self, origin: Origin, call: ModelledCall) -> str:
+        """The type of numbers that any argument of a call names."""
+        for register in call.operands:
+            for value in self.contexts.values(Known(call.function, register, origin.known.context)):
+                if isinstance(value, External) and (last := value.name.rpartition(".")[2]) in _WIDTHS and "." in value.name:
+                    return last
+        return ""
+
+    def _joined(self, origin: Origin, registers: list[int], depth: int) -> Size:
+        """The size of what is computed from operands: that of the largest."""
+        function, context = origin.known.function, origin.known.context
+        found: list[Size] = []
+        for register in registers:
+            for each in self.origins.of(function, register, context):
+                if each.known != origin.known:
+                    found.append(self.of(each, depth + 1))
+            for way in self.origins.elements(function, register, context):
+                found += [self.of(each, depth + 1) for each in self.origins.of(*way) if each.known != origin.known]
+        return _largest(found)
+
+    # --- C++
+
+    def _holds_counts(self, origin: Origin) -> bool:
+        """C++: whether a container holds whole numbers: offsets, lengths."""
+        kind = self.cpp.type_of(origin.known)
+        element = self.cpp.element(kind) if kind is not None else None
+        if element is None or element[2]:
+            return False
+        resolved = self.cpp.facts.cpp.resolved(origin.known.function.unit, "", element)
+        return str(resolved[0]) in WHOLE
+
+    def is_of_array(self, origin: Origin, call: ModelledCall) -> bool:
+        """C++: whether the size is that of a tensor or array."""
+        register = call.one("bytes")
+        asked = [Known(call.function, register, origin.known.context)] if register is not None else []
+        return any(self.cpp.is_of_array(each) for each in (*asked, *self.cpp.counts(origin.known)))
+
+
+def _largest(sizes: list[Size]) -> Size:
+    if not sizes:
+        return Size()
+    known = [size.bytes for size in sizes if size.bytes is not None]
+    counts = any(size.counts for size in sizes) and all(size.counts or size.is_small for size in sizes)
+    return Size(max(known) if len(known) == len(sizes) else None, counts)
