@@ -136,6 +136,22 @@ class ImplicitDefaultStream(Check):
             shown=not path.facts.is_uncalled(operation),
         )
 
+    def told(
+        self, span: Span, what: str, how: str, race: bool, trail: Iterable[Step], help: str, suffix: str, qualname: str, shown: bool
+    ) -> Finding:
+        """Work on the default stream beside other streams, as a finding."""
+        owner = {"handle": "the handle's", "policy": "the policy's"}.get(how, "the")
+        effect = "it is unordered with non-blocking streams" if race else "it serializes with all blocking streams"
+        found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", trail=trail, help=help, qualname=qualname)
+        return replace(found, category=Category.RACE if race else Category.STALL, shown=shown)
+
+    def told_together(self, findings: list[Finding], suffix: str) -> Finding:
+        """A file that uses no streams at all, told once."""
+        first, *others = findings
+        steps = tuple(Step("also on the default stream", finding.span) for finding in others)
+        message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + suffix
+        return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
+
     def _mark(self, record: Record, path: Trace) -> Iterator[Finding]:
         """C++: an event for other streams, recorded on the default stream where the work before it is on another."""
         facts, stream, context = path.facts, record.stream, record.context
@@ -445,10 +461,7 @@ class ImplicitDefaultStream(Check):
         return [finding for group in folded for finding in group]
 
     def _folded(self, findings: list[Finding], facts: FileFacts) -> Finding:
-        first, *others = findings
-        steps = tuple(Step("also on the default stream", finding.span) for finding in others)
-        message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + facts.if_legacy
-        return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
+        return self.told_together(findings, facts.if_legacy)
 
 
 def _is_timed(operation: Operation, path: Trace) -> bool:

@@ -29,6 +29,18 @@ class Currents:
         stack = self._stacks(function).get(one, ())
         return stack[-1] if stack else None
 
+    def of_library(self, function: Function, one: Instruction, library: str) -> Stream | None:
+        """The stream that a library has as its current one; None where it is the one that was when the function was entered."""
+        stack = self._stacks(function).get(one, ())
+        return next((stream for stream in reversed(stack) if self._library(function, stream) in ("", library)), None)
+
+    def _library(self, function: Function, stream: Stream) -> str:
+        """The library whose current stream a scope sets: that of the stream's type, where it names none itself."""
+        if stream.library:
+            return stream.library
+        types = (value.type for value in self.transfer.values(function, stream.register) if isinstance(value, LibraryObject))
+        return next((kind.partition(".")[0] for kind in types), "")
+
     def _stacks(self, function: Function) -> dict[Instruction, Stack]:
         found = self._known.get(function)
         if found is None:

@@ -1,0 +1,272 @@
+"""Work that code puts on streams: kernels, copies, memsets and library calls, with who says which stream each goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, Memory, Object
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.waits.operands import argument_registers
+
+GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG = "given", "omitted", "fixed", "current", "handle", "policy", "config"
+"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct."""
+WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
+_MAPPED = frozenset({"d2h", "h2d", "d2d", "peer"})
+_ARRAYS = ("cupy.", "numba.")
+_OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY})
+
+
+class Queued(NamedTuple):
+    """Work that an instruction puts on a stream. ``operand`` holds what ``how`` speaks of; NONE where there is nothing.
+
+    ``kind`` is kernel, copy, memset or library; ``waits``: the host waits for the work; ``reads`` and ``writes`` are the registers of
+    memory, ``is_told`` whether that is known of all of it.
+    """
+
+    how: str
+    operand: int
+    kind: str
+    name: str
+    library: str
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    direction: str = ""
+    waits: bool = False
+    is_told: bool = True
+    call: ModelledCall | None = None
+
+
+class Launches:
+    """The work on streams of a program's functions."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self._known: dict[Function, list[tuple[Instruction, Queued]]] = {}
+
+    def of(self, function: Function) -> list[tuple[Instruction, Queued]]:
+        """The work of a function's own instructions, in order."""
+        found = self._known.get(function)
+        if found is None:
+            found = self._known[function] = []
+            if not {"kernel", "device"} & function.code.flags:
+                found += ((one, each) for one in function.code.instructions() for each in self.at(function, one))
+        return found
+
+    def at(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """What an instruction puts on a stream."""
+        if one[0] == op.LAUNCH:
+            yield self._launch(function, one)
+        elif one[0] in (op.CALL, op.INVOKE) and self._may_work(function, one):
+            if one[0] == op.CALL and (found := self._numba(function, one)) is not None:
+                yield found
+            for call in self.transfer.modelled(function, one):
+                if call.row.effect in WORKING:
+                    yield from self._modelled(call)
+        elif one[0] in _OPERATORS and not function.is_cpp:
+            yield from self._operator(function, one)
+
+    def _may_work(self, function: Function, one: Instruction) -> bool:
+        """Whether a call may be one of a library, by the way it is written: solving what it calls costs."""
+        if not function.is_cpp:
+            return True
+        if one[0] == op.INVOKE:
+            return last_name(function, one) in self.transfer.names(WORKING)
+        name = function.dotted(one[3])
+        row = self.facts.cpp_models.call(name) if name else None
+        return (row is not None and row.effect in WORKING) or last_name(function, one) in self.transfer.names(WORKING)
+
+    # --- kernels
+
+    def _launch(self, function: Function, one: Instruction) -> Queued:
+        config, given = one[6 : 6 + one[5]], one[6 + one[5] :]
+        name = self._kernel(function, one[3])
+        reads, writes, is_told = self._accesses(function, one[3], given)
+        how, operand = (GIVEN, config[3]) if len(config) > 3 else (OMITTED, op.NONE)
+        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told)
+
+    def _kernel(self, function: Function, register: int) -> str:
+        return function.dotted(register).rpartition("::")[2] or "kernel"
+
+    def _accesses(self, function: Function, kernel: int, given: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+        """What a kernel reads and writes of its arguments, as its parameters' types tell: it only reads through pointers to constants."""
+        return given, given, False
+
+    def _numba(self, function: Function, one: Instruction) -> Queued | None:
+        """``kernel[grid, block, stream](…)`` of a function that numba compiles."""
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        if made is None or made[0] != op.ITEM or function.is_cpp:
+            return None
+        config = function.definitions[made[4]]
+        if not self._is_numba_kernel(function, made[3]):
+            return None
+        parts = config[4:] if config is not None and config[0] == op.BUILD else ()
+        how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
+        given = tuple(register for _, register in argument_registers(function, one))
+        return Queued(how, operand, "kernel", function.dotted(made[3]).rpartition(".")[2], "numba", given, given, is_told=False)
+
+    def _is_numba_kernel(self, function: Function, register: int) -> bool:
+        for value in self.facts.functions_in(self.facts.values(function, register).values):
+            parent = value.function.parent
+            for call in value.function.decorations if parent is not None else ():
+                assert parent is not None
+                names = {value.name for value in self.facts.values(parent, call[3]).values if isinstance(value, External)}
+                made = parent.definitions[call[3]]
+                if made is not None and made[0] in (op.CALL, op.INVOKE):
+                    names |= {each.name for each in self.transfer.libraries(parent, made)}
+                if names & {"numba.cuda.jit", "numba.cuda.autojit"}:
+                    return True
+        return False
+
+    # --- calls of libraries
+
+    def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
+        row, effect = call.row, call.row.effect
+        if row.library.startswith(("host", "numpy")) or self._asks_for_size(call):
+            return
+        how, operand = self._chosen(call)
+        library = row.library
+        if effect in ("copy", "transfer"):
+            direction = self._direction(call)
+            if direction == "h2h" or (effect == "transfer" and not self._is_on_device(call)):
+                return
+            source, target = call.one("src", call.one("of", call.receiver)), call.one("dst", call.one("out", call.result))
+            _, asynchronous = call.switch("asynchronous")
+            reads, writes = _sides(direction, source, target)
+            yield Queued(how, operand, "copy", call.name, library, reads, writes, direction, asynchronous is False, True, call)
+        elif effect == "memset":
+            target = call.one("dst")
+            yield Queued(how, operand, "memset", call.name, library, (), () if target is None else (target,), call=call)
+        elif effect == "launch":
+            reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
+            is_told = row.get("reads") is not None or row.get("writes") is not None
+            given = call.operands
+            waits = bool(row.get("waits"))
+            kind = "kernel" if row.get("kernel") is not None else "library"
+            yield Queued(
+                how, operand, kind, call.name, library, reads if is_told else given, writes if is_told else given, "", waits, is_told, call
+            )
+        elif self._is_on_device(call):
+            yield self._computed(call, how, operand)
+
+    def _computed(self, call: ModelledCall, how: str, operand: int) -> Queued:
+        effect = call.row.effect
+        reads = call.all("reads") if call.row.get("reads") is not None else list(call.operands)
+        if effect == "factory":
+            reads = call.all("data")
+        if effect == "read":
+            reads = call.all("of") or [register for register in (call.receiver,) if register is not None]
+        writes = [*call.all("writes"), *call.all("out"), *(() if effect == "read" else (call.result,))]
+        waits = effect == "read" or bool(call.row.get("waits"))
+        return Queued(how, operand, "compute", call.name, call.row.library, tuple(reads), tuple(writes), "", waits, True, call)
+
+    def _is_on_device(self, call: ModelledCall) -> bool:
+        """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
+        if call.row.library in ("cupy", "numba"):
+            return True
+        if call.function.is_cpp:
+            return False
+        registers = [call.result, *call.operands]
+        return any(value.space == "device" for register in registers for value in call.memory(register))
+
+    def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Operators of arrays are kernels on the current stream of their library."""
+        reads = op.reads(one)
+        for register in reads:
+            for value in self.transfer.values(function, register):
+                if isinstance(value, Memory) and value.space == "device":
+                    library = "cupy" if value.type.startswith("cupy") else "torch" if value.type.startswith("torch") else ""
+                    if library:
+                        writes = (one[2], one[4]) if one[0] == op.INPLACE else (one[2],)
+                        yield Queued(CURRENT, op.NONE, "compute", "arithmetic", library, tuple(reads), writes)
+                        return
+
+    # --- what rows say
+
+    def _asks_for_size(self, call: ModelledCall) -> bool:
+        register = call.one("size_query")
+        return register is not None and is_null(call.function, register, list(call.values(register)))
+
+    def _direction(self, call: ModelledCall) -> str:
+        held = call.row.get("direction")
+        if isinstance(held, Selector):
+            register = call.given(held)
+            word = call.word(register) if register is not None else held.default or ""
+            return word if word in _MAPPED or word == "h2h" else ""
+        if call.row.effect == "transfer":
+            return {"host": "d2h", "device": "h2d"}.get(str(call.row.get("to")), "")
+        return str(held or "")
+
+    def _chosen(self, call: ModelledCall) -> tuple[str, int]:
+        """Who says which stream a call works on."""
+        row = call.row
+        held = row.get("stream")
+        if row.get("policy"):
+            policy = self._policy(call)
+            return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
+        if held == "handle":
+            handle = call.one("handle")
+            return HANDLE, op.NONE if handle is None else handle
+        if held == "null":
+            return FIXED, op.NONE
+        if held in (None, "current", "own"):
+            return CURRENT, op.NONE
+        if not isinstance(held, Selector):
+            return "unknown", op.NONE
+        if held.kind == "pointee":
+            register = call.given(held)
+            return CONFIG, op.NONE if register is None else register
+        register = self._stream_among(call) if held.kind == "all" else call.given(held)
+        if register is not None:
+            return GIVEN, register
+        by_default = {"null": OMITTED, "current": CURRENT}
+        return by_default.get(held.default or "", "unknown"), op.NONE
+
+    def _stream_among(self, call: ModelledCall) -> int | None:
+        """The argument that is a stream."""
+        for register in reversed(call.operands):
+            if any(getattr(value, "kind", "") == "stream" for value in call.values(register)):
+                return register
+        return None
+
+    def _policy(self, call: ModelledCall) -> int | None:
+        """The first argument, if it is an execution policy; one that works on the host is none."""
+        given = call.operands
+        if not given:
+            return None
+        first = given[0]
+        return first if self._word_of_policy(call, first) else None
+
+    def _word_of_policy(self, call: ModelledCall, register: int) -> str:
+        word = call.word(register)
+        if word in ("policy", "host-policy"):
+            return word
+        one = call.function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.CALL, op.INVOKE):
+            return "policy" if call.function.dotted(register).startswith("thrust") or self._holds_stream(call, register) else ""
+        return "policy" if self._holds_stream(call, register) else ""
+
+    def _holds_stream(self, call: ModelledCall, register: int) -> bool:
+        return any(getattr(value, "kind", "") == "stream" for value in call.values(register))
+
+
+def _sides(direction: str, source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The registers of the device's memory that a copy reads and writes, and of the host's."""
+    return () if source is None else (source,), () if target is None else (target,)
+
+
+def is_null(function: Function, register: int, values: list[Object]) -> bool:
+    """Whether a register holds a null pointer or zero for sure."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.CAST:
+        one = function.definitions[one[4]]
+    if one is not None and one[0] == op.CONST:
+        return function.unit.ir.constants[one[3]] in (None, 0)
+    constants = [value.value for value in values if isinstance(value, Constant)]
+    return bool(values) and len(constants) == len(values) and all(value in (None, 0) for value in constants)
