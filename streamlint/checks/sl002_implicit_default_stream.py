@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
@@ -227,15 +227,14 @@ class ImplicitDefaultStream(Check):
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """A current stream that was asked for once: as stale as none."""
         for kept in facts.kept_streams:
-            what = f"current stream cached in `{kept.name}`; later calls ignore a change of the current stream"
-            finding = self.finding_at(
-                kept.read,
-                what,
-                trail=[Step("later work on the cached stream", use) for use in kept.uses[:4]],
-                help="query the current stream where the work is launched",
-                qualname=kept.function,
-            )
-            yield replace(finding, category=Category.RACE)
+            yield self.told_kept(kept.name, kept.read, kept.uses, kept.function)
+
+    def told_kept(self, name: str, read: Span, uses: Iterable[Span], qualname: str) -> Finding:
+        """A current stream that is kept, as a finding."""
+        what = f"current stream cached in `{name}`; later calls ignore a change of the current stream"
+        steps = [Step("later work on the cached stream", use) for use in uses]
+        help = "query the current stream where the work is launched"
+        return replace(self.finding_at(read, what, trail=steps[:4], help=help, qualname=qualname), category=Category.RACE)
 
     # --- where it fires ------------------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.exports import Exports
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import opcodes as op
@@ -75,6 +76,27 @@ class Extensions:
             for function in host_functions(unit)
             if function.code.kind == "function"
         )
+
+    def is_uncalled(self, function: Function, exports: Exports) -> bool:
+        """Whether a free function of an extension is neither bound nor named by anything at hand, where others are."""
+        while function.code.kind == "lambda" and function.parent is not None:
+            function = function.parent
+        code, unit = function.code, function.unit
+        if code.kind != "function" or code.class_name or code.template or unit.path.endswith((".h", ".hpp", ".cuh", ".hh")):
+            return False
+        cpp = [one for one in self.program.units.values() if one.is_cpp]
+        if not any(map(self.binds, cpp)) or not self._has_company(unit) or exports.of(function):
+            return False
+        if any(one.cpp_uses.get(code.name) for one in cpp):
+            return False
+        return not any(not one.is_cpp for one in self.program.mentioning(code.name))
+
+    def _has_company(self, unit: Unit) -> bool:
+        """Whether a file binds, includes a file at hand, or is named by another one: of one by itself, who calls it is out of view."""
+        if len(self.program.cpp.visible(unit)) > 1 or self.binds(unit):
+            return True
+        names = {one.code.name for one in host_functions(unit) if one.code.kind == "function" and one.is_linked}
+        return any(other is not unit and name not in other.named for name in names for other in self.program.cpp.mentioning(name))
 
     @cached_property
     def _declared(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ from streamlint.ordering.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Ch
 from streamlint.transfer.launches import GIVEN, OMITTED, Queued
 from streamlint.transfer.transfer import last_name
 
-_PYTHON = frozenset({"cupy", "numba", "cuda-python"})
+_PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _FEWEST = 4
 
 
@@ -107,7 +107,7 @@ class DefaultStream:
         """Why work on the null stream matters; empty where it does not."""
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
-        if self.streams.per_thread(function.unit) is True or self._is_teardown(function):
+        if self.streams.per_thread(function.unit) is True or self._is_teardown(function) or self._is_made(function, one, work):
             return ""
         if self._is_ordered_on_purpose(function, one) or self._handles_error(function, one):
             return ""
@@ -194,9 +194,9 @@ class DefaultStream:
             if len(found) > 12:
                 break
             for caller, call in self.facts.call_places(function):
-                if caller.unit is holder.unit and caller not in found and caller.code.kind != "module":
-                    if any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call)):
-                        found.append(caller)
+                is_near = caller.unit is holder.unit and caller not in found and caller.code.kind != "module"
+                if is_near and any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call)):
+                    found.append(caller)
         return found
 
     def _works_on_another(self, holder: Function) -> bool:
@@ -274,6 +274,14 @@ class DefaultStream:
                     (allocated if call.row.effect == "alloc" else freed).add(self._pointer(function, register))
         return allocated, freed
 
+    def _is_made(self, function: Function, one: Instruction, work: Queued) -> bool:
+        """Whether the work is a part of making an object that nothing has used yet."""
+        register = work.call.receiver if work.call is not None and work.call.row.get("makes") else None
+        made = function.definitions[register] if register is not None and register >= 0 else None
+        if made is None or register is None or made[0] != op.DECLARE:
+            return False
+        return not any(self.streams.beside.leads_to(function, use, one) for use in function.uses[register] if use[0] != op.BIND)
+
     def _is_timed(self, holder: Function) -> bool:
         """Whether the function takes the time between two events: it measures, and waits on purpose."""
         names = self.transfer.names(frozenset({"elapsed"}))
@@ -310,7 +318,7 @@ class DefaultStream:
 
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
-        return False
+        return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
 
 
 def keys_of(events: list[Event]) -> set[object]:

@@ -16,6 +16,7 @@ from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ordering.choices import NULL, Choice
+from streamlint.ordering.kept import KeptStreams
 from streamlint.transfer.launches import Queued
 
 RULE = ImplicitDefaultStream
@@ -44,6 +45,7 @@ def find(context: Context) -> Iterator[Finding]:
                     key = (found.choice.at, "" if found.choice.calls else found.work.name)
                     if key not in told:
                         told[key] = _told(streams, judge, found)
+    yield from _kept(streams)
     findings = [one for one in told.values() if one.shown or context.options.evidence == "possible"]
     yield from _folded(streams, judge, findings)
 
@@ -53,6 +55,19 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
         for choice in streams.choices.of(function, one, work):
             if choice.kind == NULL and (reason := judge.reason(function, one, work, choice)):
                 yield Found(function, one, work, choice, reason)
+
+
+def _kept(streams: Streams) -> Iterator[Finding]:
+    """Current streams that were asked for once: as stale as none."""
+    rows = streams.facts.cpp_models.calls.items()
+    asking = {name.rpartition("::")[2] for name, row in rows if row.effect == "stream_of" and row.get("which") == "current"}
+    units = {unit for name in asking for unit in streams.facts.program.cpp.mentioning(name)}
+    near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
+    kept = KeptStreams(streams.transfer, streams.choices.places, streams.at_hand)
+    for unit in sorted(near, key=lambda one: one.number):
+        for one in kept.of(unit):
+            uses = [span_of(use) for use in one.uses]
+            yield RULE().told_kept(one.name, span_of(one.read), uses, one.read.function.name)
 
 
 def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:

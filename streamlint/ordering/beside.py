@@ -138,8 +138,22 @@ class Beside:
 
     def _is_pending(self, function: Function, event: Event, one: Instruction) -> bool:
         assert event.choice is not None
-        stops = frozenset(wait.instruction for wait in self.events(function) if wait.work is None and _ends(wait, event.choice))
+        stops = frozenset(
+            wait.instruction for wait in self.events(function) if wait.work is None and self._ends(function, wait, event.choice, one)
+        )
         return event.instruction != one and self.leads_to(function, event.instruction, one, stops)
+
+    def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
+        """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
+        if not _waits_for(wait, choice):
+            return False
+        is_several = any(made.site is not None and self.is_repeated(made.site.function, made.site.instruction) for made in choice.made)
+        return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+
+    def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
+        graph, homes = self.graph(function)
+        place = graph.innermost[homes[wait][0]]
+        return place != NOBODY and homes[one][0] not in graph.loops[place].body
 
     def behind(self, function: Function, one: Instruction) -> list[Event]:
         """The work on other streams that is queued behind an instruction before the host waits for the device."""
@@ -156,7 +170,7 @@ class Beside:
         ]
 
 
-def _ends(wait: Event, choice: Choice) -> bool:
+def _waits_for(wait: Event, choice: Choice) -> bool:
     """Whether a wait of the host waits for a stream."""
     if wait.choice is None:
         return True

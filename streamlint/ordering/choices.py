@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -174,12 +175,36 @@ class Choices:
             edges = self.transfer.edges(caller, call)
             if not any(edge.callee is function and not edge.is_guess for edge in edges) or call in [site.instruction for site in calls]:
                 continue
+            if not self._fits(caller, call, function):
+                continue
             inner = (Site(caller, call), *calls)
             given = given_to(caller, call, function, index)
             if given is not None and given >= 0:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
             elif given is None and self._default_is_null(function, index):
                 yield Choice(NULL, "default", Site(caller, call), inner)
+
+    def _fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
+        """C++: whether the arguments of a call fit an overload: an object is no stream, and a stream no object."""
+        for index, parameter in enumerate(callee.code.parameters if callee.is_cpp else ()):
+            given = given_to(caller, call, callee, index)
+            if (
+                given is None
+                or given < 0
+                or parameter.type is None
+                or parameter.name == "this"
+                or parameter.type[0] in callee.code.template
+            ):
+                continue
+            wants = self.facts.cpp_models.type_named(parameter.type[0])
+            wants_stream = wants is not None and wants.kind == "stream"
+            wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), parameter.type[0]) is not None
+            values = self.facts.values(caller, given).values
+            kinds = {type(value) for value in values if not isinstance(value, Unknown)}
+            is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
+            if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
+                return False
+        return True
 
     def _default_is_null(self, function: Function, index: int) -> bool:
         parameter = function.code.parameters[index]
@@ -273,17 +298,17 @@ class Choices:
 
     def _of_policy(self, function: Function, work: Queued, here: Site) -> Iterator[Choice]:
         assert work.call is not None
-        word = work.call.word(work.operand)
-        if word == "policy":
+        register = work.operand
+        while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
+            if one[0] == op.INVOKE and function.text(one[4]) == "on" and len(one) > 6:
+                yield from self.of_register(function, one[6], here)
+                return
+            register = one[3]
+        word = work.call.word(register)
+        if word == "policy" or self.facts.cpp_models.call(function.dotted(register)) is not None:
             yield Choice(NULL, "policy", here)
         elif word != "host-policy":
-            one = function.definitions[work.operand] if work.operand >= 0 else None
-            if one is not None and one[0] == op.CALL:
-                rows = [call.row for call in self.transfer.modelled(function, one)]
-                if any(row.get("which") == "null" for row in rows):
-                    yield Choice(NULL, "policy", here)
-                    return
-            yield Choice(HELD, GIVEN, here)
+            yield from self.of_register(function, work.operand, here)
 
     def _of_handle(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
@@ -341,8 +366,7 @@ class Choices:
             return True
         theirs = self._member(call.function, other)
         if name is not None and theirs is not None:
-            same = name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
-            return same
+            return name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
         return call.function is function or name is None or theirs is None
 
     def _is_made_in_view(self, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:

@@ -20,8 +20,9 @@ Stack = tuple[Stream, ...]
 class Currents:
     """The current streams of functions, by the scopes that are open and the streams that were set."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, guesses: bool = False) -> None:
         self.transfer = transfer
+        self.guesses = guesses  # a context manager of which nothing is known may be a stream
         self._known: dict[Function, dict[Instruction, Stack]] = {}
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
@@ -67,7 +68,10 @@ class Currents:
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:
                 continue
-            kinds = {value.kind for value in self.transfer.values(function, one[3]) if isinstance(value, LibraryObject)}
+            values = list(self.transfer.values(function, one[3]))
+            kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
+            if self.guesses and all(isinstance(value, Unknown) for value in values):
+                opened[one[3]] = Stream(UNKNOWN, one[3])
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen

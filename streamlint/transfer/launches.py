@@ -244,13 +244,14 @@ class Launches:
         return first if self._word_of_policy(call, first) else None
 
     def _word_of_policy(self, call: ModelledCall, register: int) -> str:
+        """``policy`` of one that the models know, also with an allocator or a stream, or of a stream."""
+        function = call.function
+        while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
+            register = one[3]
         word = call.word(register)
         if word in ("policy", "host-policy"):
             return word
-        one = call.function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] in (op.CALL, op.INVOKE):
-            return "policy" if call.function.dotted(register).startswith("thrust") or self._holds_stream(call, register) else ""
-        return "policy" if self._holds_stream(call, register) else ""
+        return "policy" if self._holds_stream(call, call.operands[0]) else ""
 
     def _holds_stream(self, call: ModelledCall, register: int) -> bool:
         return any(getattr(value, "kind", "") == "stream" for value in call.values(register))
