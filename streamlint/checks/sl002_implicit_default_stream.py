@@ -145,6 +145,11 @@ class ImplicitDefaultStream(Check):
         found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", trail=trail, help=help, qualname=qualname)
         return replace(found, category=Category.RACE if race else Category.STALL, shown=shown)
 
+    def told_mark(self, span: Span, missed: str, trail: Iterable[Step], suffix: str, qualname: str) -> Finding:
+        """An event on the default stream that misses what it is to mark, as a finding."""
+        help = "record the event on the stream that the waiting streams depend on"
+        return self.finding_at(span, f"event record on the default stream; {missed}{suffix}", trail=trail, help=help, qualname=qualname)
+
     def told_together(self, findings: list[Finding], suffix: str) -> Finding:
         """A file that uses no streams at all, told once."""
         first, *others = findings

@@ -20,9 +20,11 @@ from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choice
 from streamlint.transfer.launches import GIVEN, OMITTED, Queued
+from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import last_name
 
 _PYTHON = frozenset({"cupy", "numba", "cuda_python"})
+_LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
 _FEWEST = 4
 
 
@@ -41,6 +43,8 @@ class DefaultStream:
         """Whether the work of a file can be put on a stream at all, by the names in it."""
         if unit.is_cpp:
             return self.streams.per_thread(unit) is not True
+        if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
+            return True
         makers = self.transfer.names(frozenset({"stream"}))
         return any(unit in self.facts.program.mentioning(name) for name in makers)
 
@@ -105,11 +109,13 @@ class DefaultStream:
 
     def reason(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         """Why work on the null stream matters; empty where it does not."""
+        if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
+            return self._reason_crossing(choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
         if self.streams.per_thread(function.unit) is True or self._is_teardown(function) or self._is_made(function, one, work):
             return ""
-        if self._is_ordered_on_purpose(function, one) or self._handles_error(function, one):
+        if self.is_ordered_on_purpose(function, one) or self._handles_error(function, one):
             return ""
         functions = [function, *(site.function for site in choice.calls)]
         if self.is_extension(function.unit):
@@ -142,7 +148,38 @@ class DefaultStream:
             return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
         return ""
 
+    def _reason_crossing(self, choice: Choice) -> str:
+        """Python hands C++ the null stream, and memory that it works on under a stream of its own."""
+        holder, place = choice.at.function, choice.at.instruction
+        current = self.streams.choices.currents.of_library(holder, place, "torch")
+        if current is None or current.register < 0:
+            return ""
+        made = self.streams.choices.of_register(holder, current.register, choice.at)
+        is_made = any(each.kind == MADE and self.streams.blocking(each) is False for each in made)
+        return "other work under this stream" if is_made and self._hands_memory(holder, place) else ""
+
+    def _hands_memory(self, holder: Function, call: Instruction) -> bool:
+        for register in operands_of(holder, call, receiver=False):
+            one = holder.definitions[register] if register >= 0 else None
+            inner = one[3] if one is not None and one[0] == op.INVOKE else register
+            if any(isinstance(value, Memory) and value.type.startswith("torch") for value in self.transfer.values(holder, inner)):
+                return True
+        return False
+
+    def _reason_cython(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        """The function that Python calls puts other work on a stream: one that it is given, or made."""
+        holder, place = choice.at.function, choice.at.instruction
+        beside = self.streams.beside.in_flight(holder, place)
+        if holder.unit is not function.unit or self._is_behind_device_wait(holder, place, beside):
+            return ""
+        if self._fetches_at_rest(holder, place, work, beside):
+            return ""
+        others = (event.choice for event in self.streams.beside.events(holder) if event.work is not None and event.instruction != place)
+        return "a stream is in scope" if any(each is not None and each.kind in (PARAMETER, MADE) for each in others) else ""
+
     def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        if work.library in _LOW_LEVEL and not is_constructor(function):
+            return self._reason_cython(function, one, work, choice)
         if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
         holder, place = choice.at.function, choice.at.instruction
@@ -287,7 +324,7 @@ class DefaultStream:
         names = self.transfer.names(frozenset({"elapsed"}))
         return any(last_name(holder, one) in names for one in (*holder.by_opcode[op.CALL], *holder.by_opcode[op.INVOKE]))
 
-    def _is_ordered_on_purpose(self, function: Function, one: Instruction) -> bool:
+    def is_ordered_on_purpose(self, function: Function, one: Instruction) -> bool:
         """Whether the null stream is made to wait for an event: its place is deliberate."""
         names = self.transfer.names(frozenset({"wait"}))
         for each in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
@@ -309,7 +346,7 @@ class DefaultStream:
         owner = function.method.owner if function.method is not None else None
         if owner is None or not owner.unit.is_cpp or not self.streams.at_hand.has_members(owner):
             return True
-        constructors = owner.methods.get(owner.ir.name, [])
+        constructors = owner.methods.get("__init__", [])
         return not any(self.streams.at_hand.is_given(one) for one in constructors)
 
     def _handles_error(self, function: Function, one: Instruction) -> bool:

@@ -13,6 +13,7 @@ from streamlint.facts.program import Unit
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
+from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ordering.choices import NULL, Choice
@@ -46,6 +47,7 @@ def find(context: Context) -> Iterator[Finding]:
                     if key not in told:
                         told[key] = _told(streams, judge, found)
     yield from _kept(streams)
+    yield from _marks(streams, judge)
     findings = [one for one in told.values() if one.shown or context.options.evidence == "possible"]
     yield from _folded(streams, judge, findings)
 
@@ -68,6 +70,14 @@ def _kept(streams: Streams) -> Iterator[Finding]:
         for one in kept.of(unit):
             uses = [span_of(use) for use in one.uses]
             yield RULE().told_kept(one.name, span_of(one.read), uses, one.read.function.name)
+
+
+def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
+    """C++: events for other streams, recorded on the default stream where the work before them is on another."""
+    for mark in Marks(streams, judge).find():
+        trail = [Step("default stream obtained here", span_of(mark.chosen))] if mark.chosen is not None else []
+        suffix = streams.if_legacy(mark.record.function.unit)
+        yield RULE().told_mark(span_of(mark.record), mark.missed, trail, suffix, mark.record.function.name)
 
 
 def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:

@@ -115,13 +115,13 @@ class AtHand:
 def is_constructor(function: Function) -> bool:
     """Whether a function is the constructor of its class."""
     method = function.method
-    return method is not None and method.owner is not None and method.code.name in (method.owner.ir.name, "__init__")
+    return method is not None and method.owner is not None and method.code.name == "__init__"
 
 
 def is_destructor(function: Function) -> bool:
     """Whether a function is the destructor of its class."""
     method = function.method
-    return method is not None and method.owner is not None and method.code.name in (f"~{method.owner.ir.name}", "__del__")
+    return method is not None and method.owner is not None and method.code.name == "__del__"
 
 
 def places_of(site: Site) -> tuple[str, int]:

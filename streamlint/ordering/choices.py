@@ -121,6 +121,8 @@ class Choices:
         if one[0] == op.UNPACK and (returned := self._of_runtime(function, one)) is not None:
             yield Choice(MADE, GIVEN, at, calls, frozenset({returned}), place)
             return
+        if not function.is_cpp and not values and one[0] == op.CONST:
+            return
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
@@ -204,7 +206,16 @@ class Choices:
             is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
             if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
                 return False
+            if wants_class and kinds == {Instance} and not self._is_one_of(list(values), callee, parameter.type[0]):
+                return False
         return True
+
+    def _is_one_of(self, values: list[Object], callee: Function, name: str) -> bool:
+        """Whether one of the objects may be of a class of the program."""
+        wanted = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), name)
+        objects = [value for value in values if isinstance(value, Instance)]
+        order = self.facts.hierarchy.order
+        return wanted is None or any(wanted in order(one.definition) or one.definition in order(wanted) for one in objects)
 
     def _default_is_null(self, function: Function, index: int) -> bool:
         parameter = function.code.parameters[index]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Memory, Object
 from streamlint.ir import Instruction
@@ -69,6 +70,7 @@ class Launches:
             for call in self.transfer.modelled(function, one):
                 if call.row.effect in WORKING:
                     yield from self._modelled(call)
+            yield from self._of_extern(function, one)
         elif one[0] in _OPERATORS and not function.is_cpp:
             yield from self._operator(function, one)
 
@@ -124,13 +126,42 @@ class Launches:
                     return True
         return False
 
+    def _of_extern(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Cython: a function of the runtime, or the work of a C++ function of the program on the stream that it is given."""
+        name = function.dotted(one[3]) if one[0] == op.CALL and not function.is_cpp else ""
+        if not name or "." in name or self.transfer.edges(function, one) or not function.unit.path.endswith(".pyx"):
+            return
+        calls = self.transfer.libraries(function, one)
+        row = self.facts.cpp_models.call(name)
+        if row is not None and row.effect in WORKING and all(call.row is None for call in calls):
+            yield from self._modelled(ModelledCall(self.facts, function, LibraryCall(one, row, name, None), row))
+            return
+        callees = [each for unit in self.facts.program.cpp.mentioning(name) for each in unit.named.get(name, ())]
+        for callee in callees:
+            for _, work in self.of(callee) if isinstance(callee, Function) else ():
+                found = self._handed_on(one, callee, work, name) if isinstance(callee, Function) else None
+                if found is not None:
+                    yield found
+                    return
+
+    def _handed_on(self, one: Instruction, callee: Function, work: Queued, name: str) -> Queued | None:
+        """The work of a callee whose stream is one of its parameters, as work of the call."""
+        index, given = _parameter(callee, work.operand) if work.how == GIVEN else None, one[5:]
+        if index is None or index >= len(given):
+            return None
+        reads, writes = (
+            tuple(given[place] for each in side if (place := _parameter(callee, each)) is not None and place < len(given))
+            for side in (work.reads, work.writes)
+        )
+        return Queued(GIVEN, given[index], "library", name, "cython", reads, writes, is_told=work.is_told)
+
     # --- calls of libraries
 
     def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
         row, effect = call.row, call.row.effect
         if row.library.startswith(("host", "numpy")) or self._asks_for_size(call):
             return
-        how, operand = self._chosen(call)
+        how, operand = self.chosen(call)
         library = row.library
         if effect in ("copy", "transfer"):
             direction = self._direction(call)
@@ -203,7 +234,7 @@ class Launches:
             return {"host": "d2h", "device": "h2d"}.get(str(call.row.get("to")), "")
         return str(held or "")
 
-    def _chosen(self, call: ModelledCall) -> tuple[str, int]:
+    def chosen(self, call: ModelledCall) -> tuple[str, int]:
         """Who says which stream a call works on."""
         row = call.row
         held = row.get("stream")
@@ -260,6 +291,12 @@ class Launches:
 def _sides(direction: str, source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The registers of the device's memory that a copy reads and writes, and of the host's."""
     return () if source is None else (source,), () if target is None else (target,)
+
+
+def _parameter(function: Function, register: int) -> int | None:
+    """The number of the parameter that a register holds."""
+    one = function.definitions[register] if register >= 0 else None
+    return one[3] if one is not None and one[0] == op.PARAM else None
 
 
 def is_null(function: Function, register: int, values: list[Object]) -> bool:
