@@ -11,7 +11,7 @@ from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import is_constructor
-from streamlint.ordering.choices import AMBIENT, NULL, Choice
+from streamlint.ordering.choices import AMBIENT, NULL, Choice, behind_copies
 from streamlint.transfer.launches import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 
@@ -54,19 +54,19 @@ class Marks:
     def _asked(self, call: ModelledCall) -> Site | None:
         """Where a default stream was asked for that the record is given."""
         how, register = self.streams.launches.chosen(call)
-        one = call.function.definitions[register] if how == GIVEN and register >= 0 else None
-        while one is not None and one[0] in (op.CAST, op.COPY, op.REBIND):
-            one = call.function.definitions[one[{op.CAST: 4, op.COPY: 3, op.REBIND: 5}[one[0]]]]
+        register = behind_copies(call.function, register) if how == GIVEN else op.NONE
+        one = call.function.definitions[register] if register >= 0 else None
         return Site(call.function, one) if one is not None and one[0] == op.CALL else None
 
     def _is_awaited(self, record: ModelledCall, event: int) -> bool:
         """Whether a stream waits for the event behind the record."""
         function, places = record.function, self.streams.choices.places
+        place = places.of(function, behind_copies(function, event))
         for call in self._waits(function):
             on = call.one("on")
-            if on is not None and places.of(function, on) == places.of(function, event):
-                if self.streams.beside.leads_to(function, record.instruction, call.instruction):
-                    return True
+            is_same = on is not None and places.of(function, behind_copies(function, on)) == place
+            if is_same and self.streams.beside.leads_to(function, record.instruction, call.instruction):
+                return True
         return False
 
     def _waits(self, function: Function) -> Iterator[ModelledCall]:

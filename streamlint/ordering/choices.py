@@ -23,6 +23,7 @@ NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", 
 """What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
 _MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
+_COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 _DEEPEST = 4
 
 
@@ -97,8 +98,8 @@ class Choices:
             if one is None or register in seen:
                 continue
             seen.add(register)
-            if one[0] in (op.CAST, op.COPY, op.REBIND, op.AWAIT):
-                waiting.append(one[{op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}[one[0]]])
+            if one[0] in _COPIES:
+                waiting.append(one[_COPIES[one[0]]])
             elif one[0] == op.PHI:
                 waiting += one[3:]
             elif one[0] == op.PARAM:
@@ -231,10 +232,8 @@ class Choices:
         """A member of an object that is handed over: what whoever made the object has put there."""
         base = self.places.of(function, register)
         base = base.behind("*") if base.path and base.path[-1] == "&" else base
+        register = register if self._is_list(function, register) else behind_copies(function, register)
         one = function.definitions[register] if register >= 0 else None
-        while one is not None and one[0] in (op.COPY, op.REBIND):
-            register = one[{op.COPY: 3, op.REBIND: 5}[one[0]]]
-            one = function.definitions[register]
         if one is not None and one[0] == op.PARAM:
             yield from self._field_of_parameter(function, one[3], field, at, calls)
             return
@@ -256,6 +255,11 @@ class Choices:
 
     def _is(self, function: Function, register: int, base: Place) -> bool:
         return self.places.of(function, register) == base
+
+    def _is_list(self, function: Function, register: int) -> bool:
+        """Whether a register holds what a list of values makes of a type."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.CAST
 
     def _field_of_parameter(self, function: Function, index: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
         yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index), (field,)))
@@ -387,6 +391,13 @@ class Choices:
             (theirs := self._member(maker, pointer)) is not None and theirs[-1] == name[-1] and (name[1] is None or theirs == name)
             for maker, _, pointer in self._handles
         )
+
+
+def behind_copies(function: Function, register: int) -> int:
+    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in _COPIES:
+        register = one[_COPIES[one[0]]]
+    return register
 
 
 def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
