@@ -224,8 +224,11 @@ class ModuleIR:
         "classes",
         "constants",
         "declared",
+        "defined",
         "globals",
+        "included_at",
         "includes",
+        "inline",
         "language",
         "namespaces",
         "outline",
@@ -240,6 +243,10 @@ class ModuleIR:
         self.constants = constants
         self.classes = classes
         self.includes: tuple[str, ...] = ()
+        self.included_at: tuple[Position, ...] = ()
+        # C++: definitions of macros that headers of the runtime read: name, what it stands for, place, and how many includes are above.
+        self.defined: tuple[tuple[str, str, Position, int], ...] = ()
+        self.inline: list[ModuleIR] = []  # C++ in the strings of a Python file
         self.namespaces: dict[str, str] = {}
         self.using: tuple[str, ...] = ()
         self.problems: list[tuple[Position, str]] = []  # what the front end could not read, with its place
@@ -274,15 +281,18 @@ class ModuleIR:
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
         about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases, self.problems)
         declared = tuple((*one[:3], tuple(map(tuple, one.parameters))) for one in self.declared)
-        return marshal.dumps((about, self.constants, classes, self.outline, codes, declared), 2)
+        macros = (self.included_at, self.defined, [one.dump() for one in self.inline])
+        return marshal.dumps((about, self.constants, classes, self.outline, codes, declared, macros), 2)
 
     @classmethod
     def load(cls, path: str, kept: bytes) -> ModuleIR:
         """The module that `dump` wrote. Functions stay packed until they are asked for."""
-        about, constants, classes, outline, codes, declared = marshal.loads(kept)
+        about, constants, classes, outline, codes, declared, macros = marshal.loads(kept)
         module = cls(path, about[0], constants, [], [])
         module.includes, module.namespaces, module.using = about[1], about[2], about[3]
         module.annotations, module.globals, module.aliases, module.problems = about[4:]
+        module.included_at, module.defined = macros[:2]
+        module.inline = [cls.load(path, one) for one in macros[2]]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
         module.declared = tuple(
             DeclarationIR(qualname, owner, static, tuple(Parameter(*each) for each in given)) for qualname, owner, static, given in declared

@@ -48,7 +48,7 @@ class KeptStreams:
                 yield from self._in_members(function, function.owner)
 
     def _in_statics(self, function: Function) -> Iterator[Kept]:
-        for register in function.code.statics:
+        for register in function.code.statics if function.code.kind != "module" else ():
             if self._is_current(function, register):
                 made = function.definitions[register]
                 assert made is not None
