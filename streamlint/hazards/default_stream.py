@@ -113,7 +113,7 @@ class DefaultStream:
             return self._reason_crossing(choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
-        if self.streams.per_thread(function.unit) is True or self._is_teardown(function) or self._is_made(function, one, work):
+        if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
             return ""
         if self.is_ordered_on_purpose(function, one) or self._handles_error(function, one):
             return ""
@@ -339,7 +339,7 @@ class DefaultStream:
                     return True
         return False
 
-    def _is_teardown(self, function: Function) -> bool:
+    def is_teardown(self, function: Function) -> bool:
         """Whether it is a destructor of a class that owns what it works with; one that is lent a stream ends a scope."""
         if not is_destructor(function):
             return False

@@ -11,7 +11,7 @@ from streamlint.facts.objects import Constant, External, Memory, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
@@ -188,7 +188,9 @@ class Launches:
 
     def _computed(self, call: ModelledCall, how: str, operand: int) -> Queued:
         effect = call.row.effect
-        reads = call.all("reads") if call.row.get("reads") is not None else list(call.operands)
+        of_module = call.call.receiver is None
+        given = operands_of(call.function, call.instruction, receiver=not of_module)
+        reads = call.all("reads") if call.row.get("reads") is not None else list(given)
         if effect == "factory":
             reads = call.all("data")
         if effect == "read":
