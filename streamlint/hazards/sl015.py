@@ -74,6 +74,5 @@ def _is_relied_upon(streams: Streams, function: Function, event: Event) -> bool:
 
 
 def _touched(storages: Storages, event: Event) -> set[Place]:
-    assert event.work is not None
-    found = (storages.of(event.at.function, register) for register in (*event.work.reads, *event.work.writes))
-    return {place for place in found if place is not None}
+    reads, writes = storages.touched(event)
+    return reads | writes

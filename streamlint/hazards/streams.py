@@ -40,10 +40,11 @@ class Streams:
         if stream.site is None:
             return None
         if stream not in self._blocking:
-            self._blocking[stream] = self._asked_blocking(stream.site)
+            self._blocking[stream] = self.asked_blocking(stream.site)
         return self._blocking[stream]
 
-    def _asked_blocking(self, site: Site) -> bool | None:
+    def asked_blocking(self, site: Site) -> bool | None:
+        """Whether a call asks for a blocking stream."""
         for call in self.transfer.modelled(site.function, site.instruction):
             if call.row.effect == "stream":
                 flags = call.row.get("flags")

@@ -35,6 +35,7 @@ class Parameter(NamedTuple):
     default: bool | int
     annotation: str
     type: TypeTuple | None
+    constant: bool = False  # C++: what it points or refers to is not changed through it
 
 
 class Code:

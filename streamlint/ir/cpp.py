@@ -255,7 +255,8 @@ class CppLowering(DefinitionLowering):
             inner.end(inner.value(param.default), param.default.at)
             inner.finish(param.default.at)
             default = code.number
-        return Parameter(param.name, param.kind, default, annotation_text(param.annotation), type_tuple(param.type))
+        annotation = annotation_text(param.annotation)
+        return Parameter(param.name, param.kind, default, annotation, type_tuple(param.type), param.constant is True)
 
     def declaration(self, function: Function) -> DeclarationIR:
         """A function without a body."""

@@ -27,6 +27,7 @@ class Event(NamedTuple):
     at: Site
     work: Queued | None
     choice: Choice | None
+    via: tuple[Site, ...] = ()  # the calls from the instruction to there
 
 
 class Beside:
@@ -56,21 +57,21 @@ class Beside:
             seen = {function}
             for edge in self.transfer.edges(function, one):
                 if edge.is_followed and not edge.is_handed:
-                    yield from self._inside(edge.callee, one, Site(function, one), seen, 1)
+                    yield from self._inside(edge.callee, (Site(function, one),), seen)
 
-    def _inside(self, callee: Function, call: Instruction, site: Site, seen: set[Function], depth: int) -> Iterator[Event]:
-        if callee in seen or depth > _DEEPEST:
+    def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function]) -> Iterator[Event]:
+        if callee in seen or len(via) > _DEEPEST:
             return
         seen.add(callee)
         for event in self.own(callee):
             choice = event.choice
-            if choice is None or (not choice.calls and choice.kind != "parameter") or (choice.calls and choice.calls[0] == site):
-                yield event._replace(instruction=call)
+            if choice is None or (not choice.calls and choice.kind != "parameter") or (choice.calls and choice.calls[0] == via[0]):
+                yield event._replace(instruction=via[0].instruction, via=via)
         for one in callee.code.instructions():
             if one[0] in CALLING:
                 for edge in self.transfer.edges(callee, one):
                     if edge.is_followed and not edge.is_handed:
-                        yield from self._inside(edge.callee, call, site, seen, depth + 1)
+                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen)
 
     def own(self, function: Function) -> list[Event]:
         """The work and the waits of a function's own instructions, for each stream that they may mean."""

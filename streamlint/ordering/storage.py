@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Scalar
+from streamlint.facts.objects import Constant, Memory, Scalar
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import behind_copies
+from streamlint.ordering.beside import Event
+from streamlint.ordering.choices import behind_copies, given_to
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.transfer import Transfer
@@ -36,6 +37,29 @@ class Storages:
             return None
         return plain(self.places.of(function, register))
 
+    def touched(self, event: Event) -> tuple[set[Place], set[Place]]:
+        """The memory that a piece of work reads and writes, by the names of the function whose event it is."""
+        assert event.work is not None
+        reads, writes = ({self.named(event, register) for register in side} for side in (event.work.reads, event.work.writes))
+        return {place for place in reads if place is not None}, {place for place in writes if place is not None}
+
+    def named(self, event: Event, register: int) -> Place | None:
+        """The memory of a register, by the names of the function whose event it is."""
+        function = event.at.function
+        found = self.of(function, register)
+        for site in reversed(event.via):
+            if found is None or found.root[0] != "parameter":
+                break
+            index = int(str(found.root[1]))
+            if index == 0 and function.has_receiver and site.function.method is not None and site.function.method.owner is function.owner:
+                function = site.function
+                continue
+            given = given_to(site.function, site.instruction, function, index)
+            base = self.of(site.function, given) if given is not None and given >= 0 else None
+            found = base.behind(*found.path) if base is not None else None
+            function = site.function
+        return found
+
     def _inside(self, function: Function, register: int) -> int | None:
         """The register of what an offset, a view or an accessor is of."""
         one = function.definitions[register]
@@ -44,10 +68,19 @@ class Storages:
             return next((each for each in one[4:6] if not self._is_number(function, each)), None)
         if one[0] == op.INVOKE and function.text(one[4]) in _ACCESSORS:
             return one[3]
-        if one[0] in (op.CALL, op.INVOKE, op.ITEM) and not (one[0] == op.ITEM and function.is_cpp):
+        if one[0] == op.CONSTRUCT and len(one) == 6:
+            return one[5]
+        if one[0] == op.ADDRESS_ITEM or (one[0] == op.ITEM and function.is_cpp and self._is_flat(function, one[3])):
+            return one[3]
+        if one[0] in (op.CALL, op.INVOKE, op.ITEM, op.ATTR) and not (one[0] == op.ITEM and function.is_cpp):
             viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
             return next(viewed, None)
         return None
+
+    def _is_flat(self, function: Function, register: int) -> bool:
+        """Whether the elements of a register are numbers of one piece of memory."""
+        values = list(self.facts.values(function, register).values)
+        return bool(values) and all(isinstance(value, Memory) for value in values)
 
     def _is_number(self, function: Function, register: int) -> bool:
         values = list(self.facts.values(function, register).values) if register >= 0 else []

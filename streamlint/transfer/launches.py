@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Memory, Object
-from streamlint.ir import Instruction
+from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Object
+from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall, operands_of
@@ -89,16 +90,46 @@ class Launches:
     def _launch(self, function: Function, one: Instruction) -> Queued:
         config, given = one[6 : 6 + one[5]], one[6 + one[5] :]
         name = self._kernel(function, one[3])
-        reads, writes, is_told = self._accesses(function, one[3], given)
+        reads, writes, is_told = self.accesses(function, one[3], given)
         how, operand = (GIVEN, config[3]) if len(config) > 3 else (OMITTED, op.NONE)
         return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told)
 
     def _kernel(self, function: Function, register: int) -> str:
         return function.dotted(register).rpartition("::")[2] or "kernel"
 
-    def _accesses(self, function: Function, kernel: int, given: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-        """What a kernel reads and writes of its arguments, as its parameters' types tell: it only reads through pointers to constants."""
-        return given, given, False
+    def accesses(self, function: Function, kernel: int, given: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+        """What a kernel reads and writes of its arguments: by its body, or by the types of its parameters.
+
+        A pointer to constants is only read through; one pointer that is none is written, and of several nobody knows which.
+        """
+        found = next(iter(self._kernels(function, kernel)), None)
+        if found is None:
+            return tuple(given), tuple(given), False
+        parameters, stores = found
+        pointers = [index for index, one in enumerate(parameters) if one.type is not None and (one.type[2] or one.type[4] is not None)]
+        free = [index for index in pointers if not parameters[index].constant]
+        written = {index for index in free if parameters[index].name in stores} or (set(free) if len(free) == 1 else set())
+        writes = tuple(given[index] for index in sorted(written) if index < len(given))
+        reads = tuple(given[index] for index in pointers if index < len(given) and index not in written)
+        return reads, writes, len(free) < 2 or bool(stores)
+
+    def _kernels(self, function: Function, register: int) -> Iterator[tuple[tuple[Parameter, ...], tuple[str, ...]]]:
+        """The parameters of the kernels that a register may hold, and those that their bodies store through."""
+        cpp = self.facts.program.cpp
+        names = [
+            function.dotted(register),
+            *(value.name for value in self.transfer.values(function, register) if isinstance(value, External)),
+        ]
+        for name in names if function.is_cpp else ():
+            for meaning in cpp.find(function.unit, scope_of(function), name) if name else ():
+                if isinstance(meaning, Function):
+                    yield meaning.code.parameters, meaning.code.stores
+            for unit in cpp.mentioning(last_part(name)) if name else ():
+                for declared in unit.declared.get(name, ()):
+                    yield declared.parameters, ()
+        for value in self.transfer.values(function, register):
+            if isinstance(value, FunctionObject):
+                yield value.function.code.parameters, value.function.code.stores
 
     def _numba(self, function: Function, one: Instruction) -> Queued | None:
         """``kernel[grid, block, stream](…)`` of a function that numba compiles."""
@@ -180,11 +211,29 @@ class Launches:
             given = call.operands
             waits = bool(row.get("waits"))
             kind = "kernel" if row.get("kernel") is not None else "library"
+            kernel = call.one("kernel")
+            if kernel is not None:
+                reads, writes, is_told = self.accesses(call.function, kernel, self._arguments(call))
             yield Queued(
                 how, operand, kind, call.name, library, reads if is_told else given, writes if is_told else given, "", waits, is_told, call
             )
         elif self._is_on_device(call):
             yield self._computed(call, how, operand)
+
+    def _arguments(self, call: ModelledCall) -> list[int]:
+        """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""
+        packed, function = call.one("packed"), call.function
+        if packed is None:
+            kernel = call.one("kernel")
+            given = [register for _, register in argument_registers(function, call.instruction)]
+            return given[given.index(kernel) + 1 :] if kernel in given else []
+        one = function.definitions[packed] if packed >= 0 else None
+        if one is not None and one[0] == op.LOAD:
+            stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            one = stored[0] if len(stored) == 1 else None
+        while one is not None and one[0] in (op.CAST, op.COPY):
+            one = function.definitions[one[4 if one[0] == op.CAST else 3]]
+        return list(one[4:]) if one is not None and one[0] == op.BUILD else []
 
     def _computed(self, call: ModelledCall, how: str, operand: int) -> Queued:
         effect = call.row.effect
