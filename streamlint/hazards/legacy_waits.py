@@ -9,13 +9,17 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.hazards.streams import Streams
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice
+from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice, behind_copies, default_is_null, given_to
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
+from streamlint.ordering.walk import Frame, State
+from streamlint.transfer.actions import CURRENT, Stream, Synchronized
+from streamlint.transfer.launches import is_null
 from streamlint.transfer.transfer import last_name
 
 COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event record on the"
@@ -34,6 +38,29 @@ class Missed(NamedTuple):
     read: Site | None
     passed: Site | None
     calls: tuple[Site, ...]
+
+
+class ReadsBehindNull(EarlyReads):
+    """Early reads of copies on non-blocking streams: a wait for the null stream, whoever hands it over, orders nothing."""
+
+    def _waits_for(self, state: State, one: Instruction, action: Synchronized) -> bool:
+        if isinstance(action.of, Stream) and action.of.register >= 0 and self._is_null_here(state.frame, action.of.register):
+            return False
+        return super()._waits_for(state, one, action)
+
+    def _is_null_here(self, frame: Frame, register: int) -> bool:
+        """Whether a stream is null as the functions were entered."""
+        function = frame.function
+        register = behind_copies(function, register)
+        made = function.definitions[register] if register >= 0 else None
+        if made is None or made[0] != op.PARAM:
+            return register >= 0 and is_null(function, register, list(self.transfer.values(function, register)))
+        if frame.caller is None or frame.call is None:
+            return False
+        given = given_to(frame.caller.function, frame.call, function, made[3])
+        if given is None:
+            return default_is_null(function, made[3])
+        return self._is_null_here(frame.caller, given) if given >= 0 else False
 
 
 class LegacyWaits:
@@ -57,15 +84,23 @@ class LegacyWaits:
     # --- the host waits, and reads
 
     def _before_reads(self) -> Iterator[Missed]:
-        for read in EarlyReads(self.transfer).find():
+        for read in ReadsBehindNull(self.transfer).find():
             root = read.copy_calls[0] if read.copy_calls else read.copy
             end = read.read_calls[0] if read.read_calls else read.read
             if end.function is not root.function:
                 continue
-            choices = [event.choice for event in self.streams.beside.own(read.copy.function) if event.instruction == read.copy.instruction]
-            made = next((each for each in choices if each is not None and self._is_non_blocking(each)), None)
+            made = next((each for each in self._streams_of(read) if self._is_non_blocking(each)), None)
             if made is not None:
                 yield from self._between(root, end, read, made)
+
+    def _streams_of(self, read: EarlyRead) -> list[Choice]:
+        """The streams on which a copy may run."""
+        function, one, copied = read.copy.function, read.copy.instruction, read.copied
+        register = copied.stream.register
+        if copied.stream.kind == CURRENT:
+            current = self.streams.choices.currents.of_library(function, one, copied.stream.library)
+            register = current.register if current is not None else -1
+        return list(self.streams.choices.of_register(function, register, read.copy)) if register >= 0 else []
 
     def _is_non_blocking(self, choice: Choice) -> bool:
         return choice.kind == MADE and self.streams.blocking(choice) is False

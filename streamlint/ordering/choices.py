@@ -184,7 +184,7 @@ class Choices:
             given = given_to(caller, call, function, index)
             if given is not None and given >= 0:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
-            elif given is None and self._default_is_null(function, index):
+            elif given is None and default_is_null(function, index):
                 yield Choice(NULL, "default", Site(caller, call), inner)
 
     def _fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
@@ -217,14 +217,6 @@ class Choices:
         objects = [value for value in values if isinstance(value, Instance)]
         order = self.facts.hierarchy.order
         return wanted is None or any(wanted in order(one.definition) or one.definition in order(wanted) for one in objects)
-
-    def _default_is_null(self, function: Function, index: int) -> bool:
-        parameter = function.code.parameters[index]
-        if function.is_cpp:
-            made = function.default_of(parameter.name)
-            return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
-        register, parent = function.default_register(index), function.parent
-        return register is not None and parent is not None and is_null(parent, register, [])
 
     # --- fields of structs
 
@@ -398,6 +390,16 @@ def behind_copies(function: Function, register: int) -> int:
     while register >= 0 and (one := function.definitions[register]) is not None and one[0] in _COPIES:
         register = one[_COPIES[one[0]]]
     return register
+
+
+def default_is_null(function: Function, index: int) -> bool:
+    """Whether a parameter is null where a call leaves it out."""
+    parameter = function.code.parameters[index]
+    if function.is_cpp:
+        made = function.default_of(parameter.name)
+        return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
+    register, parent = function.default_register(index), function.parent
+    return register is not None and parent is not None and is_null(parent, register, [])
 
 
 def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:

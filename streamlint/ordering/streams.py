@@ -65,6 +65,11 @@ class Currents:
                         opened[one[2]] = call.stream_in(register)
                     else:
                         chosen[one] = call.stream_in(register)
+        for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until its scope ends
+            for call in self.transfer.modelled(function, one):
+                selector = call.row.get("stream")
+                if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
+                    opened[one[2]] = call.stream_in(register)
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:
                 continue
@@ -92,7 +97,9 @@ class Currents:
                 found[one] = stack
                 if one[0] == op.ENTER and one[3] in opened:
                     stack = (*stack, opened[one[3]])
-                elif one[0] == op.EXIT and one[3] in opened and stack:
+                elif one[0] == op.CONSTRUCT and one[2] in opened:
+                    stack = (*stack, opened[one[2]])
+                elif stack and ((one[0] == op.EXIT and one[3] in opened) or (one[0] == op.DESTROY and one[2] in opened)):
                     stack = stack[:-1]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])

@@ -191,6 +191,9 @@ class Walk:
     def _operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
         if one[0] in (op.ENTER, op.NEXT):
             return one[3] if index == 0 else None
+        if index == 0 and one[0] == op.CALL and callee.has_receiver and function.is_cpp and callee.code.name != "__init__":
+            own = (each[2] for each in function.by_opcode[op.PARAM] if each[3] == 0)  # a method of the object at hand
+            return next(own, None) if function.has_receiver else None
         if callee.code.name == "__init__" and index == 0 and one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
             called = function.definitions[one[3]] if one[0] == op.CALL else None
             is_super = one[0] == op.INVOKE and function.text(one[4]) == "__init__"
