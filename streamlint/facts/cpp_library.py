@@ -134,9 +134,11 @@ class CppLibrary(CppCalls):
             self.solver.add(target, self.scalar)
 
     def _in_cpp(self, value: Object) -> Object:
-        """A tensor by its type in C++."""
+        """A tensor or a stream by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
+        if isinstance(value, LibraryObject) and value.type == "torch.stream":
+            return self.objects(LibraryObject, "c10::cuda::CUDAStream", value.kind, value.detail, value.site)
         return value
 
     def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:
