@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Memory, Scalar
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import behind_copies, given_to
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
@@ -68,6 +70,8 @@ class Storages:
             return next((each for each in one[4:6] if not self._is_number(function, each)), None)
         if one[0] == op.INVOKE and function.text(one[4]) in _ACCESSORS:
             return one[3]
+        if one[0] == op.LOAD and function.is_cpp:
+            return self._addressed(function, one)
         if one[0] == op.CONSTRUCT and len(one) == 6:
             return one[5]
         if one[0] == op.ADDRESS_ITEM or (one[0] == op.ITEM and function.is_cpp and self._is_flat(function, one[3])):
@@ -77,6 +81,16 @@ class Storages:
             return next(viewed, None)
         return None
 
+    def _addressed(self, function: Function, one: Instruction) -> int | None:
+        """What a variable holds the address of, where a call of a library has stored it there (``cudaGetSymbolAddress``)."""
+        for address in function.by_opcode[op.ADDRESS]:
+            for use in function.uses[address[2]] if address[3] == one[3] else ():
+                for call in self.transfer.modelled(function, use) if use[0] == op.CALL else ():
+                    into = call.row.get("into")
+                    if call.row.effect == "same" and isinstance(into, Selector) and call.given(into) == address[2]:
+                        return call.one("of")
+        return None
+
     def _is_flat(self, function: Function, register: int) -> bool:
         """Whether the elements of a register are numbers of one piece of memory."""
         values = list(self.facts.values(function, register).values)
@@ -84,6 +98,8 @@ class Storages:
 
     def _is_number(self, function: Function, register: int) -> bool:
         values = list(self.facts.values(function, register).values) if register >= 0 else []
+        if any(isinstance(value, Constant) and value.value is None for value in values):
+            return False
         return bool(values) and all(isinstance(value, (Scalar, Constant)) for value in values)
 
 

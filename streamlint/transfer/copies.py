@@ -27,8 +27,8 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
     out, to = call.one("out"), call.row.get("to")
     target = call.result if out is None else out
     spaces = {value.space for value in call.memory(call.result)}
-    if to == "argument" and not spaces:
-        spaces = call.device_spaces()
+    if to == "argument" and spaces <= {"unknown"}:
+        spaces = call.device_spaces() or spaces
     if to == "host" or (to == "argument" and "host" in spaces and _names_device(call)):
         if not call.is_on_host(source):
             yield _copied(call, target, source, "d2h")
