@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -11,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
 _CHOOSING = frozenset({"scope", "set_stream"})
@@ -66,9 +68,12 @@ class Currents:
                     else:
                         chosen[one] = call.stream_in(register)
         for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until its scope ends
-            for call in self.transfer.modelled(function, one):
-                selector = call.row.get("stream")
-                if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
+            types = (value.type for value in self.transfer.values(function, one[2]) if isinstance(value, LibraryObject))
+            row = next((row for kind in types if (row := self.transfer.facts.cpp_models.call(kind)) is not None), None)
+            if row is not None and row.effect == "scope":
+                call = ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
+                selector = row.get("stream")
+                if isinstance(selector, Selector) and (register := call.given(selector)) is not None:
                     opened[one[2]] = call.stream_in(register)
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:

@@ -298,8 +298,11 @@ class Walk:
             other = end[4] if done != turned else end[3]
             yield from self._entering(state, other)
             return
+        drained = self._left_undrained(state, end)
         for taken, block in ((True, end[3]), (False, end[4])):
             holds = taken != turned
+            if block == drained:
+                continue
             if known and holds not in known:
                 continue
             after = state
@@ -313,6 +316,18 @@ class Walk:
                     after = after._replace(decided=after.decided | {(key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
+
+    def _left_undrained(self, state: State, end: Instruction) -> int:
+        """The way past a loop that is about to begin, if its rounds order the operation: what goes through all streams has some."""
+        function = state.frame.function
+        for loop in self.control(function).loops:
+            if loop.header == state.block and state.place == 0:
+                before = function.code.predecessors()[state.block]
+                is_begun = state.before < len(before) and before[state.before] in loop.body
+                inside, outside = (end[3], end[4]) if end[3] in loop.body else (end[4], end[3])
+                if not is_begun and outside not in loop.body and self._may_order(state, inside, loop.header):
+                    return outside
+        return NOBODY
 
     def _constant(self, function: Function, register: int) -> bool | None:
         one = function.definitions[register] if register >= 0 else None

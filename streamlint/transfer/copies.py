@@ -63,6 +63,8 @@ def _direction(call: ModelledCall, target: int | None, source: int | None) -> st
 def _names_device(call: ModelledCall) -> bool:
     """Whether a transfer is given a device, no type of numbers."""
     values = (value for one in call.all("device") for value in call.values(one))
+    if call.function.is_cpp:
+        return bool(call.device_spaces())
     return any(isinstance(value, DeviceValue) or (isinstance(value, Constant) and isinstance(value.value, str)) for value in values)
 
 
