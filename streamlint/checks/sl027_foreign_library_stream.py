@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Operation, Work
 
@@ -99,6 +99,11 @@ class ForeignLibraryStream(Check):
             facts={"libraries": sorted({first.api, second.api})},
         )
 
+    def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str) -> Finding:
+        """Work of one library on memory that another one uses on another stream, as a finding."""
+        message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
+        return self.finding_at(foreign, message, trail=trail, help=_help_of(library), qualname=qualname)
+
     def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
         """Python hands C++ the memory of one library and the stream of another, or none to a library that ctypes or cffi has opened."""
         foreign, other = (first, second) if first.context.crossing is not None else (second, first)
@@ -144,7 +149,10 @@ def _in_view(operation: Work) -> bool:
 
 
 def _help(foreign: Work) -> str:
-    library = foreign.api
+    return _help_of(foreign.api)
+
+
+def _help_of(library: str) -> str:
     if library == "torch":
         return "make the other library's stream current (torch.cuda.ExternalStream), or pass the memory with torch.from_dlpack"
     if library == "numba":

@@ -21,11 +21,11 @@ from streamlint.transfer.launches import Launches
 class Streams:
     """The streams of a program."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, presumes: bool = False) -> None:
         self.context = context
         self.transfer = context.transfer
         self.facts = context.facts
-        self.launches = Launches(self.transfer)
+        self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, Places(self.facts), Currents(self.transfer, guesses=True))
         self.beside = Beside(self.transfer, self.launches, self.choices)
         self.at_hand = AtHand(self.transfer, self.beside)

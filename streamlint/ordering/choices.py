@@ -125,6 +125,7 @@ class Choices:
         if not function.is_cpp and not values and one[0] == op.CONST:
             return
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        streams = streams or self._of_attribute(function, one)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
         if made:
@@ -162,6 +163,14 @@ class Choices:
                             inner = self.facts.values(method, end[2]).values
                             found |= {each for each in inner if isinstance(each, LibraryObject) and each.kind == "stream"}
         return found
+
+    def _of_attribute(self, function: Function, one: Instruction) -> list[LibraryObject]:
+        """``_, self.stream = cudaStreamCreate()`` in a method of the class."""
+        owner = function.method.owner if function.method is not None and one[0] == op.ATTR else None
+        stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None and function.is_parameter(one[3]) else ()
+        made = [(store.function, store.function.definitions[store.value]) for store in stores if store.value >= 0]
+        found = [self._of_runtime(holder, each) for holder, each in made if each is not None and each[0] == op.UNPACK]
+        return [each for each in found if each is not None]
 
     def _of_runtime(self, function: Function, one: Instruction) -> LibraryObject | None:
         """``error, stream = cudaStreamCreate()``."""

@@ -12,6 +12,7 @@ from streamlint.ordering.choices import behind_copies, given_to
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import behind
 
 _ACCESSORS = frozenset({"data_ptr", "data", "get", "begin", "end", "ptr", "mutable_data_ptr", "const_data_ptr"})
 
@@ -78,8 +79,28 @@ class Storages:
             return one[3]
         if one[0] in (op.CALL, op.INVOKE, op.ITEM, op.ATTR) and not (one[0] == op.ITEM and function.is_cpp):
             viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
-            return next(viewed, None)
+            return next(viewed, self._taken_over(function, one))
         return None
+
+    def _taken_over(self, function: Function, one: Instruction) -> int | None:
+        """What another library's function takes over as it is: memory that is on the device already (``cupy.asarray(tensor)``)."""
+        for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else ():
+            source = call.one("of") if call.row.effect == "transfer" and call.row.get("to") == "device" else None
+            held = call.memory(source) if source is not None else []
+            if any(value.type.partition(".")[0] != call.row.library and value.space != "host" for value in held):
+                return source
+        return None
+
+    def parts(self, function: Function, register: int) -> set[Place]:
+        """The memory that is among what a register is made of: the elements of tuples and arrays, the addresses in them."""
+        found: set[Place] = set()
+        for one in behind(function, [register], op.reads):
+            inner = self._inside(function, one[2]) if one[0] == op.INVOKE else None
+            if inner is not None and function.text(one[4]) in _ACCESSORS and (place := self.of(function, inner)) is not None:
+                found.add(place)
+            elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
+                found |= {place for place in [self.of(function, one[2])] if place is not None}
+        return found
 
     def _addressed(self, function: Function, one: Instruction) -> int | None:
         """What a variable holds the address of, where a call of a library has stored it there (``cudaGetSymbolAddress``)."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Object
+from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -47,8 +47,9 @@ class Queued(NamedTuple):
 class Launches:
     """The work on streams of a program's functions."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, presumes: bool = False) -> None:
         self.transfer = transfer
+        self.presumes = presumes  # tensors of PyTorch of which nothing says where they are count as on a device
         self.facts = transfer.facts
         self._known: dict[Function, list[tuple[Instruction, Queued]]] = {}
 
@@ -71,6 +72,7 @@ class Launches:
             for call in self.transfer.modelled(function, one):
                 if call.row.effect in WORKING:
                     yield from self._modelled(call)
+            yield from self._of_object(function, one)
             yield from self._of_extern(function, one)
         elif one[0] in _OPERATORS and not function.is_cpp:
             yield from self._operator(function, one)
@@ -157,6 +159,19 @@ class Launches:
                     return True
         return False
 
+    def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
+        for call in self.transfer.libraries(function, one) if one[0] == op.CALL and not function.is_cpp else ():
+            held = call.receiver
+            if call.row is not None or not isinstance(held, LibraryObject):
+                continue
+            row = self.facts.models.call(call.name)
+            if row is not None and row.effect in WORKING:
+                yield from self._modelled(ModelledCall(self.facts, function, call, row))
+            elif held.kind == "module" and self.presumes:
+                given = operands_of(function, one)
+                yield Queued(CURRENT, op.NONE, "compute", call.name, "torch", given, (one[2],))
+
     def _of_extern(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Cython: a function of the runtime, or the work of a C++ function of the program on the stream that it is given."""
         name = function.dotted(one[3]) if one[0] == op.CALL and not function.is_cpp else ""
@@ -208,7 +223,7 @@ class Launches:
         elif effect == "launch":
             reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
             is_told = row.get("reads") is not None or row.get("writes") is not None
-            given = call.operands
+            given = tuple(call.all("given")) or call.operands
             waits = bool(row.get("waits"))
             kind = "kernel" if row.get("kernel") is not None else "library"
             kernel = call.one("kernel")
@@ -255,14 +270,15 @@ class Launches:
         if call.function.is_cpp:
             return False
         registers = [call.result, *call.operands]
-        return any(value.space == "device" for register in registers for value in call.memory(register))
+        spaces = {value.space for register in registers for value in call.memory(register)}
+        return "device" in spaces or (self.presumes and call.row.library == "torch" and "unknown" in spaces)
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Operators of arrays are kernels on the current stream of their library."""
         reads = op.reads(one)
         for register in reads:
             for value in self.transfer.values(function, register):
-                if isinstance(value, Memory) and value.space == "device":
+                if isinstance(value, Memory) and (value.space == "device" or (self.presumes and value.space == "unknown")):
                     library = "cupy" if value.type.startswith("cupy") else "torch" if value.type.startswith("torch") else ""
                     if library:
                         writes = (one[2], one[4]) if one[0] == op.INPLACE else (one[2],)
