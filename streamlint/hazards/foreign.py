@@ -57,7 +57,8 @@ class ForeignWork:
         events = [event for event in events if event.choice is not None and event.choice.kind in _IN_VIEW]
         for second in events:
             for first in reversed(events):
-                assert first.work is not None and second.work is not None
+                assert first.work is not None
+                assert second.work is not None
                 if first.work.library == second.work.library or first.instruction == second.instruction:
                     continue
                 places = self._shared(first, second)
@@ -127,7 +128,8 @@ class ForeignWork:
 
     def _home(self, function: Function, places: set[Place], first: Event, second: Event) -> str:
         """The library whose memory it is."""
-        assert first.work is not None and second.work is not None
+        assert first.work is not None
+        assert second.work is not None
         for place in places:
             register = place.root[1] if place.root[0] == "register" else None
             values = self.transfer.values(function, register) if isinstance(register, int) else ()
@@ -139,7 +141,8 @@ class ForeignWork:
     # --- order
 
     def _is_unordered(self, function: Function, first: Event, second: Event) -> bool:
-        assert first.choice is not None and second.choice is not None
+        assert first.choice is not None
+        assert second.choice is not None
         if not self._is_apart(first.choice, second.choice):
             return False
         stops = {wait.instruction for wait in self.streams.beside.events(function) if wait.work is None and self._ends(wait, first.choice)}

@@ -22,7 +22,8 @@ def find(context: Context) -> Iterator[Finding]:
             made = streams.made_at(pair.foreign.choice)
         when = "earlier" if pair.is_behind else "later"
         other, foreign = pair.other.work, pair.foreign.work
-        assert other is not None and foreign is not None
+        assert other is not None
+        assert foreign is not None
         trail = [Step("stream created here", made)] if made is not None else []
         trail.append(Step(f"{when} access by {LIBRARIES[other.library]} here", span_of(pair.other.at)))
         trail += [Step("called from here", span_of(site)) for site in pair.foreign.via]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Scalar
+from streamlint.facts.objects import Constant, Memory, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -89,18 +89,24 @@ class Storages:
             held = call.memory(source) if source is not None else []
             if any(value.type.partition(".")[0] != call.row.library and value.space != "host" for value in held):
                 return source
+            made = function.definitions[source] if source is not None and source >= 0 and not held else None
+            if made is not None and made[0] in (op.CALL, op.INVOKE) and self._is_unknown(function, made[2]):
+                return source
         return None
 
     def parts(self, function: Function, register: int) -> set[Place]:
         """The memory that is among what a register is made of: the elements of tuples and arrays, the addresses in them."""
         found: set[Place] = set()
-        for one in behind(function, [register], op.reads):
+        for one in behind(function, [register], lambda one: _made_of(function, one)):
             inner = self._inside(function, one[2]) if one[0] == op.INVOKE else None
             if inner is not None and function.text(one[4]) in _ACCESSORS and (place := self.of(function, inner)) is not None:
                 found.add(place)
             elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
                 found |= {place for place in [self.of(function, one[2])] if place is not None}
         return found
+
+    def _is_unknown(self, function: Function, register: int) -> bool:
+        return all(isinstance(value, Unknown) for value in self.facts.values(function, register).values)
 
     def _addressed(self, function: Function, one: Instruction) -> int | None:
         """What a variable holds the address of, where a call of a library has stored it there (``cudaGetSymbolAddress``)."""
@@ -122,6 +128,12 @@ class Storages:
         if any(isinstance(value, Constant) and value.value is None for value in values):
             return False
         return bool(values) and all(isinstance(value, (Scalar, Constant)) for value in values)
+
+
+def _made_of(function: Function, one: Instruction) -> list[int]:
+    """The registers that an instruction reads, and what is appended to the list that it makes."""
+    added = [use[3] for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2]] if one[0] == op.BUILD else []
+    return [*op.reads(one), *added]
 
 
 def plain(place: Place) -> Place:

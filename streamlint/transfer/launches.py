@@ -161,7 +161,7 @@ class Launches:
 
     def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
-        for call in self.transfer.libraries(function, one) if one[0] == op.CALL and not function.is_cpp else ():
+        for call in self.transfer.libraries(function, one) if not function.is_cpp else ():
             held = call.receiver
             if call.row is not None or not isinstance(held, LibraryObject):
                 continue
@@ -232,7 +232,7 @@ class Launches:
             yield Queued(
                 how, operand, kind, call.name, library, reads if is_told else given, writes if is_told else given, "", waits, is_told, call
             )
-        elif self._is_on_device(call):
+        elif self._is_on_device(call) and not self._is_view(call):
             yield self._computed(call, how, operand)
 
     def _arguments(self, call: ModelledCall) -> list[int]:
@@ -249,6 +249,11 @@ class Launches:
         while one is not None and one[0] in (op.CAST, op.COPY):
             one = function.definitions[one[4 if one[0] == op.CAST else 3]]
         return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+
+    def _is_view(self, call: ModelledCall) -> bool:
+        """Whether a factory takes over the memory that it is given."""
+        given = call.all("data") if call.row.get("alias") else []
+        return any(value.space != "host" for register in given for value in call.memory(register))
 
     def _computed(self, call: ModelledCall, how: str, operand: int) -> Queued:
         effect = call.row.effect
@@ -271,7 +276,7 @@ class Launches:
             return False
         registers = [call.result, *call.operands]
         spaces = {value.space for register in registers for value in call.memory(register)}
-        return "device" in spaces or (self.presumes and call.row.library == "torch" and "unknown" in spaces)
+        return "device" in spaces or (self.presumes and call.row.library == "torch" and ("unknown" in spaces or not spaces))
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Operators of arrays are kernels on the current stream of their library."""
