@@ -104,6 +104,16 @@ class ForeignLibraryStream(Check):
         message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
         return self.finding_at(foreign, message, trail=trail, help=_help_of(library), qualname=qualname)
 
+    def told_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str) -> Finding:
+        """Work of an opened library on a library's stream, or on the null stream where ``library`` is empty, as a finding."""
+        home = _NAMES[other]
+        work = f"call passes {_NAMES[library]}'s stream for memory" if library in _NAMES else "default-stream library work on memory"
+        help = f"pass the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
+        if library in _NAMES:
+            help = f"pass the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
+        message = f"{work} that {home} uses on another stream; nothing orders them"
+        return self.finding_at(call, message, trail=trail, help=help, qualname=qualname)
+
     def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
         """Python hands C++ the memory of one library and the stream of another, or none to a library that ctypes or cffi has opened."""
         foreign, other = (first, second) if first.context.crossing is not None else (second, first)

@@ -15,9 +15,10 @@ from streamlint.ordering.choices import AMBIENT, MADE, NULL, PTDS, Choice
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.actions import Stream
+from streamlint.transfer.launches import OPENED
 from streamlint.waits.operands import behind
 
-LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
+LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python", OPENED: "the library"}
 _IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 
 
@@ -43,7 +44,11 @@ class ForeignWork:
         """The pairs of the program, one for each piece of foreign work."""
         seen: set[Site] = set()
         for unit in self.facts.program.units.values():
-            libraries = {library for library in ("torch", "cupy", "numba", "cuda") if unit in self.facts.program.mentioning(library)}
+            libraries = {
+                library
+                for library in ("torch", "cupy", "numba", "cuda", "ctypes", "cffi")
+                if unit in self.facts.program.mentioning(library)
+            }
             if unit.is_cpp or len(libraries) < 2:
                 continue
             for function in unit.functions:
@@ -64,7 +69,8 @@ class ForeignWork:
                 places = self._shared(first, second)
                 if places and self._is_unordered(function, first, second):
                     home = self._home(function, places, first, second)
-                    yield Pair(first, second, False) if home == second.work.library else Pair(second, first, True)
+                    is_first = first.work.library == OPENED or (second.work.library != OPENED and home == second.work.library)
+                    yield Pair(first, second, False) if is_first else Pair(second, first, True)
                     break
 
     # --- memory

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl027_foreign_library_stream import ForeignLibraryStream
+from streamlint.facts.objects import LibraryObject
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.foreign import LIBRARIES, ForeignWork
+from streamlint.hazards.foreign import LIBRARIES, ForeignWork, Pair
 from streamlint.hazards.streams import Streams
+from streamlint.ir import opcodes as op
+from streamlint.ordering.choices import NULL
+from streamlint.transfer.launches import OPENED
+from streamlint.waits.operands import behind
 
 RULE = ForeignLibraryStream
 
@@ -26,5 +31,24 @@ def find(context: Context) -> Iterator[Finding]:
         assert foreign is not None
         trail = [Step("stream created here", made)] if made is not None else []
         trail.append(Step(f"{when} access by {LIBRARIES[other.library]} here", span_of(pair.other.at)))
+        if foreign.inner is not None:
+            trail.append(Step("the work is here", span_of(foreign.inner)))
         trail += [Step("called from here", span_of(site)) for site in pair.foreign.via]
+        if foreign.library == OPENED:
+            whose = _whose(streams, pair)
+            yield RULE().told_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name)
+            continue
         yield RULE().told(span_of(pair.foreign.at), foreign.library, other.library, trail, pair.foreign.at.function.name)
+
+
+def _whose(streams: Streams, pair: Pair) -> str:
+    """The library whose stream a function of an opened library is handed; empty for the null stream."""
+    choice, work = pair.foreign.choice, pair.foreign.work
+    if choice is None or work is None or choice.kind == NULL:
+        return ""
+    function = pair.foreign.at.function
+    for one in behind(function, [work.operand], op.reads):
+        for value in streams.transfer.values(function, one[2]):
+            if isinstance(value, LibraryObject) and value.kind == "stream":
+                return value.type.partition(".")[0]
+    return ""

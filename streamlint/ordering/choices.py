@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import Viewed
 from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -104,10 +105,18 @@ class Choices:
                 waiting += one[3:]
             elif one[0] == op.PARAM:
                 yield from self._of_parameter(function, one[3], register, at, calls)
+            elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:
+                waiting.append(inner)
             elif one[0] == op.ATTR and self._is_parameter(function, one[3]) and function.is_cpp:
                 yield from self._of_field(function, one[3], function.text(one[4]), at, calls)
             else:
                 yield from self._by_values(function, register, one, at, calls)
+
+    def _viewed(self, function: Function, one: Instruction) -> int | None:
+        """Python: the stream whose handle this is (``stream.cuda_stream``, ``ffi.cast("void *", …)``)."""
+        if one[0] not in (op.ATTR, op.CALL, op.INVOKE):
+            return None
+        return next((action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed)), None)
 
     def _is_parameter(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
@@ -128,6 +137,11 @@ class Choices:
         streams = streams or self._of_attribute(function, one)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
+        if kinds == {AMBIENT} and not made and not function.is_cpp:
+            current = self.currents.of_library(function, one, streams[0].type.partition(".")[0])
+            if current is not None and current.register >= 0 and current.register != register:
+                yield from self.of_register(function, current.register, at, calls)
+                return
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
         elif kinds and len(kinds) == 1 and (all(value.detail in _DETAILS for value in streams)):

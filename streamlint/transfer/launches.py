@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object
+from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Site
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -19,6 +19,8 @@ from streamlint.waits.operands import argument_registers
 GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG = "given", "omitted", "fixed", "current", "handle", "policy", "config"
 """Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct."""
 WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
+OPENED = "opened"
+"""The library of work that a function of a library does which ctypes or cffi has opened."""
 _MAPPED = frozenset({"d2h", "h2d", "d2d", "peer"})
 _ARRAYS = ("cupy.", "numba.")
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY})
@@ -42,6 +44,7 @@ class Queued(NamedTuple):
     waits: bool = False
     is_told: bool = True
     call: ModelledCall | None = None
+    inner: Site | None = None  # where a function in another language does the work
 
 
 class Launches:
@@ -74,6 +77,7 @@ class Launches:
                     yield from self._modelled(call)
             yield from self._of_object(function, one)
             yield from self._of_extern(function, one)
+            yield from self._of_opened(function, one)
         elif one[0] in _OPERATORS and not function.is_cpp:
             yield from self._operator(function, one)
 
@@ -183,16 +187,38 @@ class Launches:
             yield from self._modelled(ModelledCall(self.facts, function, LibraryCall(one, row, name, None), row))
             return
         callees = [each for unit in self.facts.program.cpp.mentioning(name) for each in unit.named.get(name, ())]
+        yield from self._of_callees(callees, one[5:], name, "cython")
+
+    def _of_opened(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Python: the work of a C++ function of the program, in a library that ctypes or cffi has opened."""
+        if one[0] != op.INVOKE or function.is_cpp or not self.facts.program.cpp.any:
+            return
+        name = function.text(one[4])
+        callees = [each for unit in self.facts.program.cpp.mentioning(name) for each in unit.named.get(name, ())]
+        if callees and self._is_opened(function, one[3]):
+            yield from self._of_callees(callees, one[6:], name, OPENED)
+
+    def _is_opened(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        held = function.unit.globals.get(function.text(one[3]), ()) if one is not None and one[0] == op.NAME else [(function, register)]
+        for holder, made in held:
+            opening = holder.definitions[made] if made >= 0 else None
+            calls = self.transfer.modelled(holder, opening) if opening is not None else ()
+            if any(call.row.effect == "extension" for call in calls):
+                return True
+        return False
+
+    def _of_callees(self, callees: Sequence[object], given: tuple[int, ...], name: str, library: str) -> Iterator[Queued]:
         for callee in callees:
-            for _, work in self.of(callee) if isinstance(callee, Function) else ():
-                found = self._handed_on(one, callee, work, name) if isinstance(callee, Function) else None
-                if found is not None:
-                    yield found
+            for one, work in self.of(callee) if isinstance(callee, Function) else ():
+                found = self._handed_on(given, callee, work, name) if isinstance(callee, Function) else None
+                if found is not None and isinstance(callee, Function):
+                    yield found._replace(library=library, inner=Site(callee, one))
                     return
 
-    def _handed_on(self, one: Instruction, callee: Function, work: Queued, name: str) -> Queued | None:
+    def _handed_on(self, given: tuple[int, ...], callee: Function, work: Queued, name: str) -> Queued | None:
         """The work of a callee whose stream is one of its parameters, as work of the call."""
-        index, given = _parameter(callee, work.operand) if work.how == GIVEN else None, one[5:]
+        index = _parameter(callee, work.operand) if work.how == GIVEN else None
         if index is None or index >= len(given):
             return None
         reads, writes = (
@@ -271,7 +297,7 @@ class Launches:
     def _is_on_device(self, call: ModelledCall) -> bool:
         """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
         if call.row.library in ("cupy", "numba"):
-            return True
+            return call.row.effect != "factory" or not call.is_on_host(call.result)
         if call.function.is_cpp:
             return False
         registers = [call.result, *call.operands]
@@ -368,6 +394,8 @@ def _sides(direction: str, source: int | None, target: int | None) -> tuple[tupl
 def _parameter(function: Function, register: int) -> int | None:
     """The number of the parameter that a register holds."""
     one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.CAST, op.COPY):
+        one = function.definitions[one[4 if one[0] == op.CAST else 3]]
     return one[3] if one is not None and one[0] == op.PARAM else None
 
 
