@@ -70,7 +70,7 @@ class LegacyWaits:
         self.streams = streams
         self.facts = streams.facts
         self.transfer = streams.transfer
-        self.storages = Storages(streams.transfer, streams.choices.places)
+        self.storages = Storages(streams.transfer, streams.choices.places, streams.launches)
         self._makers: dict[Unit, bool] = {}
 
     def find(self) -> Iterator[Missed]:

@@ -66,7 +66,7 @@ def _library(stream: LibraryObject) -> str:
 def _is_relied_upon(streams: Streams, function: Function, event: Event) -> bool:
     """Whether other streams meet the stream's data: the barrier is an order that the path may need."""
     assert event.choice is not None
-    storages = Storages(streams.transfer, streams.choices.places)
+    storages = Storages(streams.transfer, streams.choices.places, streams.launches)
     events = [other for other in streams.beside.events(function) if other.work is not None and other.choice is not None]
     own = [other for other in events if other.choice is not None and other.choice.key == event.choice.key]
     touched = {place for other in own for place in _touched(storages, other)}

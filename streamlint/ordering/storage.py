@@ -11,8 +11,9 @@ from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import behind_copies, given_to
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import behind
+from streamlint.waits.operands import argument_registers, behind
 
 _ACCESSORS = frozenset({"data_ptr", "data", "get", "begin", "end", "ptr", "mutable_data_ptr", "const_data_ptr"})
 
@@ -20,8 +21,9 @@ _ACCESSORS = frozenset({"data_ptr", "data", "get", "begin", "end", "ptr", "mutab
 class Storages:
     """Names memory by the variables that lead to it."""
 
-    def __init__(self, transfer: Transfer, places: Places) -> None:
+    def __init__(self, transfer: Transfer, places: Places, launches: Launches | None = None) -> None:
         self.transfer = transfer
+        self.launches = launches
         self.facts = transfer.facts
         self.places = places
 
@@ -43,8 +45,38 @@ class Storages:
     def touched(self, event: Event) -> tuple[set[Place], set[Place]]:
         """The memory that a piece of work reads and writes, by the names of the function whose event it is."""
         assert event.work is not None
-        reads, writes = ({self.named(event, register) for register in side} for side in (event.work.reads, event.work.writes))
+        packed = self._packed(event)
+        sides = packed[1:] if packed is not None else (event.work.reads, event.work.writes)
+        event = packed[0] if packed is not None else event
+        reads, writes = ({self.named(event, register) for register in side} for side in sides)
         return {place for place in reads if place is not None}, {place for place in writes if place is not None}
+
+    def _packed(self, event: Event) -> tuple[Event, tuple[int, ...], tuple[int, ...]] | None:
+        """The accesses of a kernel that a template launches with the rest of its arguments: those of the call of the template."""
+        work, function = event.work, event.at.function
+        if work is None or work.kernel < 0 or not event.via or self.launches is None:
+            return None
+        rest = next((index for register in work.given if (index := self._pack(function, register)) is not None), None)
+        kernel = function.definitions[behind_copies(function, work.kernel)]
+        if rest is None or kernel is None or kernel[0] != op.PARAM:
+            return None
+        site = event.via[-1]
+        given = [register for _, register in argument_registers(site.function, site.instruction)]
+        handed = given_to(site.function, site.instruction, function, kernel[3])
+        if handed is None or handed < 0:
+            return None
+        reads, writes, _ = self.launches.accesses(site.function, handed, given[rest - function.has_receiver :])
+        return event._replace(at=site, via=event.via[:-1]), reads, writes
+
+    def _pack(self, function: Function, register: int) -> int | None:
+        """The number of the parameter that takes the rest of the arguments, if a register holds it or its address."""
+        register = behind_copies(function, register)
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
+            stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            one = stored[0] if stored else None
+        is_rest = one is not None and one[0] == op.PARAM and function.code.parameters[one[3]].kind == "star"
+        return one[3] if one is not None and is_rest else None
 
     def named(self, event: Event, register: int) -> Place | None:
         """The memory of a register, by the names of the function whose event it is."""

@@ -14,6 +14,8 @@ from streamlint.waits.operands import argument_registers
 Values = Callable[[Function, int], Iterable[Object]]
 OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT, op.BRANCH})
 ELEMENTS = frozenset({op.ITEM, op.DEREF, op.NEXT, op.SET_ITEM, op.SET_DEREF})
+OF_RECORDS = frozenset({"_asdict", "_replace"})
+"""Methods that named tuples alone have: they look at nothing, and wait for nothing."""
 _WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
 
 

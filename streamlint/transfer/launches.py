@@ -44,6 +44,8 @@ class Queued(NamedTuple):
     waits: bool = False
     is_told: bool = True
     call: ModelledCall | None = None
+    kernel: int = op.NONE  # the register of the kernel
+    given: tuple[int, ...] = ()  # what the kernel is given
     inner: Site | None = None  # where a function in another language does the work
 
 
@@ -98,7 +100,7 @@ class Launches:
         name = self._kernel(function, one[3])
         reads, writes, is_told = self.accesses(function, one[3], given)
         how, operand = (GIVEN, config[3]) if len(config) > 3 else (OMITTED, op.NONE)
-        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told)
+        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told, kernel=one[3], given=given)
 
     def _kernel(self, function: Function, register: int) -> str:
         return function.dotted(register).rpartition("::")[2] or "kernel"
@@ -253,11 +255,13 @@ class Launches:
             waits = bool(row.get("waits"))
             kind = "kernel" if row.get("kernel") is not None else "library"
             kernel = call.one("kernel")
+            arguments: list[int] = []
             if kernel is not None:
-                reads, writes, is_told = self.accesses(call.function, kernel, self._arguments(call))
-            yield Queued(
-                how, operand, kind, call.name, library, reads if is_told else given, writes if is_told else given, "", waits, is_told, call
-            )
+                arguments = self._arguments(call)
+                reads, writes, is_told = self.accesses(call.function, kernel, arguments)
+            queued = Queued(how, operand, kind, call.name, library, waits=waits, is_told=is_told, call=call)
+            queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
+            yield queued._replace(reads=reads if is_told else given, writes=writes if is_told else given)
         elif self._is_on_device(call) and not self._is_view(call):
             yield self._computed(call, how, operand)
 

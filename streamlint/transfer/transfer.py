@@ -101,6 +101,7 @@ class Transfer:
         is_entered = any(edge.is_followed and not edge.is_handed for edge in self.edges(function, one))
         is_lost = any(call.row is None for call in self.libraries(function, one)) and not is_entered
         is_lost |= (function, one) in self._unknown and not modelled
+        is_lost &= not (opcode == op.INVOKE and function.text(one[4]) in language.OF_RECORDS)
         if is_lost or any(edge.is_guess or edge.is_handed for edge in self.edges(function, one)):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
 
