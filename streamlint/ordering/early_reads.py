@@ -115,6 +115,8 @@ class EarlyReads(Walk):
             decided.add((alike(function, copied.flag), True))
         graph = self.control(function)
         for block, edge in graph.controlled_by[self.home(function, one)[0]]:
+            if any(block == loop.header for loop in graph.loops):
+                continue  # another round may not come
             end = function.code.blocks[block][-1]
             condition, turned = unnegated(function, end[2])
             decided.add((alike(function, condition), (edge == end[3]) != turned))
