@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
@@ -157,7 +158,8 @@ class LegacySyncMissesNonblocking(Check):
         steps += [Step("call that passes the default stream", passed)] if passed is not None else []
         steps += [Step("called from here", call) for call in calls]
         message = f"{kind} default stream; it does not wait for {whose}"
-        return self.finding_at(legacy, message, trail=steps, help=help, qualname=qualname)
+        found = self.finding_at(legacy, message, trail=steps, help=help, qualname=qualname)
+        return found if work is None else replace(found, pairs=((work, read or legacy),))
 
     def _legacy(self, first: Operation, second: Operation, path: Trace) -> Operation | None:
         """The call on the default stream that stands for the order which is missing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
@@ -99,12 +100,12 @@ class ForeignLibraryStream(Check):
             facts={"libraries": sorted({first.api, second.api})},
         )
 
-    def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str) -> Finding:
+    def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pair: tuple[Span, Span]) -> Finding:
         """Work of one library on memory that another one uses on another stream, as a finding."""
         message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
-        return self.finding_at(foreign, message, trail=trail, help=_help_of(library), qualname=qualname)
+        return replace(self.finding_at(foreign, message, trail=trail, help=_help_of(library), qualname=qualname), pairs=(pair,))
 
-    def told_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str) -> Finding:
+    def told_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pair: tuple[Span, Span]) -> Finding:
         """Work of an opened library on a library's stream, or on the null stream where ``library`` is empty, as a finding."""
         home = _NAMES[other]
         work = f"call passes {_NAMES[library]}'s stream for memory" if library in _NAMES else "default-stream library work on memory"
@@ -112,7 +113,7 @@ class ForeignLibraryStream(Check):
         if library in _NAMES:
             help = f"pass the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
         message = f"{work} that {home} uses on another stream; nothing orders them"
-        return self.finding_at(call, message, trail=trail, help=help, qualname=qualname)
+        return replace(self.finding_at(call, message, trail=trail, help=help, qualname=qualname), pairs=(pair,))
 
     def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
         """Python hands C++ the memory of one library and the stream of another, or none to a library that ctypes or cffi has opened."""

@@ -34,11 +34,13 @@ def find(context: Context) -> Iterator[Finding]:
         if foreign.inner is not None:
             trail.append(Step("the work is here", span_of(foreign.inner)))
         trail += [Step("called from here", span_of(site)) for site in pair.foreign.via]
+        accesses = (pair.other, pair.foreign) if pair.is_behind else (pair.foreign, pair.other)
+        places = (span_of(accesses[0].at), span_of(accesses[1].at))
         if foreign.library == OPENED:
             whose = _whose(streams, pair)
-            yield RULE().told_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name)
+            yield RULE().told_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name, places)
             continue
-        yield RULE().told(span_of(pair.foreign.at), foreign.library, other.library, trail, pair.foreign.at.function.name)
+        yield RULE().told(span_of(pair.foreign.at), foreign.library, other.library, trail, pair.foreign.at.function.name, places)
 
 
 def _whose(streams: Streams, pair: Pair) -> str:
