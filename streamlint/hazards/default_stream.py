@@ -12,7 +12,7 @@ from streamlint.facts.objects import LibraryObject, Memory, Scalar, Site
 from streamlint.facts.program import Unit
 from streamlint.findings import Span
 from streamlint.hazards.context import span_of
-from streamlint.hazards.streams import Streams, lexical
+from streamlint.hazards.streams import LIBRARY_WORDS, Streams, lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -46,7 +46,8 @@ class DefaultStream:
         if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
             return True
         makers = self.transfer.names(frozenset({"stream"}))
-        return any(unit in self.facts.program.mentioning(name) for name in makers)
+        mentioning = self.facts.program.mentioning
+        return any(unit in mentioning(word) for word in LIBRARY_WORDS) and any(unit in mentioning(name) for name in makers)
 
     def is_extension(self, unit: Unit) -> bool:
         """Whether a file is a part of an extension of PyTorch."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Site
-from streamlint.hazards.streams import Streams
+from streamlint.hazards.streams import LIBRARY_WORDS, Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Event
@@ -19,6 +19,7 @@ from streamlint.transfer.launches import OPENED
 from streamlint.waits.operands import behind
 
 LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python", OPENED: "the library"}
+_WORDS = ("torch", *LIBRARY_WORDS, "ctypes", "cffi")
 _IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 
 
@@ -44,12 +45,8 @@ class ForeignWork:
         """The pairs of the program, one for each piece of foreign work."""
         seen: set[Site] = set()
         for unit in self.facts.program.units.values():
-            libraries = {
-                library
-                for library in ("torch", "cupy", "numba", "cuda", "ctypes", "cffi")
-                if unit in self.facts.program.mentioning(library)
-            }
-            if unit.is_cpp or len(libraries) < 2:
+            words = {word for word in _WORDS if unit in self.facts.program.mentioning(word)}
+            if unit.is_cpp or len(words) < 2:
                 continue
             for function in unit.functions:
                 for pair in self._of_function(function):

@@ -15,7 +15,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Viewed
-from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null
+from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -328,13 +328,13 @@ class Choices:
 
     def _of_policy(self, function: Function, work: Queued, here: Site) -> Iterator[Choice]:
         assert work.call is not None
-        register = work.operand
+        function, register = policy_in(self.transfer, function, work.operand)
         while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
             if one[0] == op.INVOKE and function.text(one[4]) == "on" and len(one) > 6:
                 yield from self.of_register(function, one[6], here)
                 return
             register = one[3]
-        word = work.call.word(register)
+        word = ModelledCall(self.facts, function, work.call.call, work.call.row).word(register)
         if word == "policy" or self.facts.cpp_models.call(function.dotted(register)) is not None:
             yield Choice(NULL, "policy", here)
         elif word != "host-policy":

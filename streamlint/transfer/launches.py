@@ -378,10 +378,10 @@ class Launches:
 
     def _word_of_policy(self, call: ModelledCall, register: int) -> str:
         """``policy`` of one that the models know, also with an allocator or a stream, or of a stream."""
-        function = call.function
+        function, register = policy_in(self.transfer, call.function, register)
         while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
             register = one[3]
-        word = call.word(register)
+        word = ModelledCall(self.facts, function, call.call, call.row).word(register)
         if word in ("policy", "host-policy"):
             return word
         return "policy" if self._holds_stream(call, call.operands[0]) else ""
@@ -401,6 +401,18 @@ def _parameter(function: Function, register: int) -> int | None:
     while one is not None and one[0] in (op.CAST, op.COPY):
         one = function.definitions[one[4 if one[0] == op.CAST else 3]]
     return one[3] if one is not None and one[0] == op.PARAM else None
+
+
+def policy_in(transfer: Transfer, function: Function, register: int) -> tuple[Function, int]:
+    """Where a policy is made that a function of the program gives."""
+    for _ in range(4):
+        one = function.definitions[register] if register >= 0 else None
+        edges = transfer.edges(function, one) if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
+        ends = [end[2] for edge in edges for end in edge.callee.by_opcode[op.RETURN] if end[2] >= 0]
+        if len(edges) != 1 or len(ends) != 1:
+            break
+        function, register = edges[0].callee, ends[0]
+    return function, register
 
 
 def is_null(function: Function, register: int, values: list[Object]) -> bool:
