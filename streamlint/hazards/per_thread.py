@@ -186,7 +186,7 @@ class PerThread:
 def _words(function: Function, built: Instruction) -> Iterator[Site]:
     """The option as two words of a list."""
     words = [function.constant(register) for register in built[4:]]
-    for register, word, after in zip(built[4:], words, [*words[1:], None], strict=True):
+    for register, word, after in zip(built[4:], words, [*words[1:], None], strict=False):
         made = function.definitions[register] if register >= 0 else None
         if word in ("--default-stream", "-default-stream") and after == "per-thread" and made is not None:
             yield Site(function, made)
