@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.build import build_root
 from streamlint.facts.extensions import host_functions
@@ -22,6 +24,7 @@ from streamlint.ordering.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Ch
 from streamlint.transfer.launches import GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import last_name
+from streamlint.waits.operands import Given, argument_registers
 
 _PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
@@ -48,6 +51,34 @@ class DefaultStream:
         makers = self.transfer.names(frozenset({"stream"}))
         mentioning = self.facts.program.mentioning
         return any(unit in mentioning(word) for word in LIBRARY_WORDS) and any(unit in mentioning(name) for name in makers)
+
+    def uses_streams(self, function: Function) -> bool:
+        """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""
+        if function.is_cpp or function.unit.path.endswith((".pyx", ".pxd")):
+            return True
+        for one in function.by_opcode[op.ENTER]:
+            values = self.transfer.values(function, one[3])
+            if any(isinstance(value, LibraryObject) and value.kind in ("stream", "scope") for value in values):
+                return True
+        for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+            given = argument_registers(function, one)
+            if any(_is_given(selector, given) for selector in self._takers.get(last_name(function, one), ())):
+                return True
+            config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
+            built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
+            if built is not None and built[0] == op.BUILD and len(built) > 6:
+                return True  # ``kernel[grid, block, stream]``
+        return False
+
+    @cached_property
+    def _takers(self) -> dict[str, list[Selector]]:
+        """By the last part of the name: where the functions of Python's libraries take a stream."""
+        found: dict[str, list[Selector]] = defaultdict(list)
+        for name, row in self.facts.models.calls.items():
+            stream = row.get("stream")
+            if row.library in _PYTHON and isinstance(stream, Selector) and row.effect not in ("synchronize", "query"):
+                found[name.rpartition(".")[2]].append(stream)
+        return dict(found)
 
     def is_extension(self, unit: Unit) -> bool:
         """Whether a file is a part of an extension of PyTorch."""
@@ -357,6 +388,16 @@ class DefaultStream:
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
+
+
+def _is_given(selector: Selector, given: list[Given]) -> bool:
+    """Whether a call gives the argument that a selector means."""
+    if selector.kind == "self":
+        return True
+    plain = sum(kind is None for kind, _ in given)
+    return any(kind == selector.keyword for kind, _ in given if kind is not None) or (
+        selector.position is not None and selector.position < plain
+    )
 
 
 def keys_of(events: list[Event]) -> set[object]:

@@ -41,7 +41,7 @@ def find(context: Context) -> Iterator[Finding]:
     told: dict[tuple[Site, str], Finding] = {}
     for unit in context.facts.program.units.values():
         if judge.may_matter(unit):
-            for function in unit.functions:
+            for function in filter(judge.uses_streams, unit.functions):
                 for found in _of_function(streams, judge, function):
                     key = (found.choice.at, "" if found.choice.calls else found.work.name)
                     if key not in told:

@@ -27,7 +27,7 @@ def find(context: Context) -> Iterator[Finding]:
     seen: set[Site] = set()
     for unit in context.facts.program.units.values():
         for function in unit.functions if judge.may_matter(unit) else ():
-            if is_constructor(function) or judge.is_teardown(function):
+            if is_constructor(function) or judge.is_teardown(function) or not judge.uses_streams(function):
                 continue
             for null in streams.beside.own(function):
                 if null.work is not None and null.choice is not None and null.choice.kind == NULL and not null.choice.calls:
