@@ -13,14 +13,14 @@ from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import LibraryObject, Memory, Scalar, Site
 from streamlint.facts.program import Unit
 from streamlint.findings import Span
-from streamlint.hazards.context import span_of
 from streamlint.hazards.streams import LIBRARY_WORDS, Streams, lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import AMBIENT, HELD, MADE, NULL, PARAMETER, Choice
+from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER, Choice
 from streamlint.transfer.launches import GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import last_name
@@ -383,7 +383,14 @@ class DefaultStream:
 
     def _handles_error(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a handler of exceptions."""
-        return False
+        handlers = set(function.code.handlers.values())
+        if not handlers:
+            return False
+        graph = Graph.of(function.code)
+        block = self.streams.beside.graph(function)[1][one][0]
+        while block != NOBODY and block not in handlers:
+            block = graph.dominators[block]
+        return block != NOBODY
 
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
@@ -403,6 +410,3 @@ def _is_given(selector: Selector, given: list[Given]) -> bool:
 def keys_of(events: list[Event]) -> set[object]:
     """The streams of events."""
     return {event.choice.key for event in events if event.choice is not None}
-
-
-__all__ = ["AMBIENT", "PARAMETER", "DefaultStream", "LibraryObject", "Memory", "span_of"]
