@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
@@ -136,6 +136,27 @@ class ImplicitDefaultStream(Check):
             shown=not path.facts.is_uncalled(operation),
         )
 
+    def told(
+        self, span: Span, what: str, how: str, race: bool, trail: Iterable[Step], help: str, suffix: str, qualname: str, shown: bool
+    ) -> Finding:
+        """Work on the default stream beside other streams, as a finding."""
+        owner = {"handle": "the handle's", "policy": "the policy's"}.get(how, "the")
+        effect = "it is unordered with non-blocking streams" if race else "it serializes with all blocking streams"
+        found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", trail=trail, help=help, qualname=qualname)
+        return replace(found, category=Category.RACE if race else Category.STALL, shown=shown)
+
+    def told_mark(self, span: Span, missed: str, trail: Iterable[Step], suffix: str, qualname: str) -> Finding:
+        """An event on the default stream that misses what it is to mark, as a finding."""
+        help = "record the event on the stream that the waiting streams depend on"
+        return self.finding_at(span, f"event record on the default stream; {missed}{suffix}", trail=trail, help=help, qualname=qualname)
+
+    def told_together(self, findings: list[Finding], suffix: str) -> Finding:
+        """A file that uses no streams at all, told once."""
+        first, *others = findings
+        steps = tuple(Step("also on the default stream", finding.span) for finding in others)
+        message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + suffix
+        return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
+
     def _mark(self, record: Record, path: Trace) -> Iterator[Finding]:
         """C++: an event for other streams, recorded on the default stream where the work before it is on another."""
         facts, stream, context = path.facts, record.stream, record.context
@@ -211,15 +232,14 @@ class ImplicitDefaultStream(Check):
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         """A current stream that was asked for once: as stale as none."""
         for kept in facts.kept_streams:
-            what = f"current stream cached in `{kept.name}`; later calls ignore a change of the current stream"
-            finding = self.finding_at(
-                kept.read,
-                what,
-                trail=[Step("later work on the cached stream", use) for use in kept.uses[:4]],
-                help="query the current stream where the work is launched",
-                qualname=kept.function,
-            )
-            yield replace(finding, category=Category.RACE)
+            yield self.told_kept(kept.name, kept.read, kept.uses, kept.function)
+
+    def told_kept(self, name: str, read: Span, uses: Iterable[Span], qualname: str) -> Finding:
+        """A current stream that is kept, as a finding."""
+        what = f"current stream cached in `{name}`; later calls ignore a change of the current stream"
+        steps = [Step("later work on the cached stream", use) for use in uses]
+        help = "query the current stream where the work is launched"
+        return replace(self.finding_at(read, what, trail=steps[:4], help=help, qualname=qualname), category=Category.RACE)
 
     # --- where it fires ------------------------------------------------------------------------------------------------------------------
 
@@ -445,10 +465,7 @@ class ImplicitDefaultStream(Check):
         return [finding for group in folded for finding in group]
 
     def _folded(self, findings: list[Finding], facts: FileFacts) -> Finding:
-        first, *others = findings
-        steps = tuple(Step("also on the default stream", finding.span) for finding in others)
-        message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + facts.if_legacy
-        return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
+        return self.told_together(findings, facts.if_legacy)
 
 
 def _is_timed(operation: Operation, path: Trace) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
@@ -132,6 +133,33 @@ class LegacySyncMissesNonblocking(Check):
             conflict=conflict,
             facts={"api": legacy.api, "stream": "null"},
         )
+
+    def told(
+        self,
+        legacy: Span,
+        kind: str,
+        work: Span | None,
+        made: Span | None,
+        read: Span | None,
+        passed: Span | None,
+        calls: Iterable[Span],
+        qualname: str,
+    ) -> Finding:
+        """A call on the default stream that misses work, as a finding; without ``made`` the stream is a caller's."""
+        help = "synchronize the non-blocking stream, or an event recorded on it"
+        whose = "the non-blocking stream"
+        first = "work on the non-blocking stream"
+        if made is None:
+            help = "copy on the caller's stream, and synchronize it before the value is needed"
+            whose, first = "the caller's non-blocking stream", "this function works on its stream parameter"
+        steps = [Step(first, work)] if work is not None else []
+        steps += [Step("non-blocking stream created here", made)] if made is not None else []
+        steps += [Step("result accessed here, possibly incomplete", read)] if read is not None else []
+        steps += [Step("call that passes the default stream", passed)] if passed is not None else []
+        steps += [Step("called from here", call) for call in calls]
+        message = f"{kind} default stream; it does not wait for {whose}"
+        found = self.finding_at(legacy, message, trail=steps, help=help, qualname=qualname)
+        return found if work is None else replace(found, pairs=((work, read or legacy),))
 
     def _legacy(self, first: Operation, second: Operation, path: Trace) -> Operation | None:
         """The call on the default stream that stands for the order which is missing."""

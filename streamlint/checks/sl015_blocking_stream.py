@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Copy, Launch, Operation, Wait, on_other_stream
 
@@ -96,6 +96,16 @@ class BlockingStream(Check):
                 help=_HELP.get(stream.library, _HELP[""]),
                 facts={"stream": "blocking", "api": operation.api},
             )
+
+    def told(self, made: Span, kernel: Span, null: Span, calls: Iterable[Span], library: str, suffix: str, qualname: str) -> Finding:
+        """A blocking stream whose kernel is in flight where the null stream works, as a finding."""
+        steps = (
+            Step("kernel on the blocking stream", kernel),
+            Step("work on the default stream, which waits for the kernel", null),
+            *(Step("called from here", call) for call in calls),
+        )
+        message = f"creation of a blocking stream; its kernels serialize with the default stream{suffix}"
+        return self.finding_at(made, message, trail=steps, help=_HELP.get(library, _HELP[""]), qualname=qualname)
 
 
 _FIRST = ", once nothing relies on its order with the default stream (SL014)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 
 
@@ -64,14 +64,17 @@ class PtdsMacroIneffective(Check):
         if facts.per_thread:
             return
         for macro in facts.idle_macros:
-            compiled = macro.why == "compiled"
-            reader = "nvcc reads cuda_runtime.h" if compiled else f"'{macro.header}' reads it"
-            step = "compiled as CUDA; nvcc reads the header before the first line" if compiled else "this header reads the macro"
-            yield self.finding_at(
-                macro.at,
-                f"macro defined after {reader}; the default stream stays legacy unless built otherwise",
-                trail=() if macro.because is None else (Step(step, macro.because),),
-                help="compile with --default-stream per-thread, or launch on cudaStreamPerThread"
-                if compiled
-                else "define it above the first CUDA header, or compile with -DCUDA_API_PER_THREAD_DEFAULT_STREAM",
-            )
+            yield self.told(macro.at, macro.why == "compiled", macro.because, macro.header)
+
+    def told(self, at: Span, is_compiled: bool, because: Span | None, header: str) -> Finding:
+        """A definition that nothing reads, as a finding."""
+        reader = "nvcc reads cuda_runtime.h" if is_compiled else f"'{header}' reads it"
+        step = "compiled as CUDA; nvcc reads the header before the first line" if is_compiled else "this header reads the macro"
+        return self.finding_at(
+            at,
+            f"macro defined after {reader}; the default stream stays legacy unless built otherwise",
+            trail=() if because is None else (Step(step, because),),
+            help="compile with --default-stream per-thread, or launch on cudaStreamPerThread"
+            if is_compiled
+            else "define it above the first CUDA header, or compile with -DCUDA_API_PER_THREAD_DEFAULT_STREAM",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 
 
@@ -53,14 +53,18 @@ class PtdsLegacyMix(Check):
 
     def on_map(self, facts: FileFacts) -> Iterator[Finding]:
         for mix in facts.mixed_streams:
-            torch = mix.other == "torch"
-            yield self.finding_at(
-                mix.at,
-                "per-thread default stream in this extension; PyTorch passes stream 0 as the legacy one"
-                if torch
-                else f"per-thread default stream in this source; '{mix.other}' of the same target uses the legacy one",
-                trail=(Step("PyTorch extension" if torch else "launch on the legacy default stream", mix.because),),
-                help="build the extension without this option, so that stream 0 means the same stream in both"
-                if torch
-                else "compile all sources of the target with --default-stream per-thread, or none",
-            )
+            yield self.told(mix.at, mix.other, mix.because)
+
+    def told(self, at: Span, other: str, because: Span) -> Finding:
+        """A part that is built otherwise than another one, as a finding. ``other`` is torch, or a source's name."""
+        torch = other == "torch"
+        return self.finding_at(
+            at,
+            "per-thread default stream in this extension; PyTorch passes stream 0 as the legacy one"
+            if torch
+            else f"per-thread default stream in this source; '{other}' of the same target uses the legacy one",
+            trail=(Step("PyTorch extension" if torch else "launch on the legacy default stream", because),),
+            help="build the extension without this option, so that stream 0 means the same stream in both"
+            if torch
+            else "compile all sources of the target with --default-stream per-thread, or none",
+        )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Operation, Work
 
@@ -99,6 +100,21 @@ class ForeignLibraryStream(Check):
             facts={"libraries": sorted({first.api, second.api})},
         )
 
+    def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pair: tuple[Span, Span]) -> Finding:
+        """Work of one library on memory that another one uses on another stream, as a finding."""
+        message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
+        return replace(self.finding_at(foreign, message, trail=trail, help=_help_of(library), qualname=qualname), pairs=(pair,))
+
+    def told_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pair: tuple[Span, Span]) -> Finding:
+        """Work of an opened library on a library's stream, or on the null stream where ``library`` is empty, as a finding."""
+        home = _NAMES[other]
+        work = f"call passes {_NAMES[library]}'s stream for memory" if library in _NAMES else "default-stream library work on memory"
+        help = f"pass the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
+        if library in _NAMES:
+            help = f"pass the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
+        message = f"{work} that {home} uses on another stream; nothing orders them"
+        return replace(self.finding_at(call, message, trail=trail, help=help, qualname=qualname), pairs=(pair,))
+
     def _in_cpp(self, conflict: Conflict, first: Work, second: Work) -> Iterator[Finding]:
         """Python hands C++ the memory of one library and the stream of another, or none to a library that ctypes or cffi has opened."""
         foreign, other = (first, second) if first.context.crossing is not None else (second, first)
@@ -144,7 +160,10 @@ def _in_view(operation: Work) -> bool:
 
 
 def _help(foreign: Work) -> str:
-    library = foreign.api
+    return _help_of(foreign.api)
+
+
+def _help_of(library: str) -> str:
     if library == "torch":
         return "make the other library's stream current (torch.cuda.ExternalStream), or pass the memory with torch.from_dlpack"
     if library == "numba":

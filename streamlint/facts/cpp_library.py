@@ -136,7 +136,7 @@ class CppLibrary(CppCalls):
             self.solver.add(target, self.scalar)
 
     def _in_cpp(self, value: Object) -> Object:
-        """A tensor by its type in C++."""
+        """A tensor or a stream by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
         if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:

@@ -89,7 +89,7 @@ class CppScopes:
             waiting = [unit]
             while waiting:
                 for include in waiting.pop().ir.includes:
-                    target = self._include(include, unit)
+                    target = self.included(include, unit)
                     if target is not None and target not in found:
                         found[target] = None
                         waiting.append(target)
@@ -99,7 +99,7 @@ class CppScopes:
         """The files that include a file, and itself."""
         return [one for files in self._files.values() for one in files if unit in self.visible(one)]
 
-    def _include(self, include: str, unit: Unit) -> Unit | None:
+    def included(self, include: str, unit: Unit) -> Unit | None:
         """The file that an include names: the longest tail of its path that fits, the nearest one of several."""
         tail = include.replace("\\", "/").lstrip("./")
         fitting = [one for one in self._files.get(tail.rpartition("/")[2], ()) if f"/{one.path}".endswith(f"/{tail}")]

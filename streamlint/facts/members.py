@@ -80,6 +80,8 @@ class Members(Containers):
             root = getattr(builtins, value.name.partition(".")[0], None)
             if value.receiver is not None or (root is not None and not hasattr(root, name)):
                 self.unknown(target, "external")
+            elif (row := self.models.attribute(f"{value.name}.{name}")) is not None and row.effect == "stream_of":
+                self.solver.add(target, self.objects(LibraryObject, f"{row.library}.stream", "stream", str(row.get("which")), site))
             elif value.name.count(".") < LONGEST_NAME:
                 self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
             else:  # a loop that walks along an attribute

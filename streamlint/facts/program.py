@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
@@ -20,6 +20,8 @@ from streamlint.ir import opcodes as op
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n;]*)|c?import[ \t]+([\w.][\w., \t]*))", re.MULTILINE)
+_HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
+"""Words of which one stands in a Python file whose strings hold C++ that works on the device."""
 Register = tuple[Function, int]
 
 
@@ -31,6 +33,10 @@ class SourceFile:
     language: str
     text: str
     lower: Callable[[], ModuleIR | None]
+
+
+def _given(module: ModuleIR) -> ModuleIR:
+    return module
 
 
 class Unit:
@@ -238,8 +244,18 @@ class Program:
 
     def __post_init__(self) -> None:
         self.units = {source.path: Unit(self, source, number) for number, source in enumerate(self.sources)}
+        for unit in list(self.units.values()):
+            self._add_inline(unit)
         self.modules = Resolver(self.units)
         self.cpp = CppScopes(self)
+
+    def _add_inline(self, unit: Unit) -> None:
+        """The C++ that strings of a Python file hold, as files of their own that stand in its place."""
+        if unit.source.language != "python" or not any(word in unit.source.text for word in _HOLDS_CPP):
+            return
+        for number, inner in enumerate(unit.ir.inline):
+            source = SourceFile(unit.path, "cuda", unit.source.text, partial(_given, inner))
+            self.units[f"{unit.path}#{number}"] = Unit(self, source, len(self.units))
 
     @cached_property
     def _mentions(self) -> dict[str, list[Unit]]:

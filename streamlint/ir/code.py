@@ -35,6 +35,7 @@ class Parameter(NamedTuple):
     default: bool | int
     annotation: str
     type: TypeTuple | None
+    constant: bool = False  # C++: what it points or refers to is not changed through it
 
 
 class Code:
@@ -61,6 +62,7 @@ class Code:
         "qualname",
         "registers",
         "returns",
+        "statics",
         "stores",
         "template",
         "templates",
@@ -79,6 +81,7 @@ class Code:
         self.decorators: tuple[str, ...] = ()  # as text, without their arguments, the outermost first
         self.template: tuple[str, ...] = ()  # C++: names of template parameters
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
+        self.statics: tuple[int, ...] = ()  # C++: the registers with which its static variables begin
         self.first_row = 0
         self.cells: tuple[tuple[str, int], ...] = ()  # cells that the body names, each with the code that owns it
         self.blocks: list[list[Instruction]] = []
@@ -122,7 +125,7 @@ class Code:
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)
-        rest = (*data, self.templates, self.decorators, self.template, self.stores)
+        rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics)
         return marshal.dumps((head, rest, *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
@@ -134,7 +137,7 @@ class Code:
         code.parameters = tuple(Parameter(*one) for one in rest[0])
         code.first_row, code.returns, code.cells = first_row, rest[1], rest[2]
         code.positions.frombytes(rest[3])
-        code.registers, code.templates, code.decorators, code.template, code.stores = rest[4:]
+        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics = rest[4:]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
 
@@ -222,8 +225,11 @@ class ModuleIR:
         "classes",
         "constants",
         "declared",
+        "defined",
         "globals",
+        "included_at",
         "includes",
+        "inline",
         "language",
         "namespaces",
         "outline",
@@ -238,6 +244,10 @@ class ModuleIR:
         self.constants = constants
         self.classes = classes
         self.includes: tuple[str, ...] = ()
+        self.included_at: tuple[Position, ...] = ()
+        # C++: definitions of macros that headers of the runtime read: name, what it stands for, place, and how many includes are above.
+        self.defined: tuple[tuple[str, str, Position, int], ...] = ()
+        self.inline: list[ModuleIR] = []  # C++ in the strings of a Python file
         self.namespaces: dict[str, str] = {}
         self.using: tuple[str, ...] = ()
         self.problems: list[tuple[Position, str]] = []  # what the front end could not read, with its place
@@ -272,15 +282,18 @@ class ModuleIR:
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
         about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases, self.problems)
         declared = tuple((*one[:3], tuple(map(tuple, one.parameters))) for one in self.declared)
-        return marshal.dumps((about, self.constants, classes, self.outline, codes, declared), 2)
+        macros = (self.included_at, self.defined, [one.dump() for one in self.inline])
+        return marshal.dumps((about, self.constants, classes, self.outline, codes, declared, macros), 2)
 
     @classmethod
     def load(cls, path: str, kept: bytes) -> ModuleIR:
         """The module that `dump` wrote. Functions stay packed until they are asked for."""
-        about, constants, classes, outline, codes, declared = marshal.loads(kept)
+        about, constants, classes, outline, codes, declared, macros = marshal.loads(kept)
         module = cls(path, about[0], constants, [], [])
         module.includes, module.namespaces, module.using = about[1], about[2], about[3]
         module.annotations, module.globals, module.aliases, module.problems = about[4:]
+        module.included_at, module.defined = macros[:2]
+        module.inline = [cls.load(path, one) for one in macros[2]]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
         module.declared = tuple(
             DeclarationIR(qualname, owner, static, tuple(Parameter(*each) for each in given)) for qualname, owner, static, given in declared

@@ -134,6 +134,8 @@ class CppLowering(DefinitionLowering):
             self.builder.add(op.BIND, node.at, self.k(node.name), value)
             return
         self.write_name(node.name, value, node.at)
+        if node.static:
+            self.code.statics = (*self.code.statics, value)
         if not node.static and self.code.kind != "module" and has_destructor(node.type) and not is_number_or_pointer(node.value):
             self.ends_with_scope(variable, node.at)
 
@@ -265,7 +267,8 @@ class CppLowering(DefinitionLowering):
             inner.end(inner.value(param.default), param.default.at)
             inner.finish(param.default.at)
             default = code.number
-        return Parameter(param.name, param.kind, default, annotation_text(param.annotation), type_tuple(param.type))
+        annotation = annotation_text(param.annotation)
+        return Parameter(param.name, param.kind, default, annotation, type_tuple(param.type), param.constant is True)
 
     def declaration(self, function: Function) -> DeclarationIR:
         """A function without a body."""

@@ -11,7 +11,7 @@ from streamlint.ir.lowering import type_tuple
 from streamlint.ir.scopes import forget, module_scope
 from streamlint.program import Function, Module, Type
 
-VERSION = 2
+VERSION = 3
 """Raised with each change of the instructions or of what the bytes hold: kept bytes of another version are lowered anew."""
 
 
@@ -52,6 +52,10 @@ def spelled_types(types: dict[str, Type]) -> dict[str, TypeTuple]:
     return {name: spelled for name, kind in types.items() if (spelled := type_tuple(kind)) is not None}
 
 
+_READ_BY_HEADERS = ("CUDA_API_",)
+"""How the names of macros begin that headers of the runtime read."""
+
+
 def lower(module: Module) -> ModuleIR:
     """The intermediate representation of one file."""
     shared = ModuleLowering()
@@ -72,6 +76,13 @@ def lower(module: Module) -> ModuleIR:
     found = ModuleIR(module.path, module.language, tuple(shared.constants.values), shared.codes, [one for one in shared.classes if one])
     found.annotations = shared.annotations
     found.includes, found.namespaces, found.using = module.includes, dict(module.namespaces), module.using
+    found.included_at = tuple(module.position(*one) for one in module.included_at)
+    found.defined = tuple(
+        (one.name, module.macros.get(one.name, ""), module.position(one.offset, one.offset + len(one.name)), one.includes_above)
+        for one in module.defined
+        if one.name.startswith(_READ_BY_HEADERS)
+    )
+    found.inline = [lower(one) for one in module.inline]
     found.problems = list(module.problems)
     found.declared = declared
     found.globals, found.aliases = spelled_types(global_types(module)), spelled_types(module.aliases)

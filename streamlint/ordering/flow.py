@@ -19,7 +19,7 @@ _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
 _TAKES = frozenset({"pop", "popleft", "get", "get_nowait", "setdefault", "front", "back", "popitem"})
-_ALL = frozenset({"copy", "values", "list", "tuple", "reversed", "sorted", "iter"})
+_ALL = frozenset({"copy", "_asdict", "values", "list", "tuple", "reversed", "sorted", "iter"})
 
 
 class Tracked(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -12,7 +11,6 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
-from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
 _GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
@@ -24,8 +22,9 @@ Stack = tuple[Stream, ...]
 class Currents:
     """The current streams of functions, by the scopes that are open and the streams that were set."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, guesses: bool = False) -> None:
         self.transfer = transfer
+        self.guesses = guesses  # a context manager of which nothing is known may be a stream
         self._known: dict[Function, dict[Instruction, Stack]] = {}
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
@@ -33,14 +32,25 @@ class Currents:
         stack = self._stacks(function).get(one, ())
         return stack[-1] if stack else None
 
+    def of_library(self, function: Function, one: Instruction, library: str) -> Stream | None:
+        """The stream that a library has as its current one; None where it is the one that was when the function was entered."""
+        stack = self._stacks(function).get(one, ())
+        return next((stream for stream in reversed(stack) if self._library(function, stream) in ("", library)), None)
+
+    def _library(self, function: Function, stream: Stream) -> str:
+        """The library whose current stream a scope sets: that of the stream's type, where it names none itself."""
+        if stream.library:
+            return stream.library
+        types = (value.type for value in self.transfer.values(function, stream.register) if isinstance(value, LibraryObject))
+        return next((kind.partition(".")[0] for kind in types), "")
+
     def _stacks(self, function: Function) -> dict[Instruction, Stack]:
         found = self._known.get(function)
         if found is None:
             found = self._known[function] = {}
             opened, chosen = self._changes(function)
-            guards = self._guards(function) if function.is_cpp else {}
-            if opened or chosen or guards:
-                self._spread(function, opened, chosen, guards, found)
+            if opened or chosen:
+                self._spread(function, opened, chosen, found)
         return found
 
     def _changes(self, function: Function) -> tuple[dict[int, Stream], dict[Instruction, Stream]]:
@@ -58,30 +68,22 @@ class Currents:
                     else:
                         chosen[one] = call.stream_in(register)
         for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until it is destroyed
-            row = self.transfer.facts.cpp_models.call(str(function.unit.ir.constants[one[3]][0]))
-            selector = row.get("stream") if row is not None and row.effect == "scope" else None
-            if row is not None and isinstance(selector, Selector) and selector.position is not None and len(one) > 5 + selector.position:
-                call = ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
-                opened[one[2]] = call.stream_in(one[5 + selector.position])
-        for one in function.by_opcode[op.ENTER]:
-            if one[3] in opened:
-                continue
-            kinds = {value.kind for value in self.transfer.values(function, one[3]) if isinstance(value, LibraryObject)}
-            if kinds & {"stream", "scope"}:
-                opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
-        return opened, chosen
-
-    def _guards(self, function: Function) -> dict[int, Stream]:
-        """C++: by register of an object that makes a stream current as long as it lives, the stream."""
-        found: dict[int, Stream] = {}
-        for one in function.by_opcode[op.CONSTRUCT]:
             if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
                 for call in self.transfer.modelled(function, one):
                     selector = call.row.get("stream")
                     register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
                     if register is not None:
-                        found[one[2]] = call.stream_in(register)
-        return found
+                        opened[one[2]] = call.stream_in(register)
+        for one in function.by_opcode[op.ENTER]:
+            if one[3] in opened:
+                continue
+            values = list(self.transfer.values(function, one[3]))
+            kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
+            if self.guesses and all(isinstance(value, Unknown) for value in values):
+                opened[one[3]] = Stream(UNKNOWN, one[3])
+            if kinds & {"stream", "scope"}:
+                opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
+        return opened, chosen
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -93,7 +95,6 @@ class Currents:
         function: Function,
         opened: dict[int, Stream],
         chosen: dict[Instruction, Stream],
-        guards: dict[int, Stream],
         found: dict[Instruction, Stack],
     ) -> None:
         graph = Graph.of(function.code)
@@ -106,10 +107,6 @@ class Currents:
                 if one[0] in (op.ENTER, op.CONSTRUCT) and guard in opened:
                     stack = (*stack, opened[guard])
                 elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
-                    stack = stack[:-1]
-                elif one[0] == op.CONSTRUCT and one[2] in guards:
-                    stack = (*stack, guards[one[2]])
-                elif one[0] == op.DESTROY and one[2] in guards and stack:
                     stack = stack[:-1]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])

@@ -13,6 +13,8 @@ from streamlint.transfer.actions import Action, Read, Viewed, Written
 Values = Callable[[Function, int], Iterable[Object]]
 OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT, op.BRANCH})
 ELEMENTS = frozenset({op.ITEM, op.DEREF, op.NEXT, op.SET_ITEM, op.SET_DEREF})
+OF_RECORDS = frozenset({"_asdict", "_replace"})
+"""Methods that named tuples alone have: they look at nothing, and wait for nothing."""
 _WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
 
 

@@ -175,6 +175,8 @@ class ModelledCall:
             for value in self.values(register):
                 if isinstance(value, DeviceValue):
                     found.add(value.space)
+                elif isinstance(value, External) and self.word(register) in _DEVICES:
+                    found.add(_DEVICES[self.word(register)])
                 elif isinstance(value, Constant) and isinstance(value.value, str):
                     begin = value.value.partition(":")[0]
                     found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))

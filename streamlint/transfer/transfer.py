@@ -163,6 +163,8 @@ class Transfer:
 
     def _is_lost(self, function: Function, one: Instruction, modelled: Collection[ModelledCall]) -> bool:
         """Whether code out of view may run: a function of a library without a row, a value of which nothing is known."""
+        if one[0] == op.INVOKE and function.text(one[4]) in language.OF_RECORDS:
+            return False
         edges = self.edges(function, one)
         if any(edge.is_guess or edge.is_handed for edge in edges):
             return True

@@ -1,0 +1,412 @@
+"""When work on the default stream matters: beside streams at hand, between the work of several streams, in extensions of PyTorch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.build import build_root
+from streamlint.facts.extensions import host_functions
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant as ConstantObject
+from streamlint.facts.objects import LibraryObject, Memory, Scalar, Site
+from streamlint.facts.program import Unit
+from streamlint.findings import Span
+from streamlint.hazards.streams import LIBRARY_WORDS, Streams, lexical
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.at_hand import is_constructor, is_destructor
+from streamlint.ordering.beside import Event
+from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER, Choice
+from streamlint.transfer.launches import GIVEN, OMITTED, Queued
+from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.transfer import last_name
+from streamlint.waits.operands import Given, argument_registers
+
+_PYTHON = frozenset({"cupy", "numba", "cuda_python"})
+_LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
+_FEWEST = 4
+
+
+class DefaultStream:
+    """Judges work on the null stream."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+        self.facts = streams.facts
+        self.transfer = streams.transfer
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    # --- files
+
+    def may_matter(self, unit: Unit) -> bool:
+        """Whether the work of a file can be put on a stream at all, by the names in it."""
+        if unit.is_cpp:
+            return self.streams.per_thread(unit) is not True
+        if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
+            return True
+        makers = self.transfer.names(frozenset({"stream"}))
+        mentioning = self.facts.program.mentioning
+        return any(unit in mentioning(word) for word in LIBRARY_WORDS) and any(unit in mentioning(name) for name in makers)
+
+    def uses_streams(self, function: Function) -> bool:
+        """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""
+        if function.is_cpp or function.unit.path.endswith((".pyx", ".pxd")):
+            return True
+        for one in function.by_opcode[op.ENTER]:
+            values = self.transfer.values(function, one[3])
+            if any(isinstance(value, LibraryObject) and value.kind in ("stream", "scope") for value in values):
+                return True
+        for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+            given = argument_registers(function, one)
+            if any(_is_given(selector, given) for selector in self._takers.get(last_name(function, one), ())):
+                return True
+            config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
+            built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
+            if built is not None and built[0] == op.BUILD and len(built) > 6:
+                return True  # ``kernel[grid, block, stream]``
+        return False
+
+    @cached_property
+    def _takers(self) -> dict[str, list[Selector]]:
+        """By the last part of the name: where the functions of Python's libraries take a stream."""
+        found: dict[str, list[Selector]] = defaultdict(list)
+        for name, row in self.facts.models.calls.items():
+            stream = row.get("stream")
+            if row.library in _PYTHON and isinstance(stream, Selector) and row.effect not in ("synchronize", "query"):
+                found[name.rpartition(".")[2]].append(stream)
+        return dict(found)
+
+    def is_extension(self, unit: Unit) -> bool:
+        """Whether a file is a part of an extension of PyTorch."""
+        return unit.is_cpp and self.streams.extensions.has(unit)
+
+    def is_without_streams(self, unit: Unit) -> bool:
+        """Whether no function of a file works with a stream."""
+        return not any(
+            self.streams.at_hand.is_given(function) or self.streams.at_hand.works_with(function) for function in host_functions(unit)
+        )
+
+    def _lives_on_null(self, unit: Unit) -> bool:
+        """Whether the project works on the null stream by design: most of its launches are there."""
+        root = build_root(unit.path)
+        if root not in self._counts:
+            null = given = 0
+            for other in self.facts.program.units.values():
+                if other.is_cpp and build_root(other.path) == root:
+                    for _, has_stream in self._launches(other):
+                        given, null = given + has_stream, null + (not has_stream)
+            self._counts[root] = null, given
+        null, given = self._counts[root]
+        return null > max(given, _FEWEST)
+
+    def _launches(self, unit: Unit) -> Iterator[tuple[Site, bool]]:
+        """The kernel launches of a file, and whether each names a stream that is not null."""
+        for function in unit.functions:
+            for one in function.by_opcode[op.LAUNCH] if "kernel" not in function.code.flags else ():
+                kinds = {event.choice.kind for event in self.streams.beside.own(function) if event.instruction == one and event.choice}
+                yield Site(function, one), one[5] > 3 and kinds != {NULL}
+
+    def _has_one_stream(self, unit: Unit) -> bool:
+        """Whether a program of its own makes no streams, and switches none: all that it is given is the null stream."""
+        if not self.streams.extensions.is_own_program(unit):
+            return False
+        models = self.facts.cpp_models
+        names = {
+            name.rpartition("::")[2]
+            for name, row in models.calls.items()
+            if row.effect in ("stream", "scope", "set_stream") or (row.effect == "stream_of" and row.get("which") in ("pool", "ptds"))
+        }
+        near = self.facts.program.cpp.visible(unit)
+        return not any(other in near for name in names for other in self.facts.program.mentioning(name))
+
+    def own_stream(self, unit: Unit) -> Site | None:
+        """The first launch on a stream of file scope: four at least are, and four for each on the null stream."""
+        if not unit.is_cpp:
+            return None
+        launches = list(self._launches(unit))
+        own = [site for site, given in launches if given and self._is_of_file(site)]
+        enough = len(own) >= max(_FEWEST, _FEWEST * sum(not given for _, given in launches))
+        return own[0] if enough else None
+
+    def _is_of_file(self, site: Site) -> bool:
+        register = site.instruction[9] if site.instruction[5] > 3 else op.NONE
+        place = self.streams.choices.places.of(site.function, register)
+        return place.root[0] == "global" and not place.path
+
+    # --- what matters
+
+    def reason(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        """Why work on the null stream matters; empty where it does not."""
+        if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
+            return self._reason_crossing(choice)
+        if not function.is_cpp:
+            return self._reason_python(function, one, work, choice)
+        if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
+            return ""
+        if self.is_ordered_on_purpose(function, one) or self._handles_error(function, one):
+            return ""
+        functions = [function, *(site.function for site in choice.calls)]
+        if self.is_extension(function.unit):
+            is_alone = any(map(is_constructor, functions)) or self._is_on_own_memory(function, one, work)
+            return "" if is_alone else "torch extensions run on PyTorch's current stream"
+        if any(map(is_constructor, functions)) or self._lives_on_null(function.unit) or self._has_one_stream(function.unit):
+            return ""
+        return self._reason_cpp(function, one, work, choice)
+
+    def _reason_cpp(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        holder, place = choice.at.function, choice.at.instruction
+        if choice.how == "default" and not choice.calls and not self.streams.at_hand.is_given(holder):
+            return ""
+        beside = self.streams.beside.in_flight(holder, place)
+        if self._is_behind_device_wait(holder, place, beside):
+            return ""
+        is_at_rest = self._fetches_at_rest(holder, place, work, beside)
+        if is_at_rest and not self._is_of_given_stream(holder, place):
+            return ""
+        if not beside and self._sets_up(holder, place, work):
+            return ""
+        race = self.is_race(function, one, choice)
+        if not race and self._is_timed(holder):
+            return ""
+        if self._has_stream_at_hand(holder, choice) or self._works_on_another(holder):
+            return "a stream is in scope"
+        if self._is_held_up(holder, place, beside):
+            return "other streams have work in flight"
+        if choice.how in (OMITTED, "literal") and not (work.kind == "copy" and work.waits) and self.own_stream(holder.unit) is not None:
+            return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
+        return ""
+
+    def _reason_crossing(self, choice: Choice) -> str:
+        """Python hands C++ the null stream, and memory that it works on under a stream of its own."""
+        holder, place = choice.at.function, choice.at.instruction
+        current = self.streams.choices.currents.of_library(holder, place, "torch")
+        if current is None or current.register < 0:
+            return ""
+        made = self.streams.choices.of_register(holder, current.register, choice.at)
+        is_made = any(each.kind == MADE and self.streams.blocking(each) is False for each in made)
+        return "other work under this stream" if is_made and self._hands_memory(holder, place) else ""
+
+    def _hands_memory(self, holder: Function, call: Instruction) -> bool:
+        for register in operands_of(holder, call, receiver=False):
+            one = holder.definitions[register] if register >= 0 else None
+            inner = one[3] if one is not None and one[0] == op.INVOKE else register
+            if any(isinstance(value, Memory) and value.type.startswith("torch") for value in self.transfer.values(holder, inner)):
+                return True
+        return False
+
+    def _reason_cython(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        """The function that Python calls puts other work on a stream: one that it is given, or made."""
+        holder, place = choice.at.function, choice.at.instruction
+        beside = self.streams.beside.in_flight(holder, place)
+        if holder.unit is not function.unit or self._is_behind_device_wait(holder, place, beside):
+            return ""
+        if self._fetches_at_rest(holder, place, work, beside):
+            return ""
+        others = (event.choice for event in self.streams.beside.events(holder) if event.work is not None and event.instruction != place)
+        return "a stream is in scope" if any(each is not None and each.kind in (PARAMETER, MADE) for each in others) else ""
+
+    def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+        if work.library in _LOW_LEVEL and not is_constructor(function):
+            return self._reason_cython(function, one, work, choice)
+        if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
+            return ""
+        holder, place = choice.at.function, choice.at.instruction
+        beside = [event for event in self.streams.beside.in_flight(holder, place) if self._is_made_blocking(event)]
+        if beside and self._is_held_up(holder, place, beside):
+            return "other streams have work in flight"
+        return ""
+
+    def _is_made_blocking(self, event: Event) -> bool:
+        return event.choice is not None and event.choice.kind == MADE and self.streams.blocking(event.choice) is True
+
+    def _is_held_up(self, holder: Function, place: Instruction, beside: list[Event]) -> bool:
+        """Whether the work of several streams, of several rounds, or of a stream behind it is held up."""
+        if not beside:
+            return False
+        keys = keys_of(beside)
+        if len(keys) > 1 or self.streams.beside.is_repeated(holder, place):
+            return True
+        return bool(keys_of(self.streams.beside.behind(holder, place)) - keys)
+
+    def is_race(self, function: Function, one: Instruction, choice: Choice) -> bool:
+        """Whether the work is beside streams that are not ordered with the null stream."""
+        holder = choice.at.function
+        if self.is_extension(holder.unit):
+            return True
+        events = self.streams.beside.in_flight(holder, choice.at.instruction)
+        return any(event.choice is not None and self.streams.blocking(event.choice) is False for event in events)
+
+    def made_beside(self, function: Function, one: Instruction, choice: Choice) -> list[Span]:
+        """Where streams were made that have work in flight beside the work."""
+        events = self.streams.beside.in_flight(choice.at.function, choice.at.instruction)
+        spans = (self.streams.made_at(event.choice) for event in events if event.choice is not None)
+        return list(dict.fromkeys(span for span in spans if span is not None))[:2]
+
+    # --- what the surroundings say
+
+    def _has_stream_at_hand(self, holder: Function, choice: Choice) -> bool:
+        for function in self._choosers(holder):
+            if self.streams.at_hand.makes(function):
+                return False
+            if self.streams.at_hand.is_named(function):
+                return True
+        return False
+
+    def _choosers(self, holder: Function) -> list[Function]:
+        """The functions that could have handed a stream: the one that chose, and those of its file that call it."""
+        found = lexical(holder)
+        for function in found:
+            if len(found) > 12:
+                break
+            for caller, call in self.facts.call_places(function):
+                is_near = caller.unit is holder.unit and caller not in found and caller.code.kind != "module"
+                if is_near and any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call)):
+                    found.append(caller)
+        return found
+
+    def _works_on_another(self, holder: Function) -> bool:
+        """Whether a function puts other work on a stream that it asks somebody for."""
+        return any(
+            event.work is not None and event.work.how == GIVEN and event.choice is not None and event.choice.kind == HELD
+            for event in self.streams.beside.own(holder)
+        )
+
+    def _is_behind_device_wait(self, holder: Function, place: Instruction, beside: list[Event]) -> bool:
+        """Whether the host has just waited for the whole device: nothing is there to be held up or to race with."""
+        if beside:
+            return False
+        before = self.streams.beside.before(holder, place)
+        return bool(before) and before[-1].work is None and before[-1].choice is None
+
+    def _fetches_at_rest(self, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
+        """Whether it fetches data, which the host wants now, with nothing in flight beside it but what the data may come from."""
+        if work.kind != "copy" or work.direction != "d2h" or not work.waits:
+            return False
+        if not beside:
+            return True
+        keys = keys_of(beside)
+        alone = len(keys) == 1 and all(self._is_made_blocking(event) for event in beside)
+        return alone and not keys_of(self.streams.beside.behind(holder, place)) - keys
+
+    def _is_of_given_stream(self, holder: Function, place: Instruction) -> bool:
+        """Whether the function itself takes a stream, and nobody has waited yet."""
+        waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
+        return self.streams.at_hand.is_given(holder) and not any(True for _ in waits)
+
+    def _sets_up(self, holder: Function, place: Instruction, work: Queued) -> bool:
+        """Whether it fills memory that the function has just made and keeps, before it has any stream."""
+        if work.kind not in ("copy", "memset") or self.streams.at_hand.is_given(holder):
+            return False
+        if not self._is_allocated_here(holder, work, keeps=True):
+            return False
+        makers = [each for each in holder.by_opcode[op.CALL] if last_name(holder, each) in self.transfer.names(frozenset({"stream"}))]
+        if any(self.streams.beside.leads_to(holder, each, place) for each in makers):
+            return False
+        others = [event for event in self.streams.beside.events(holder) if event.work is not None and event.choice is not None]
+        return bool(makers) or all(event.choice is not None and event.choice.kind == NULL for event in others)
+
+    def _is_on_own_memory(self, function: Function, one: Instruction, work: Queued) -> bool:
+        """Whether it works on memory that the function has from the driver: a program of its own in the extension."""
+        return self._is_allocated_here(function, work, keeps=False)
+
+    def _is_allocated_here(self, function: Function, work: Queued, keeps: bool) -> bool:
+        allocated, freed = self._allocated(function)
+        sides = {"h2d": work.writes, "d2h": work.reads}.get(work.direction, (*work.reads, *work.writes))
+        places = [self._pointer(function, register) for register in sides if not self._is_number(function, register)]
+        if keeps and any(place in freed for place in places):
+            return False
+        return bool(places) and all(place in allocated for place in places)
+
+    def _is_number(self, function: Function, register: int) -> bool:
+        values = list(self.facts.values(function, register).values)
+        return bool(values) and all(isinstance(value, (Scalar, ConstantObject)) for value in values)
+
+    def _pointer(self, function: Function, register: int) -> object:
+        place = self.streams.choices.places.of(function, register)
+        return place.root, tuple(key for key in place.path if key not in ("&", "*"))
+
+    def _allocated(self, function: Function) -> tuple[set[object], set[object]]:
+        """The variables in which a function stores memory from the driver, and those whose memory it frees."""
+        allocated: set[object] = set()
+        freed: set[object] = set()
+        for one in function.by_opcode[op.CALL]:
+            if last_name(function, one) not in self.transfer.names(frozenset({"alloc", "free"})):
+                continue
+            for call in self.transfer.modelled(function, one):
+                into = call.row.get("into")
+                register = call.given(into) if isinstance(into, Selector) else call.one("of")
+                if register is not None and call.row.effect in ("alloc", "free"):
+                    (allocated if call.row.effect == "alloc" else freed).add(self._pointer(function, register))
+        return allocated, freed
+
+    def _is_made(self, function: Function, one: Instruction, work: Queued) -> bool:
+        """Whether the work is a part of making an object that nothing has used yet."""
+        register = work.call.receiver if work.call is not None and work.call.row.get("makes") else None
+        made = function.definitions[register] if register is not None and register >= 0 else None
+        if made is None or register is None or made[0] != op.DECLARE:
+            return False
+        return not any(self.streams.beside.leads_to(function, use, one) for use in function.uses[register] if use[0] != op.BIND)
+
+    def _is_timed(self, holder: Function) -> bool:
+        """Whether the function takes the time between two events: it measures, and waits on purpose."""
+        names = self.transfer.names(frozenset({"elapsed"}))
+        return any(last_name(holder, one) in names for one in (*holder.by_opcode[op.CALL], *holder.by_opcode[op.INVOKE]))
+
+    def is_ordered_on_purpose(self, function: Function, one: Instruction) -> bool:
+        """Whether the null stream is made to wait for an event: its place is deliberate."""
+        names = self.transfer.names(frozenset({"wait"}))
+        for each in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+            if last_name(function, each) not in names:
+                continue
+            for call in self.transfer.modelled(function, each):
+                if call.row.effect == "wait" and (stream := call.stream()).register >= 0:
+                    here = Site(function, each)
+                    if any(choice.kind == NULL for choice in self.streams.choices.of_register(function, stream.register, here)):
+                        return self.streams.beside.leads_to(function, one, each) or self.streams.beside.leads_to(function, each, one)
+                elif call.row.effect == "wait" and stream.kind == NULL:
+                    return True
+        return False
+
+    def is_teardown(self, function: Function) -> bool:
+        """Whether it is a destructor of a class that owns what it works with; one that is lent a stream ends a scope."""
+        if not is_destructor(function):
+            return False
+        owner = function.method.owner if function.method is not None else None
+        if owner is None or not owner.unit.is_cpp or not self.streams.at_hand.has_members(owner):
+            return True
+        constructors = owner.methods.get("__init__", [])
+        return not any(self.streams.at_hand.is_given(one) for one in constructors)
+
+    def _handles_error(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a handler of exceptions."""
+        handlers = set(function.code.handlers.values())
+        if not handlers:
+            return False
+        graph = Graph.of(function.code)
+        block = self.streams.beside.graph(function)[1][one][0]
+        while block != NOBODY and block not in handlers:
+            block = graph.dominators[block]
+        return block != NOBODY
+
+    def is_uncalled(self, function: Function) -> bool:
+        """Whether an extension neither binds nor calls a function, and nobody else can."""
+        return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
+
+
+def _is_given(selector: Selector, given: list[Given]) -> bool:
+    """Whether a call gives the argument that a selector means."""
+    if selector.kind == "self":
+        return True
+    plain = sum(kind is None for kind, _ in given)
+    return any(kind == selector.keyword for kind, _ in given if kind is not None) or (
+        selector.position is not None and selector.position < plain
+    )
+
+
+def keys_of(events: list[Event]) -> set[object]:
+    """The streams of events."""
+    return {event.choice.key for event in events if event.choice is not None}

@@ -1,0 +1,135 @@
+"""SL002: work on the default stream in code that otherwise uses streams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.facts.program import Unit
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.default_stream import DefaultStream
+from streamlint.hazards.marks import Marks
+from streamlint.hazards.streams import Streams
+from streamlint.ir import Instruction
+from streamlint.ordering.choices import NULL, Choice
+from streamlint.ordering.kept import KeptStreams
+from streamlint.transfer.launches import Queued
+
+RULE = ImplicitDefaultStream
+_KINDS = {"h2d": "host-to-device copy", "d2h": "device-to-host copy", "d2d": "device-to-device copy"}
+
+
+class Found(NamedTuple):
+    """Work on the null stream that somebody has chosen, and why that matters."""
+
+    function: Function
+    instruction: Instruction
+    work: Queued
+    choice: Choice
+    reason: str
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    streams = Streams(context)
+    judge = DefaultStream(streams)
+    told: dict[tuple[Site, str], Finding] = {}
+    for unit in context.facts.program.units.values():
+        if judge.may_matter(unit):
+            for function in filter(judge.uses_streams, unit.functions):
+                for found in _of_function(streams, judge, function):
+                    key = (found.choice.at, "" if found.choice.calls else found.work.name)
+                    if key not in told:
+                        told[key] = _told(streams, judge, found)
+    yield from _kept(streams)
+    yield from _marks(streams, judge)
+    findings = [one for one in told.values() if one.shown or context.options.evidence == "possible"]
+    yield from _folded(streams, judge, findings)
+
+
+def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> Iterator[Found]:
+    for one, work in streams.launches.of(function):
+        for choice in streams.choices.of(function, one, work):
+            if choice.kind == NULL and (reason := judge.reason(function, one, work, choice)):
+                yield Found(function, one, work, choice, reason)
+
+
+def _kept(streams: Streams) -> Iterator[Finding]:
+    """Current streams that were asked for once: as stale as none."""
+    rows = streams.facts.cpp_models.calls.items()
+    asking = {name.rpartition("::")[2] for name, row in rows if row.effect == "stream_of" and row.get("which") == "current"}
+    units = {unit for name in asking for unit in streams.facts.program.cpp.mentioning(name)}
+    near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
+    kept = KeptStreams(streams.transfer, streams.choices.places, streams.at_hand)
+    for unit in sorted(near, key=lambda one: one.number):
+        for one in kept.of(unit):
+            uses = [span_of(use) for use in one.uses]
+            yield RULE().told_kept(one.name, span_of(one.read), uses, one.read.function.name)
+
+
+def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
+    """C++: events for other streams, recorded on the default stream where the work before them is on another."""
+    for mark in Marks(streams, judge).find():
+        trail = [Step("default stream obtained here", span_of(mark.chosen))] if mark.chosen is not None else []
+        suffix = streams.if_legacy(mark.record.function.unit)
+        yield RULE().told_mark(span_of(mark.record), mark.missed, trail, suffix, mark.record.function.name)
+
+
+def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
+    function, work, choice = found.function, found.work, found.choice
+    holder = choice.at.function
+    race = judge.is_race(function, found.instruction, choice)
+    name = work.name.replace("::", ".").rpartition(".")[2]
+    what = (
+        f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
+    )
+    here = Site(function, found.instruction)
+    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(function, found.instruction, choice)]
+    if choice.at != here:
+        trail.append(Step("the work on the default stream", span_of(here)))
+    trail += [Step("called from here", span_of(site)) for site in choice.calls if site != choice.at]
+    if not trail and (own := judge.own_stream(holder.unit)) is not None:
+        trail.append(Step("other work in this file uses a stream", span_of(own)))
+    return RULE().told(
+        span_of(choice.at),
+        what,
+        choice.how,
+        race,
+        trail,
+        _help(judge, holder, work, choice),
+        streams.if_legacy(function.unit),
+        holder.name,
+        not judge.is_uncalled(function),
+    )
+
+
+def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:
+    if holder.is_cpp and judge.is_extension(holder.unit):
+        return "pass at::cuda::getCurrentCUDAStream(), with a CUDAGuard for the tensor's device"
+    if choice.how == "handle":
+        return "set the handle's stream first (cublasSetStream, cufftSetStream, curandSetStream)"
+    if choice.how == "policy":
+        return "use thrust::cuda::par_nosync.on(stream)"
+    if work.kind == "copy" and work.waits:
+        return "use the asynchronous copy on that stream, and synchronize the stream before the host needs the data"
+    return "pass the stream that the surrounding work uses"
+
+
+def _folded(streams: Streams, judge: DefaultStream, findings: list[Finding]) -> Iterator[Finding]:
+    """One finding for a file of an extension that uses no streams at all."""
+    by_file: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings:
+        by_file[one.span.file].append(one)
+    units: dict[str, Unit] = streams.facts.program.units
+    for path, own in by_file.items():
+        unit = units.get(path)
+        own.sort(key=Finding.sort_key)
+        if unit is not None and len(own) > 1 and unit.is_cpp and judge.is_extension(unit) and judge.is_without_streams(unit):
+            yield RULE().told_together(own, streams.if_legacy(unit))
+        else:
+            yield from own

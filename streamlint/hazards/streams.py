@@ -1,0 +1,106 @@
+"""What the rules about default streams share: the work on streams, who chose them, what else is in flight, and how files are built."""
+
+from __future__ import annotations
+
+from streamlint.build import default_stream_of_python, per_thread_default_stream
+from streamlint.facts.extensions import Extensions
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.program import Unit
+from streamlint.findings import Span, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.at_hand import AtHand
+from streamlint.ordering.beside import Beside
+from streamlint.ordering.choices import Choice, Choices
+from streamlint.ordering.places import Places
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.launches import Launches
+
+LIBRARY_WORDS = ("cupy", "numba", "cudart", "bindings")
+"""Words of which one stands in a Python file that works with CuPy, numba or cuda-python."""
+
+
+class Streams:
+    """The streams of a program."""
+
+    def __init__(self, context: Context, presumes: bool = False) -> None:
+        self.context = context
+        self.transfer = context.transfer
+        self.facts = context.facts
+        self.launches = Launches(self.transfer, presumes)
+        self.choices = Choices(self.transfer, Places(self.facts), Currents(self.transfer, guesses=True))
+        self.beside = Beside(self.transfer, self.launches, self.choices)
+        self.at_hand = AtHand(self.transfer, self.beside)
+        self.extensions = Extensions(self.facts.program)
+        self._built: dict[Unit, bool | None] = {}
+        self._blocking: dict[LibraryObject, bool | None] = {}
+
+    def is_blocking(self, stream: LibraryObject) -> bool | None:
+        """Whether a stream is ordered with the null stream; None where that is not known."""
+        if stream.detail in ("blocking", "non-blocking", "pool"):
+            return stream.detail == "blocking"
+        if stream.site is None:
+            return None
+        if stream not in self._blocking:
+            self._blocking[stream] = self.asked_blocking(stream.site)
+        return self._blocking[stream]
+
+    def asked_blocking(self, site: Site) -> bool | None:
+        """Whether a call asks for a blocking stream."""
+        for call in self.transfer.modelled(site.function, site.instruction):
+            if call.row.effect == "stream":
+                flags = call.row.get("flags")
+                register = call.given(flags) if isinstance(flags, Selector) else None
+                if register is not None:
+                    return {"non-blocking": False, "blocking": True}.get(call.word(register))
+                return call.switch("blocking")[1] if call.row.get("blocking") is not None else None
+        return None
+
+    def blocking(self, choice: Choice) -> bool | None:
+        """The same of what was chosen: None where not all of it is alike."""
+        answers = {self.is_blocking(one) for one in choice.made}
+        return answers.pop() if len(answers) == 1 else None
+
+    def per_thread(self, unit: Unit) -> bool | None:
+        """Whether a file is built with per-thread default streams; None where nobody says."""
+        if unit not in self._built:
+            asked = self.context.options.default_stream
+            self._built[unit] = asked == "per-thread" if asked != "auto" else self._built_per_thread(unit)
+        return self._built[unit]
+
+    def _built_per_thread(self, unit: Unit) -> bool | None:
+        said = per_thread_default_stream(unit.path)
+        if said or not unit.is_cpp:
+            return said
+        name = unit.path.rpartition("/")[2]
+        for other in self.facts.program.units.values():
+            text = other.source.text
+            if not other.is_cpp and name in text and ("per-thread" in text or "PER_THREAD" in text):
+                asked = default_stream_of_python(text, unit.path)
+                if asked:
+                    return True
+                said = None if asked is None else said
+        return said
+
+    def if_legacy(self, unit: Unit) -> str:
+        """What a message says of the default stream where no build file tells which one it is."""
+        return "" if self.per_thread(unit) is not None or not unit.is_cpp else " (with --default-stream=legacy)"
+
+    def made_at(self, choice: Choice) -> Span | None:
+        """Where a stream is made."""
+        sites = sorted((one.site for one in choice.made if one.site is not None), key=lambda site: (site.function.unit.path, site.row))
+        return span_of(sites[0]) if sites else None
+
+
+def call_steps(calls: tuple[Site, ...]) -> tuple[Step, ...]:
+    """The calls that lead to an operation, as steps of a trail."""
+    return tuple(Step("called here", span_of(site)) for site in calls)
+
+
+def lexical(function: Function) -> list[Function]:
+    """A function, and those that it stands in."""
+    found = [function]
+    while found[-1].parent is not None and found[-1].parent.code.kind in ("function", "lambda"):
+        found.append(found[-1].parent)
+    return found

@@ -1,0 +1,129 @@
+"""C++: which functions and classes have a stream at hand: as a parameter, as a member, or as the current one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Site
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
+from streamlint.ordering.beside import Beside
+from streamlint.ordering.choices import NULL
+from streamlint.transfer.launches import GIVEN
+from streamlint.transfer.transfer import Transfer, last_name
+
+
+class AtHand:
+    """The streams that the functions of a program can name."""
+
+    def __init__(self, transfer: Transfer, beside: Beside) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.beside = beside
+        self._given: dict[Function, bool] = {}
+
+    @cached_property
+    def _asking(self) -> frozenset[str]:
+        """The last parts of the names of functions that give the current stream, or one of a pool."""
+        rows = self.facts.cpp_models.calls.items()
+        asking = (name for name, row in rows if row.effect == "stream_of" and row.get("which") in ("current", "pool", "attribute"))
+        return frozenset(name.rpartition("::")[2] for name in asking) & self._free_functions
+
+    @cached_property
+    def _free_functions(self) -> frozenset[str]:
+        models = self.facts.cpp_models
+        free = (name for name in models.calls if models.type_named(name.rpartition("::")[0]) is None)
+        return frozenset(name.rpartition("::")[2] for name in free)
+
+    @cached_property
+    def _making(self) -> frozenset[str]:
+        return self.transfer.names(frozenset({"stream"}))
+
+    def is_stream(self, function: Function, kind: TypeTuple | None) -> bool:
+        """Whether a type is that of a stream, or of something made of streams."""
+        if kind is None:
+            return False
+        name = self.facts.program.cpp.resolved(function.unit, scope_of(function), kind)[0]
+        row = self.facts.cpp_models.type_named(name)
+        if row is not None and row.kind == "stream":
+            return True
+        return any(isinstance(arg, tuple) and self.is_stream(function, arg) for arg in kind[1])
+
+    def brings_stream(self, function: Function, kind: TypeTuple | None) -> bool:
+        """Whether a parameter's type is a stream, or a class that holds one."""
+        if kind is None:
+            return False
+        if self.is_stream(function, kind):
+            return True
+        name = self.facts.program.cpp.resolved(function.unit, scope_of(function), kind)[0]
+        row = self.facts.cpp_models.type_named(name)
+        if row is not None and row.holds_stream:
+            return True
+        definition = self.facts.program.cpp.find_class(function.unit, scope_of(function), kind[0])
+        return definition is not None and any(self.is_stream(definition.body, field.type) for field in definition.ir.fields)
+
+    def is_given(self, function: Function) -> bool:
+        """Whether a function takes a stream, or asks for the current one."""
+        found = self._given.get(function)
+        if found is None:
+            found = any(self.brings_stream(function, one.type) for one in function.code.parameters if one.name != "this")
+            found = found or any(last_name(function, one) in self._asking for one in function.by_opcode[op.CALL])
+            self._given[function] = found
+        return found
+
+    def has_members(self, definition: ClassInfo) -> bool:
+        """Whether objects of a class have streams of their own: as members, or wrapped in one."""
+        return any(
+            field.type is not None
+            and not field.static
+            and (self.is_stream(definition.body, field.type) or self._wraps(definition, field.type))
+            for field in definition.ir.fields
+        )
+
+    def _wraps(self, definition: ClassInfo, kind: TypeTuple) -> bool:
+        """Whether a type is a class that is a stream and no more."""
+        if kind[2] or kind[3]:
+            return False
+        inner = self.facts.program.cpp.find_class(definition.unit, definition.name, kind[0])
+        fields = [field for field in inner.ir.fields if not field.static] if inner is not None else []
+        return inner is not None and bool(fields) and all(self.is_stream(inner.body, field.type) for field in fields)
+
+    def makes(self, function: Function) -> bool:
+        """Whether a function makes streams itself."""
+        return any(last_name(function, one) in self._making for one in function.by_opcode[op.CALL])
+
+    def works_with(self, function: Function) -> bool:
+        """Whether a function launches kernels on a stream that is not null."""
+        for event in self.beside.own(function):
+            choice, work = event.choice, event.work
+            if work is not None and work.how == GIVEN and work.kind == "kernel" and choice is not None and choice.kind != NULL:
+                return True
+        return False
+
+    def is_named(self, function: Function) -> bool:
+        """Whether a function can name a stream."""
+        owner = function.method.owner if function.method is not None else None
+        if self.is_given(function):
+            return True
+        if owner is not None and self.has_members(owner) and not is_constructor(function):
+            return True
+        return self.works_with(function)
+
+
+def is_constructor(function: Function) -> bool:
+    """Whether a function is the constructor of its class."""
+    method = function.method
+    return method is not None and method.owner is not None and method.code.name == "__init__"
+
+
+def is_destructor(function: Function) -> bool:
+    """Whether a function is the destructor of its class."""
+    method = function.method
+    return method is not None and method.owner is not None and method.code.name == "__del__"
+
+
+def places_of(site: Site) -> tuple[str, int]:
+    """The file and the line of a place."""
+    return site.function.unit.path, site.row

@@ -1,0 +1,180 @@
+"""Which streams have work in flight where an operation is queued, and which get work behind it: within one function and what it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.choices import MADE, NULL, Choice, Choices
+from streamlint.transfer.actions import Stream, Synchronized
+from streamlint.transfer.launches import Launches, Queued
+from streamlint.transfer.transfer import CALLING, Transfer, last_name
+
+_DEEPEST = 3
+_WAITING = frozenset({"synchronize", "free", "query", "wait"})
+
+
+class Event(NamedTuple):
+    """Work on a stream, or a wait of the host (``work`` is None; ``choice`` is None too where it waits for the device), at an
+    instruction of a function; ``at`` is where it really stands."""
+
+    instruction: Instruction
+    at: Site
+    work: Queued | None
+    choice: Choice | None
+    via: tuple[Site, ...] = ()  # the calls from the instruction to there
+
+
+class Beside:
+    """What else is in flight."""
+
+    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices) -> None:
+        self.transfer = transfer
+        self.launches = launches
+        self.choices = choices
+        self._events: dict[Function, list[Event]] = {}
+        self._own: dict[Function, list[Event]] = {}
+        self._graphs: dict[Function, tuple[Graph, dict[Instruction, tuple[int, int]]]] = {}
+
+    def events(self, function: Function) -> list[Event]:
+        """The work and the waits of a function, with those of the functions that it calls."""
+        found = self._events.get(function)
+        if found is None:
+            found = self._events[function] = list(self._all(function))
+        return found
+
+    def _all(self, function: Function) -> Iterator[Event]:
+        own = self.own(function)
+        yield from (event for event in own if event.choice is None or not event.choice.calls)
+        for one in function.code.instructions():
+            if one[0] not in CALLING:
+                continue
+            seen = {function}
+            for edge in self.transfer.edges(function, one):
+                if edge.is_followed and not edge.is_handed:
+                    yield from self._inside(edge.callee, (Site(function, one),), seen)
+
+    def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function]) -> Iterator[Event]:
+        if callee in seen or len(via) > _DEEPEST:
+            return
+        seen.add(callee)
+        for event in self.own(callee):
+            choice = event.choice
+            if choice is None or (not choice.calls and choice.kind != "parameter") or (choice.calls and choice.calls[0] == via[0]):
+                yield event._replace(instruction=via[0].instruction, via=via)
+        for one in callee.code.instructions():
+            if one[0] in CALLING:
+                for edge in self.transfer.edges(callee, one):
+                    if edge.is_followed and not edge.is_handed:
+                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen)
+
+    def own(self, function: Function) -> list[Event]:
+        """The work and the waits of a function's own instructions, for each stream that they may mean."""
+        found = self._own.get(function)
+        if found is None:
+            found = self._own[function] = []
+            for one, work in self.launches.of(function):
+                found += (Event(one, Site(function, one), work, choice) for choice in self.choices.of(function, one, work))
+            names = self.transfer.names(_WAITING)
+            for opcode in (op.CALL, op.INVOKE):
+                for one in function.by_opcode[opcode]:
+                    if last_name(function, one) in names:
+                        found += self._waits(function, one)
+        return found
+
+    def _waits(self, function: Function, one: Instruction) -> Iterator[Event]:
+        here = Site(function, one)
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Synchronized):
+                if isinstance(action.of, Stream) and action.of.register >= 0:
+                    yield from (Event(one, here, None, choice) for choice in self.choices.of_register(function, action.of.register, here))
+                elif isinstance(action.of, Stream) and action.of.kind == NULL:
+                    yield Event(one, here, None, Choice(NULL, "given", here))
+                else:
+                    yield Event(one, here, None, None)
+
+    # --- in which order
+
+    def graph(self, function: Function) -> tuple[Graph, dict[Instruction, tuple[int, int]]]:
+        """The control flow of a function, and where its instructions stand."""
+        found = self._graphs.get(function)
+        if found is None:
+            homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
+            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
+        return found
+
+    def is_repeated(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of its function."""
+        graph, homes = self.graph(function)
+        return graph.innermost[homes[one][0]] != NOBODY
+
+    def leads_to(self, function: Function, first: Instruction, second: Instruction, stops: frozenset[Instruction] = frozenset()) -> bool:
+        """Whether a path leads from behind one instruction to another one, past none that stops it."""
+        graph, homes = self.graph(function)
+        block, index = homes[first]
+        waiting, seen = [(block, index + 1)], set[int]()
+        while waiting:
+            block, start = waiting.pop()
+            code = function.code.blocks[block]
+            for one in code[start:]:
+                if one == second:
+                    return True
+                if one in stops:
+                    break
+            else:
+                for after in graph.successors[block]:
+                    if after not in seen:
+                        seen.add(after)
+                        waiting.append((after, 0))
+        return False
+
+    def in_flight(self, function: Function, one: Instruction) -> list[Event]:
+        """The work on other streams than the null stream that may be in flight at an instruction."""
+        return [event for event in self._others(function) if self._is_pending(function, event, one)]
+
+    def _is_pending(self, function: Function, event: Event, one: Instruction) -> bool:
+        assert event.choice is not None
+        stops = frozenset(
+            wait.instruction for wait in self.events(function) if wait.work is None and self._ends(function, wait, event.choice, one)
+        )
+        return event.instruction != one and self.leads_to(function, event.instruction, one, stops)
+
+    def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
+        """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
+        if not _waits_for(wait, choice):
+            return False
+        is_several = any(made.site is not None and self.is_repeated(made.site.function, made.site.instruction) for made in choice.made)
+        return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+
+    def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
+        graph, homes = self.graph(function)
+        place = graph.innermost[homes[wait][0]]
+        return place != NOBODY and homes[one][0] not in graph.loops[place].body
+
+    def behind(self, function: Function, one: Instruction) -> list[Event]:
+        """The work on other streams that is queued behind an instruction before the host waits for the device."""
+        stops = frozenset(wait.instruction for wait in self.events(function) if wait.work is None and wait.choice is None)
+        return [event for event in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
+
+    def before(self, function: Function, one: Instruction) -> list[Event]:
+        """All that may come before an instruction."""
+        return [event for event in self.events(function) if event.instruction != one and self.leads_to(function, event.instruction, one)]
+
+    def _others(self, function: Function) -> list[Event]:
+        return [
+            event for event in self.events(function) if event.work is not None and event.choice is not None and event.choice.kind != NULL
+        ]
+
+
+def _waits_for(wait: Event, choice: Choice) -> bool:
+    """Whether a wait of the host waits for a stream."""
+    if wait.choice is None:
+        return True
+    if wait.choice.kind == choice.kind == MADE:
+        return bool(wait.choice.made & choice.made)
+    return wait.choice.key == choice.key or wait.choice.kind == "held"

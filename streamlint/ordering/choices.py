@@ -1,0 +1,440 @@
+"""Who chose the stream of an operation: the null stream, one that was made, a parameter, the current one; here, or in a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.places import Place, Places
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import Viewed
+from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
+
+NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
+"""What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
+_DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
+_MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
+_COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
+_DEEPEST = 4
+
+
+class Choice(NamedTuple):
+    """A stream that an operation may work on: what it is, how it was chosen (as in `launches`; ``default``: a parameter or member was
+    left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be."""
+
+    kind: str
+    how: str
+    at: Site
+    calls: tuple[Site, ...] = ()
+    made: frozenset[LibraryObject] = frozenset()
+    place: Place | None = None
+
+    @property
+    def key(self) -> object:
+        """What tells it from other streams."""
+        return frozenset(one.site for one in self.made) if self.made else (self.kind, self.place)
+
+
+class Choices:
+    """Asks for the streams of operations."""
+
+    def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.places = places
+        self.currents = currents
+        self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
+
+    def of(self, function: Function, one: Instruction, work: Queued) -> list[Choice]:
+        """The streams that a piece of work may go to."""
+        key = (function, one, work._replace(call=None))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = list(dict.fromkeys(self._of(function, one, work)))
+        return found
+
+    def _of(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
+        here = Site(function, one)
+        if work.how in (OMITTED, FIXED):
+            yield Choice(NULL, OMITTED, here)
+        elif work.how == CURRENT:
+            yield from self._current(function, one, work)
+        elif work.how == HANDLE:
+            yield from self._of_handle(function, one, work)
+        elif work.how == CONFIG:
+            yield from self._of_field(function, work.operand, "stream", here, ())
+        elif work.how == POLICY:
+            yield from self._of_policy(function, work, here)
+        elif work.how == GIVEN:
+            yield from self.of_register(function, work.operand, here)
+
+    def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
+        here = Site(function, one)
+        stream = self.currents.of_library(function, one, work.library)
+        if stream is None:
+            yield Choice(NULL if work.library in ("cupy", "numba") else AMBIENT, OMITTED, here)
+        elif stream.register >= 0:
+            yield from self.of_register(function, stream.register, here)
+        else:
+            yield Choice(HELD if stream.kind != NULL else NULL, GIVEN, here)
+
+    # --- registers
+
+    def of_register(self, function: Function, register: int, at: Site, calls: tuple[Site, ...] = ()) -> Iterator[Choice]:
+        """The streams that a register may hold."""
+        waiting, seen = [register], set[int]()
+        while waiting:
+            register = waiting.pop()
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or register in seen:
+                continue
+            seen.add(register)
+            if one[0] in _COPIES:
+                waiting.append(one[_COPIES[one[0]]])
+            elif one[0] == op.PHI:
+                waiting += one[3:]
+            elif one[0] == op.PARAM:
+                yield from self._of_parameter(function, one[3], register, at, calls)
+            elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:
+                waiting.append(inner)
+            elif one[0] == op.ATTR and self._is_parameter(function, one[3]) and function.is_cpp:
+                yield from self._of_field(function, one[3], function.text(one[4]), at, calls)
+            else:
+                yield from self._by_values(function, register, one, at, calls)
+
+    def _viewed(self, function: Function, one: Instruction) -> int | None:
+        """Python: the stream whose handle this is (``stream.cuda_stream``, ``ffi.cast("void *", …)``)."""
+        if one[0] not in (op.ATTR, op.CALL, op.INVOKE):
+            return None
+        return next((action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed)), None)
+
+    def _is_parameter(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.PARAM and not (one[3] == 0 and function.has_receiver)
+
+    def _by_values(self, function: Function, register: int, one: Instruction, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        values = list(self.facts.values(function, register).values)
+        place = self.places.of(function, register)
+        if is_null(function, register, values):
+            yield Choice(NULL, "literal", at, calls)
+            return
+        if one[0] == op.UNPACK and (returned := self._of_runtime(function, one)) is not None:
+            yield Choice(MADE, GIVEN, at, calls, frozenset({returned}), place)
+            return
+        if not function.is_cpp and not values and one[0] == op.CONST:
+            return
+        streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        streams = streams or self._of_attribute(function, one)
+        kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
+        made = frozenset(value for value in streams if value.detail in _MADE)
+        if kinds == {AMBIENT} and not made and not function.is_cpp:
+            current = self.currents.of_library(function, one, streams[0].type.partition(".")[0])
+            if current is not None and current.register >= 0 and current.register != register:
+                yield from self.of_register(function, current.register, at, calls)
+                return
+        if made:
+            yield Choice(MADE, GIVEN, at, calls, made, place)
+        elif kinds and len(kinds) == 1 and (all(value.detail in _DETAILS for value in streams)):
+            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place)
+        elif one[0] == op.INVOKE and not streams:
+            inner = self._stream_inside(function, one[3])
+            if inner:
+                yield Choice(MADE, GIVEN, at, calls, inner, self.places.of(function, one[3]))
+            else:
+                yield Choice(HELD, GIVEN, at, calls, frozenset(), place)
+        else:
+            inner = self._stream_inside(function, register)
+            yield Choice(MADE if inner else HELD, GIVEN, at, calls, inner, place)
+
+    def _stream_inside(self, function: Function, register: int) -> frozenset[LibraryObject]:
+        """The streams that an object's class makes or holds: it converts to one."""
+        found: set[LibraryObject] = set()
+        for value in self.facts.values(function, register).values:
+            if isinstance(value, LibraryObject) and value.kind == "stream":
+                found.add(value)
+            elif isinstance(value, Instance) and value.definition.unit.is_cpp:
+                found |= self._streams_of_class(value)
+        return frozenset(one for one in found if one.detail in _MADE)
+
+    def _streams_of_class(self, value: Instance) -> set[LibraryObject]:
+        found: set[LibraryObject] = set()
+        methods = value.definition.methods
+        for name in methods:
+            for method in methods[name]:
+                if name.startswith("operator ") or name in ("stream", "get", "value"):
+                    for end in method.by_opcode[op.RETURN]:
+                        if end[2] >= 0:
+                            inner = self.facts.values(method, end[2]).values
+                            found |= {each for each in inner if isinstance(each, LibraryObject) and each.kind == "stream"}
+        return found
+
+    def _of_attribute(self, function: Function, one: Instruction) -> list[LibraryObject]:
+        """``_, self.stream = cudaStreamCreate()`` in a method of the class."""
+        owner = function.method.owner if function.method is not None and one[0] == op.ATTR else None
+        stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None and function.is_parameter(one[3]) else ()
+        made = [(store.function, store.function.definitions[store.value]) for store in stores if store.value >= 0]
+        found = [self._of_runtime(holder, each) for holder, each in made if each is not None and each[0] == op.UNPACK]
+        return [each for each in found if each is not None]
+
+    def _of_runtime(self, function: Function, one: Instruction) -> LibraryObject | None:
+        """``error, stream = cudaStreamCreate()``."""
+        values = self.facts.values(function, one[3]).values if one[4] == 1 else ()
+        return next((value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"), None)
+
+    # --- parameters
+
+    def _of_parameter(self, function: Function, index: int, register: int, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index)))
+        if len(calls) >= _DEEPEST:
+            return
+        for caller, call in self.facts.call_places(function):
+            edges = self.transfer.edges(caller, call)
+            if not any(edge.callee is function and not edge.is_guess for edge in edges) or call in [site.instruction for site in calls]:
+                continue
+            if not self._fits(caller, call, function):
+                continue
+            inner = (Site(caller, call), *calls)
+            given = given_to(caller, call, function, index)
+            if given is not None and given >= 0:
+                yield from self.of_register(caller, given, Site(caller, call), inner)
+            elif given is None and default_is_null(function, index):
+                yield Choice(NULL, "default", Site(caller, call), inner)
+
+    def _fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
+        """C++: whether the arguments of a call fit an overload: an object is no stream, and a stream no object."""
+        for index, parameter in enumerate(callee.code.parameters if callee.is_cpp else ()):
+            given = given_to(caller, call, callee, index)
+            if (
+                given is None
+                or given < 0
+                or parameter.type is None
+                or parameter.name == "this"
+                or parameter.type[0] in callee.code.template
+            ):
+                continue
+            wants = self.facts.cpp_models.type_named(parameter.type[0])
+            wants_stream = wants is not None and wants.kind == "stream"
+            wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), parameter.type[0]) is not None
+            values = self.facts.values(caller, given).values
+            kinds = {type(value) for value in values if not isinstance(value, Unknown)}
+            is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
+            if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
+                return False
+            if wants_class and kinds == {Instance} and not self._is_one_of(list(values), callee, parameter.type[0]):
+                return False
+        return True
+
+    def _is_one_of(self, values: list[Object], callee: Function, name: str) -> bool:
+        """Whether one of the objects may be of a class of the program."""
+        wanted = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), name)
+        objects = [value for value in values if isinstance(value, Instance)]
+        order = self.facts.hierarchy.order
+        return wanted is None or any(wanted in order(one.definition) or one.definition in order(wanted) for one in objects)
+
+    # --- fields of structs
+
+    def _of_field(self, function: Function, register: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        """A member of an object that is handed over: what whoever made the object has put there."""
+        base = self.places.of(function, register)
+        base = base.behind("*") if base.path and base.path[-1] == "&" else base
+        register = register if self._is_list(function, register) else behind_copies(function, register)
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.PARAM:
+            yield from self._field_of_parameter(function, one[3], field, at, calls)
+            return
+        stored = [
+            each[4] for each in function.by_opcode[op.SET_ATTR] if function.text(each[3]) == field and self._is(function, each[2], base)
+        ]
+        if stored:
+            for value in stored:
+                yield from self.of_register(function, value, at, calls)
+            return
+        made = self._made_at(function, register, base)
+        given = self._listed(function, made, field) if made is not None else None
+        if given is not None:
+            yield from self.of_register(function, given, at, calls)
+        elif made is not None and self._has_null_default(function, register, made, field):
+            yield Choice(NULL, "default", Site(function, made) if calls else at, calls)
+        else:
+            yield Choice(HELD, GIVEN, at, calls)
+
+    def _is(self, function: Function, register: int, base: Place) -> bool:
+        return self.places.of(function, register) == base
+
+    def _is_list(self, function: Function, register: int) -> bool:
+        """Whether a register holds what a list of values makes of a type."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] == op.CAST
+
+    def _field_of_parameter(self, function: Function, index: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index), (field,)))
+        for caller, call in self.facts.call_places(function) if len(calls) < _DEEPEST else ():
+            given = given_to(caller, call, function, index)
+            if given is not None and given >= 0 and call not in [site.instruction for site in calls]:
+                yield from self._of_field(caller, given, field, Site(caller, call), (Site(caller, call), *calls))
+
+    def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:
+        """The declaration, list or constructor that made an object of this function."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
+            stores = [each for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            made = [function.definitions[each[3]] for each in stores]
+            own = [each for each in made if each is not None and each[0] != op.REBIND]
+            return own[0] if len(own) == 1 else None
+        return one if one is not None and one[0] in (op.DECLARE, op.CAST, op.CONSTRUCT, op.BUILD, op.CALL, op.DICT) else None
+
+    def _listed(self, function: Function, made: Instruction, field: str) -> int | None:
+        """The value of a field in the list that an object is made of."""
+        while made[0] in (op.CAST, op.COPY):
+            inner = function.definitions[made[4 if made[0] == op.CAST else 3]]
+            if inner is None:
+                return None
+            made = inner
+        if made[0] == op.CONSTRUCT:
+            shape = function.unit.ir.constants[made[4]] if made[4] >= 0 else None
+            given = made[5:]
+        elif made[0] == op.DICT:
+            keys = {str(function.constant(key)): value for key, value in zip(made[3::2], made[4::2], strict=False)}
+            return keys.get(field, keys.get(f".{field}"))
+        elif made[0] == op.BUILD:
+            shape, given = None, made[4:]
+        else:
+            return None
+        if shape:
+            return next((value for kind, value in zip(shape, given, strict=False) if kind == field), None)
+        number = {"stream": 3, "hStream": 7}.get(field)
+        return given[number] if number is not None and number < len(given) else None
+
+    def _has_null_default(self, function: Function, register: int, made: Instruction, field: str) -> bool:
+        values = self.facts.values(function, register).values
+        for value in values:
+            if isinstance(value, Instance):
+                for stored in value.definition.assigned.get(field, ()):
+                    return is_null(value.definition.body, stored, [])
+                return False
+        return field in ("stream", "hStream")
+
+    # --- handles and policies
+
+    def _of_policy(self, function: Function, work: Queued, here: Site) -> Iterator[Choice]:
+        assert work.call is not None
+        function, register = policy_in(self.transfer, function, work.operand)
+        while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
+            if one[0] == op.INVOKE and function.text(one[4]) == "on" and len(one) > 6:
+                yield from self.of_register(function, one[6], here)
+                return
+            register = one[3]
+        word = ModelledCall(self.facts, function, work.call.call, work.call.row).word(register)
+        if word == "policy" or self.facts.cpp_models.call(function.dotted(register)) is not None:
+            yield Choice(NULL, "policy", here)
+        elif word != "host-policy":
+            yield from self.of_register(function, work.operand, here)
+
+    def _of_handle(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
+        here = Site(function, one)
+        values = list(self.facts.values(function, work.operand).values) if work.operand >= 0 else []
+        if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
+            yield Choice(AMBIENT, GIVEN, here)
+            return
+        name = self._member(function, work.operand)
+        bound = [call for call in self._binds if self._may_be(call, function, work.operand, values, name)]
+        if bound:
+            for call in bound:
+                register = call.one("stream")
+                if register is not None:
+                    yield from (
+                        each._replace(at=here, calls=(), kind=HELD if each.kind == NULL else each.kind)
+                        for each in self.of_register(call.function, register, here)
+                    )
+        elif self._is_made_in_view(function, work.operand, values, name):
+            yield Choice(NULL, HANDLE, here)
+        else:
+            yield Choice(HELD, GIVEN, here)
+
+    @cached_property
+    def _binds(self) -> list[ModelledCall]:
+        """The calls that give library handles a stream."""
+        return list(self.transfer.sites(frozenset({"bind_stream"})))
+
+    @cached_property
+    def _handles(self) -> list[tuple[Function, Instruction, int]]:
+        """The calls that make library handles, with the pointers that they store them through."""
+        found = []
+        for call in self.transfer.sites(frozenset({"object"})):
+            selector = call.row.get("into")
+            kind = self.facts.cpp_models.type_named(str(call.row.get("type", "")))
+            register = call.given(selector) if isinstance(selector, Selector) and kind is not None and kind.kind == "handle" else None
+            if register is not None:
+                found.append((call.function, call.instruction, register))
+        return found
+
+    def _member(self, function: Function, register: int) -> tuple[object, ...] | None:
+        """A handle by its variable: the class and the member, or the function and the local name."""
+        place = self.places.of(function, register)
+        path = tuple(key for key in place.path if key not in ("&", "*"))
+        if place.root in (("parameter", 0), ("this",)) and path and function.method is not None and function.method.owner is not None:
+            return ("member", function.method.owner.name, path[-1])
+        if path:
+            return ("member", None, path[-1])
+        if place.root[0] in ("global", "cell"):
+            return place.root if place.root[0] == "global" else (*place.root, function.unit.number)
+        return None
+
+    def _may_be(self, call: ModelledCall, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
+        other = call.one("handle")
+        if other is None:
+            return True
+        theirs = self._member(call.function, other)
+        if name is not None and theirs is not None:
+            return name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
+        return call.function is function or name is None or theirs is None
+
+    def _is_made_in_view(self, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
+        if name is None:
+            return False
+        return any(
+            (theirs := self._member(maker, pointer)) is not None and theirs[-1] == name[-1] and (name[1] is None or theirs == name)
+            for maker, _, pointer in self._handles
+        )
+
+
+def behind_copies(function: Function, register: int) -> int:
+    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in _COPIES:
+        register = one[_COPIES[one[0]]]
+    return register
+
+
+def default_is_null(function: Function, index: int) -> bool:
+    """Whether a parameter is null where a call leaves it out."""
+    parameter = function.code.parameters[index]
+    if function.is_cpp:
+        made = function.default_of(parameter.name)
+        return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
+    register, parent = function.default_register(index), function.parent
+    return register is not None and parent is not None and is_null(parent, register, [])
+
+
+def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
+    if call[0] in (op.CALL, op.INVOKE):
+        return operand_of(caller, call, callee, index)
+    if call[0] in (op.CONSTRUCT, op.NEW) and callee.is_cpp:
+        place = index - 1
+        return call[5:][place] if 0 <= place < len(call[5:]) else None
+    return op.NONE
+
+
+def is_unknown(values: list[Object]) -> bool:
+    """Whether nothing is known of a value."""
+    return not values or all(isinstance(value, (Unknown, External, Constant)) for value in values)

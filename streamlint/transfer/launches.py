@@ -1,0 +1,426 @@
+"""Work that code puts on streams: kernels, copies, memsets and library calls, with who says which stream each goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.cpp_scopes import last_part, scope_of
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, FunctionObject, LibraryObject, Memory, Object, Site
+from streamlint.ir import Instruction, Parameter
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.waits.operands import argument_registers
+
+GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG = "given", "omitted", "fixed", "current", "handle", "policy", "config"
+"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct."""
+WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
+OPENED = "opened"
+"""The library of work that a function of a library does which ctypes or cffi has opened."""
+_MAPPED = frozenset({"d2h", "h2d", "d2d", "peer"})
+_ARRAYS = ("cupy.", "numba.")
+_OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY})
+
+
+class Queued(NamedTuple):
+    """Work that an instruction puts on a stream. ``operand`` holds what ``how`` speaks of; NONE where there is nothing.
+
+    ``kind`` is kernel, copy, memset or library; ``waits``: the host waits for the work; ``reads`` and ``writes`` are the registers of
+    memory, ``is_told`` whether that is known of all of it.
+    """
+
+    how: str
+    operand: int
+    kind: str
+    name: str
+    library: str
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    direction: str = ""
+    waits: bool = False
+    is_told: bool = True
+    call: ModelledCall | None = None
+    kernel: int = op.NONE  # the register of the kernel
+    given: tuple[int, ...] = ()  # what the kernel is given
+    inner: Site | None = None  # where a function in another language does the work
+
+
+class Launches:
+    """The work on streams of a program's functions."""
+
+    def __init__(self, transfer: Transfer, presumes: bool = False) -> None:
+        self.transfer = transfer
+        self.presumes = presumes  # tensors of PyTorch of which nothing says where they are count as on a device
+        self.facts = transfer.facts
+        self._known: dict[Function, list[tuple[Instruction, Queued]]] = {}
+
+    def of(self, function: Function) -> list[tuple[Instruction, Queued]]:
+        """The work of a function's own instructions, in order."""
+        found = self._known.get(function)
+        if found is None:
+            found = self._known[function] = []
+            if not {"kernel", "device"} & function.code.flags:
+                found += ((one, each) for one in function.code.instructions() for each in self.at(function, one))
+        return found
+
+    def at(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """What an instruction puts on a stream."""
+        if one[0] == op.LAUNCH:
+            yield self._launch(function, one)
+        elif one[0] in (op.CALL, op.INVOKE) and self._may_work(function, one):
+            if one[0] == op.CALL and (found := self._numba(function, one)) is not None:
+                yield found
+            for call in self.transfer.modelled(function, one):
+                if call.row.effect in WORKING:
+                    yield from self._modelled(call)
+            yield from self._of_object(function, one)
+            yield from self._of_extern(function, one)
+            yield from self._of_opened(function, one)
+        elif one[0] in _OPERATORS and not function.is_cpp:
+            yield from self._operator(function, one)
+
+    def _may_work(self, function: Function, one: Instruction) -> bool:
+        """Whether a call may be one of a library, by the way it is written: solving what it calls costs."""
+        if not function.is_cpp:
+            return True
+        if one[0] == op.INVOKE:
+            return last_name(function, one) in self.transfer.names(WORKING)
+        name = function.dotted(one[3])
+        row = self.facts.cpp_models.call(name) if name else None
+        return (row is not None and row.effect in WORKING) or last_name(function, one) in self.transfer.names(WORKING)
+
+    # --- kernels
+
+    def _launch(self, function: Function, one: Instruction) -> Queued:
+        config, given = one[6 : 6 + one[5]], one[6 + one[5] :]
+        name = self._kernel(function, one[3])
+        reads, writes, is_told = self.accesses(function, one[3], given)
+        how, operand = (GIVEN, config[3]) if len(config) > 3 else (OMITTED, op.NONE)
+        return Queued(how, operand, "kernel", name, "cuda-runtime", reads, writes, is_told=is_told, kernel=one[3], given=given)
+
+    def _kernel(self, function: Function, register: int) -> str:
+        return function.dotted(register).rpartition("::")[2] or "kernel"
+
+    def accesses(self, function: Function, kernel: int, given: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+        """What a kernel reads and writes of its arguments: by its body, or by the types of its parameters.
+
+        A pointer to constants is only read through; one pointer that is none is written, and of several nobody knows which.
+        """
+        found = next(iter(self._kernels(function, kernel)), None)
+        if found is None:
+            return tuple(given), tuple(given), False
+        parameters, stores = found
+        pointers = [index for index, one in enumerate(parameters) if one.type is not None and (one.type[2] or one.type[4] is not None)]
+        free = [index for index in pointers if not parameters[index].constant]
+        written = {index for index in free if parameters[index].name in stores} or (set(free) if len(free) == 1 else set())
+        writes = tuple(given[index] for index in sorted(written) if index < len(given))
+        reads = tuple(given[index] for index in pointers if index < len(given) and index not in written)
+        return reads, writes, len(free) < 2 or bool(stores)
+
+    def _kernels(self, function: Function, register: int) -> Iterator[tuple[tuple[Parameter, ...], tuple[str, ...]]]:
+        """The parameters of the kernels that a register may hold, and those that their bodies store through."""
+        cpp = self.facts.program.cpp
+        names = [
+            function.dotted(register),
+            *(value.name for value in self.transfer.values(function, register) if isinstance(value, External)),
+        ]
+        for name in names if function.is_cpp else ():
+            for meaning in cpp.find(function.unit, scope_of(function), name) if name else ():
+                if isinstance(meaning, Function):
+                    yield meaning.code.parameters, meaning.code.stores
+            for unit in cpp.mentioning(last_part(name)) if name else ():
+                for declared in unit.declared.get(name, ()):
+                    yield declared.parameters, ()
+        for value in self.transfer.values(function, register):
+            if isinstance(value, FunctionObject):
+                yield value.function.code.parameters, value.function.code.stores
+
+    def _numba(self, function: Function, one: Instruction) -> Queued | None:
+        """``kernel[grid, block, stream](…)`` of a function that numba compiles."""
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        if made is None or made[0] != op.ITEM or function.is_cpp:
+            return None
+        config = function.definitions[made[4]]
+        if not self._is_numba_kernel(function, made[3]):
+            return None
+        parts = config[4:] if config is not None and config[0] == op.BUILD else ()
+        how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
+        given = tuple(register for _, register in argument_registers(function, one))
+        return Queued(how, operand, "kernel", function.dotted(made[3]).rpartition(".")[2], "numba", given, given, is_told=False)
+
+    def _is_numba_kernel(self, function: Function, register: int) -> bool:
+        for value in self.facts.functions_in(self.facts.values(function, register).values):
+            parent = value.function.parent
+            for call in value.function.decorations if parent is not None else ():
+                assert parent is not None
+                names = {value.name for value in self.facts.values(parent, call[3]).values if isinstance(value, External)}
+                made = parent.definitions[call[3]]
+                if made is not None and made[0] in (op.CALL, op.INVOKE):
+                    names |= {each.name for each in self.transfer.libraries(parent, made)}
+                if names & {"numba.cuda.jit", "numba.cuda.autojit"}:
+                    return True
+        return False
+
+    def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
+        for call in self.transfer.libraries(function, one) if not function.is_cpp else ():
+            held = call.receiver
+            if call.row is not None or not isinstance(held, LibraryObject):
+                continue
+            row = self.facts.models.call(call.name)
+            if row is not None and row.effect in WORKING:
+                yield from self._modelled(ModelledCall(self.facts, function, call, row))
+            elif held.kind == "module" and self.presumes:
+                given = operands_of(function, one)
+                yield Queued(CURRENT, op.NONE, "compute", call.name, "torch", given, (one[2],))
+
+    def _of_extern(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Cython: a function of the runtime, or the work of a C++ function of the program on the stream that it is given."""
+        name = function.dotted(one[3]) if one[0] == op.CALL and not function.is_cpp else ""
+        if not name or "." in name or self.transfer.edges(function, one) or not function.unit.path.endswith(".pyx"):
+            return
+        calls = self.transfer.libraries(function, one)
+        row = self.facts.cpp_models.call(name)
+        if row is not None and row.effect in WORKING and all(call.row is None for call in calls):
+            yield from self._modelled(ModelledCall(self.facts, function, LibraryCall(one, row, name, None), row))
+            return
+        callees = [each for unit in self.facts.program.cpp.mentioning(name) for each in unit.named.get(name, ())]
+        yield from self._of_callees(callees, one[5:], name, "cython")
+
+    def _of_opened(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Python: the work of a C++ function of the program, in a library that ctypes or cffi has opened."""
+        if one[0] != op.INVOKE or function.is_cpp or not self.facts.program.cpp.any:
+            return
+        name = function.text(one[4])
+        callees = [each for unit in self.facts.program.cpp.mentioning(name) for each in unit.named.get(name, ())]
+        if callees and self._is_opened(function, one[3]):
+            yield from self._of_callees(callees, one[6:], name, OPENED)
+
+    def _is_opened(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        held = function.unit.globals.get(function.text(one[3]), ()) if one is not None and one[0] == op.NAME else [(function, register)]
+        for holder, made in held:
+            opening = holder.definitions[made] if made >= 0 else None
+            calls = self.transfer.modelled(holder, opening) if opening is not None else ()
+            if any(call.row.effect == "extension" for call in calls):
+                return True
+        return False
+
+    def _of_callees(self, callees: Sequence[object], given: tuple[int, ...], name: str, library: str) -> Iterator[Queued]:
+        for callee in callees:
+            for one, work in self.of(callee) if isinstance(callee, Function) else ():
+                found = self._handed_on(given, callee, work, name) if isinstance(callee, Function) else None
+                if found is not None and isinstance(callee, Function):
+                    yield found._replace(library=library, inner=Site(callee, one))
+                    return
+
+    def _handed_on(self, given: tuple[int, ...], callee: Function, work: Queued, name: str) -> Queued | None:
+        """The work of a callee whose stream is one of its parameters, as work of the call."""
+        index = _parameter(callee, work.operand) if work.how == GIVEN else None
+        if index is None or index >= len(given):
+            return None
+        reads, writes = (
+            tuple(given[place] for each in side if (place := _parameter(callee, each)) is not None and place < len(given))
+            for side in (work.reads, work.writes)
+        )
+        return Queued(GIVEN, given[index], "library", name, "cython", reads, writes, is_told=work.is_told)
+
+    # --- calls of libraries
+
+    def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
+        row, effect = call.row, call.row.effect
+        if row.library.startswith(("host", "numpy")) or self._asks_for_size(call):
+            return
+        how, operand = self.chosen(call)
+        library = row.library
+        if effect in ("copy", "transfer"):
+            direction = self._direction(call)
+            if direction == "h2h" or (effect == "transfer" and not self._is_on_device(call)):
+                return
+            source, target = call.one("src", call.one("of", call.receiver)), call.one("dst", call.one("out", call.result))
+            _, asynchronous = call.switch("asynchronous")
+            reads, writes = _sides(direction, source, target)
+            yield Queued(how, operand, "copy", call.name, library, reads, writes, direction, asynchronous is False, True, call)
+        elif effect == "memset":
+            target = call.one("dst")
+            yield Queued(how, operand, "memset", call.name, library, (), () if target is None else (target,), call=call)
+        elif effect == "launch":
+            reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
+            is_told = row.get("reads") is not None or row.get("writes") is not None
+            given = tuple(call.all("given")) or call.operands
+            waits = bool(row.get("waits"))
+            kind = "kernel" if row.get("kernel") is not None else "library"
+            kernel = call.one("kernel")
+            arguments: list[int] = []
+            if kernel is not None:
+                arguments = self._arguments(call)
+                reads, writes, is_told = self.accesses(call.function, kernel, arguments)
+            queued = Queued(how, operand, kind, call.name, library, waits=waits, is_told=is_told, call=call)
+            queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
+            yield queued._replace(reads=reads if is_told else given, writes=writes if is_told else given)
+        elif self._is_on_device(call) and not self._is_view(call):
+            yield self._computed(call, how, operand)
+
+    def _arguments(self, call: ModelledCall) -> list[int]:
+        """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""
+        packed, function = call.one("packed"), call.function
+        if packed is None:
+            kernel = call.one("kernel")
+            given = [register for _, register in argument_registers(function, call.instruction)]
+            return given[given.index(kernel) + 1 :] if kernel in given else []
+        one = function.definitions[packed] if packed >= 0 else None
+        if one is not None and one[0] == op.LOAD:
+            stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            one = stored[0] if len(stored) == 1 else None
+        while one is not None and one[0] in (op.CAST, op.COPY):
+            one = function.definitions[one[4 if one[0] == op.CAST else 3]]
+        return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+
+    def _is_view(self, call: ModelledCall) -> bool:
+        """Whether a factory takes over the memory that it is given."""
+        given = call.all("data") if call.row.get("alias") else []
+        return any(value.space != "host" for register in given for value in call.memory(register))
+
+    def _computed(self, call: ModelledCall, how: str, operand: int) -> Queued:
+        effect = call.row.effect
+        of_module = call.call.receiver is None
+        given = operands_of(call.function, call.instruction, receiver=not of_module)
+        reads = call.all("reads") if call.row.get("reads") is not None else list(given)
+        if effect == "factory":
+            reads = call.all("data")
+        if effect == "read":
+            reads = call.all("of") or [register for register in (call.receiver,) if register is not None]
+        writes = [*call.all("writes"), *call.all("out"), *(() if effect == "read" else (call.result,))]
+        waits = effect == "read" or bool(call.row.get("waits"))
+        return Queued(how, operand, "compute", call.name, call.row.library, tuple(reads), tuple(writes), "", waits, True, call)
+
+    def _is_on_device(self, call: ModelledCall) -> bool:
+        """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
+        if call.row.library in ("cupy", "numba"):
+            return call.row.effect != "factory" or not call.is_on_host(call.result)
+        if call.function.is_cpp:
+            return False
+        registers = [call.result, *call.operands]
+        spaces = {value.space for register in registers for value in call.memory(register)}
+        return "device" in spaces or (self.presumes and call.row.library == "torch" and ("unknown" in spaces or not spaces))
+
+    def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
+        """Operators of arrays are kernels on the current stream of their library."""
+        reads = op.reads(one)
+        for register in reads:
+            for value in self.transfer.values(function, register):
+                if isinstance(value, Memory) and (value.space == "device" or (self.presumes and value.space == "unknown")):
+                    library = "cupy" if value.type.startswith("cupy") else "torch" if value.type.startswith("torch") else ""
+                    if library:
+                        writes = (one[2], one[4]) if one[0] == op.INPLACE else (one[2],)
+                        yield Queued(CURRENT, op.NONE, "compute", "arithmetic", library, tuple(reads), writes)
+                        return
+
+    # --- what rows say
+
+    def _asks_for_size(self, call: ModelledCall) -> bool:
+        register = call.one("size_query")
+        return register is not None and is_null(call.function, register, list(call.values(register)))
+
+    def _direction(self, call: ModelledCall) -> str:
+        held = call.row.get("direction")
+        if isinstance(held, Selector):
+            register = call.given(held)
+            word = call.word(register) if register is not None else held.default or ""
+            return word if word in _MAPPED or word == "h2h" else ""
+        if call.row.effect == "transfer":
+            return {"host": "d2h", "device": "h2d"}.get(str(call.row.get("to")), "")
+        return str(held or "")
+
+    def chosen(self, call: ModelledCall) -> tuple[str, int]:
+        """Who says which stream a call works on."""
+        row = call.row
+        held = row.get("stream")
+        if row.get("policy"):
+            policy = self._policy(call)
+            return (POLICY, policy) if policy is not None else (OMITTED, op.NONE)
+        if held == "handle":
+            handle = call.one("handle")
+            return HANDLE, op.NONE if handle is None else handle
+        if held == "null":
+            return FIXED, op.NONE
+        if held in (None, "current", "own"):
+            return CURRENT, op.NONE
+        if not isinstance(held, Selector):
+            return "unknown", op.NONE
+        if held.kind == "pointee":
+            register = call.given(held)
+            return CONFIG, op.NONE if register is None else register
+        register = self._stream_among(call) if held.kind == "all" else call.given(held)
+        if register is not None:
+            return GIVEN, register
+        by_default = {"null": OMITTED, "current": CURRENT}
+        return by_default.get(held.default or "", "unknown"), op.NONE
+
+    def _stream_among(self, call: ModelledCall) -> int | None:
+        """The argument that is a stream."""
+        for register in reversed(call.operands):
+            if any(getattr(value, "kind", "") == "stream" for value in call.values(register)):
+                return register
+        return None
+
+    def _policy(self, call: ModelledCall) -> int | None:
+        """The first argument, if it is an execution policy; one that works on the host is none."""
+        given = call.operands
+        if not given:
+            return None
+        first = given[0]
+        return first if self._word_of_policy(call, first) else None
+
+    def _word_of_policy(self, call: ModelledCall, register: int) -> str:
+        """``policy`` of one that the models know, also with an allocator or a stream, or of a stream."""
+        function, register = policy_in(self.transfer, call.function, register)
+        while (one := function.definitions[register] if register >= 0 else None) is not None and one[0] in (op.CALL, op.INVOKE):
+            register = one[3]
+        word = ModelledCall(self.facts, function, call.call, call.row).word(register)
+        if word in ("policy", "host-policy"):
+            return word
+        return "policy" if self._holds_stream(call, call.operands[0]) else ""
+
+    def _holds_stream(self, call: ModelledCall, register: int) -> bool:
+        return any(getattr(value, "kind", "") == "stream" for value in call.values(register))
+
+
+def _sides(direction: str, source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The registers of the device's memory that a copy reads and writes, and of the host's."""
+    return () if source is None else (source,), () if target is None else (target,)
+
+
+def _parameter(function: Function, register: int) -> int | None:
+    """The number of the parameter that a register holds."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.CAST, op.COPY):
+        one = function.definitions[one[4 if one[0] == op.CAST else 3]]
+    return one[3] if one is not None and one[0] == op.PARAM else None
+
+
+def policy_in(transfer: Transfer, function: Function, register: int) -> tuple[Function, int]:
+    """Where a policy is made that a function of the program gives."""
+    for _ in range(4):
+        one = function.definitions[register] if register >= 0 else None
+        edges = transfer.edges(function, one) if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
+        ends = [end[2] for edge in edges for end in edge.callee.by_opcode[op.RETURN] if end[2] >= 0]
+        if len(edges) != 1 or len(ends) != 1:
+            break
+        function, register = edges[0].callee, ends[0]
+    return function, register
+
+
+def is_null(function: Function, register: int, values: list[Object]) -> bool:
+    """Whether a register holds a null pointer or zero for sure."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.CAST:
+        one = function.definitions[one[4]]
+    if one is not None and one[0] == op.CONST:
+        return function.unit.ir.constants[one[3]] in (None, 0)
+    constants = [value.value for value in values if isinstance(value, Constant)]
+    return bool(values) and len(constants) == len(values) and all(value in (None, 0) for value in constants)
