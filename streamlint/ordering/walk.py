@@ -131,6 +131,11 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
+            answer = self.arrive(state, one)
+            if answer == ORDERED:
+                return
+            if isinstance(answer, frozenset):
+                state = state._replace(tracked=answer)
             for action in self.transfer.of(function, one):
                 answer = judge(state, one, action)
                 if answer == ORDERED:
@@ -353,6 +358,9 @@ class Walk:
                 for one in function.by_opcode[opcode]
             )
         return found
+
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """What an instruction means for the pending operation before its actions do: answers as of a `Judge`."""
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""

@@ -1,0 +1,175 @@
+"""What instructions ask of the driver and of devices, in one vocabulary for all libraries: copies, work, memory, waits, streams, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream, Synchronized
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.order import is_event
+from streamlint.transfer.transfer import Transfer
+
+COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
+SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
+ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "register", "unregister", "pin"
+STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
+_ON_HOST = frozenset({"host-cpp", "numpy", "python"})
+_POOLED = frozenset({"torch", "torch-cpp", "cupy"})
+
+
+class DeviceOperation(NamedTuple):
+    """One operation. ``needs`` are the registers of which one must be on a device for it to work there; of ``of`` a wait, query, record or
+    free says what it is about. ``cached``: memory of a pool, which the driver does not see as a rule."""
+
+    kind: str
+    name: str
+    library: str
+    stream: Stream | None = None
+    of: int = op.NONE
+    needs: tuple[int, ...] | None = None
+    direction: str = ""
+    asynchronous: bool | None = None
+    memory: str = ""
+    cached: bool = False
+    waits: bool = False
+    is_event: bool = False
+    call: ModelledCall | None = None
+
+
+class DeviceOperations:
+    """The operations of a program's instructions."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._known: dict[tuple[Function, Instruction], tuple[DeviceOperation, ...]] = {}
+
+    def of(self, function: Function, one: Instruction) -> tuple[DeviceOperation, ...]:
+        """What an instruction asks of devices."""
+        key = (function, one)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._find(function, one))
+        return found
+
+    def on_device(self, function: Function, register: int) -> bool:
+        """Whether a register is shown to hold memory of a device."""
+        return any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register))
+
+    def _find(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
+        if one[0] == op.LAUNCH:
+            yield self._kernel(function, one)
+        for action in self.transfer.of(function, one):
+            yield from self._of_action(function, one, action)
+        if one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
+            for call in self.transfer.modelled(function, one):
+                yield from self._of_row(call)
+        elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
+            operands = tuple(op.reads(one))
+            yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
+
+    def _kernel(self, function: Function, one: Instruction) -> DeviceOperation:
+        launched = function.definitions[one[3]]
+        name = function.text(launched[3]) if launched is not None and launched[0] == op.NAME else "the kernel"
+        register = one[9] if one[5] > 3 else op.NONE
+        stream = Stream(NULL, library="cuda-runtime") if register < 0 else Stream("named", register, "cuda-runtime")
+        return DeviceOperation(KERNEL, name, "cuda-runtime", stream)
+
+    def _of_action(self, function: Function, one: Instruction, action: object) -> Iterator[DeviceOperation]:
+        if isinstance(action, Copied):
+            row = action.call.row
+            library = row.library if row is not None else ""
+            sides = (action.target, action.source)
+            needs = sides if row is not None and row.effect != "copy" and action.direction == "d2h" else None
+            call = ModelledCall(self.transfer.facts, function, action.call, row) if row is not None else None
+            yield DeviceOperation(
+                COPY,
+                action.call.name,
+                library,
+                action.stream,
+                action.target,
+                needs,
+                action.direction,
+                action.asynchronous,
+                call=call,
+            )
+        elif isinstance(action, Read) and action.waits:
+            yield DeviceOperation(READ, action.name, "", Stream(CURRENT), action.register, (action.register,), waits=True)
+        elif isinstance(action, Synchronized) and one[0] in (op.CALL, op.INVOKE):
+            yield from self._synchronized(function, one, action)
+
+    def _synchronized(self, function: Function, one: Instruction, action: Synchronized) -> Iterator[DeviceOperation]:
+        for call in self.transfer.modelled(function, one):
+            if call.row.effect == "factory":
+                yield DeviceOperation(UPLOAD, call.name, call.row.library, Stream(CURRENT), waits=True, call=call)
+
+    def _of_row(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        row, effect = call.row, call.row.effect
+        library, name = row.library, call.name
+        if effect in ("launch", "memset"):
+            kind = "graph" if row.get("graph") else WORK
+            waits = bool(row.get("waits")) or (effect == "memset" and bool(row.get("waits")))
+            yield DeviceOperation(kind, name, library, call.stream(), waits=waits, call=call)
+        elif effect == "compute" and not row.get("host"):
+            given = call.all("reads") if row.get("reads") is not None else list(call.operands)
+            needs = tuple(dict.fromkeys((*given, *call.all("writes"), call.result)))
+            yield DeviceOperation(COMPUTE, name, library, call.stream(), needs=needs, waits=bool(row.get("waits")), call=call)
+        elif effect == "synchronize":
+            yield self._waited(call)
+        elif effect == "query":
+            of = call.one("of", call.receiver)
+            register = op.NONE if of is None else of
+            yield DeviceOperation(QUERY, name, library, of=register, is_event=of is not None and is_event(call, of), call=call)
+        elif effect in ("record", "wait"):
+            key = "event" if effect == "record" else "on"
+            of = call.one(key)
+            yield DeviceOperation(effect, name, library, call.stream(), call.result if of is None else of, call=call)
+        else:
+            yield from self._of_memory(call, effect)
+
+    def _waited(self, call: ModelledCall) -> DeviceOperation:
+        of = call.row.get("of")
+        library = call.row.library
+        if of in (CURRENT, NULL):
+            return DeviceOperation(SYNCHRONIZE, call.name, library, Stream(str(of), library=library), waits=True, call=call)
+        register = call.one("of", call.receiver) if of != DEVICE else None
+        if register is None:
+            return DeviceOperation(SYNCHRONIZE, call.name, library, waits=True, call=call)
+        if is_event(call, register):
+            return DeviceOperation(SYNCHRONIZE, call.name, library, of=register, waits=True, is_event=True, call=call)
+        return DeviceOperation(SYNCHRONIZE, call.name, library, call.stream_in(register), register, waits=True, call=call)
+
+    def _of_memory(self, call: ModelledCall, effect: str) -> Iterator[DeviceOperation]:
+        row, library, name = call.row, call.row.library, call.name
+        if effect in (ALLOC, FREE):
+            memory = call.text("memory") or "device"
+            if library in _ON_HOST or memory == "pageable":
+                return
+            stream = call.stream() if row.get("stream") is not None else None
+            of = call.one("of", call.receiver) if effect == FREE else None
+            register = op.NONE if of is None else of
+            cached = stream is not None
+            yield DeviceOperation(effect, name, library, stream, register, memory=memory, cached=cached, waits=effect == FREE, call=call)
+        elif effect == "factory":
+            space = {value.space for value in call.memory(call.result)}
+            if "device" in space or row.get("space") == "device":
+                pooled = library in _POOLED
+                yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=pooled, call=call)
+            elif any(value.pinning == "pinned" for value in call.memory(call.result)):
+                yield DeviceOperation(PIN, name, library, memory="pinned", cached=True, call=call)
+        elif effect == "pin":
+            of = call.one("of", call.receiver)
+            yield DeviceOperation(PIN, name, library, of=op.NONE if of is None else of, memory="pinned", cached=True, call=call)
+        elif effect in (TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK):
+            yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
+        elif effect == DESTROY:
+            of = call.one("of", call.receiver)
+            yield DeviceOperation(DESTROY, name, library, of=op.NONE if of is None else of, is_event="vent" in name, call=call)
+
+    def kinds(self, function: Function, register: int) -> set[str]:
+        """The kinds of library objects that a register may hold: ``stream``, ``event``."""
+        return {value.kind for value in self.transfer.values(function, register) if isinstance(value, LibraryObject)}
