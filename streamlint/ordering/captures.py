@@ -29,6 +29,7 @@ _OPEN = Tracked("capture", Place(("global", "capture")))
 _ENDED = Tracked("ended", Place(("global", "capture")))
 _ORIGIN = Place(("global", "origin"))
 """The captured stream, however it is called."""
+_CREATED = frozenset({"created", "blocking", "non-blocking"})
 _UNSAFE = {
     device.ALLOC: "allocate",
     device.FREE: "free",
@@ -235,6 +236,8 @@ class Captures(Walk):
         is_query = operation.kind == device.QUERY
         kind = "query" if is_query else "synchronize"
         if operation.is_event:
+            if not self.device.kinds(function, of):
+                return
             if any(held.kind == EVENT and held.place in self._places(function, of) for held in state.tracked):
                 self._refuse(state, one, operation, kind, Status.CAPTURED_EVENT)
             else:
@@ -249,6 +252,8 @@ class Captures(Walk):
         where = self._where(state, one, stream)[0]
         if where == "in":
             self._refuse(state, one, operation, kind, Status.UNSUPPORTED)
+        elif where == "unknown" and not self.device.kinds(function, of):
+            return
         elif where == "null" and self._capture.is_blocking:
             self._refuse(state, one, operation, "null-stream", Status.IMPLICIT)
         else:
@@ -267,12 +272,13 @@ class Captures(Walk):
     def _worked(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
         """Work on a stream: in the capture, beside it, or on the null stream."""
         function = state.frame.function
-        is_on_device = self._is_on_device(state, operation)
-        if operation.kind in (device.READ, device.COMPUTE) and not is_on_device:
-            return state.tracked
-        if operation.kind == device.COPY and not self._is_copy(state, operation):
-            return state.tracked
         where, places = self._where(state, one, operation.stream)
+        if operation.kind in (device.READ, device.COMPUTE) and not self._is_on_device(state, operation):
+            is_work = operation.kind == device.COMPUTE and _ORIGIN not in places and self._is_for_tensors(function, one, operation)
+            if not is_work:
+                return state.tracked
+        if operation.kind == device.COPY and where != "null" and not self._is_copy(state, operation):
+            return state.tracked
         if where == "in":
             refused = self._refused_work(state, operation)
             if refused:
@@ -284,8 +290,18 @@ class Captures(Walk):
         elif where in ("out", "null") and operation.kind in _LAUNCHES and _runs_beside(self._capture, operation):
             self._refuse(state, one, operation, "outside", Status.ISOLATION)
             return state.tracked | {Tracked("outside", place) for place in places}
-        del function
         return state.tracked
+
+    def _is_for_tensors(self, function: Function, one: Instruction, operation: DeviceOperation) -> bool:
+        """Whether an operation on values of which nothing is known is one of tensors: a function of the library, or a matrix product."""
+        if operation.call is None:
+            return one[0] == op.BINARY and function.text(one[3]) == "@"
+        if operation.call.row.library not in ("torch", "cupy") or one[0] == op.INVOKE and self._is_value(function, one[3]):
+            return False
+        return True
+
+    def _is_value(self, function: Function, register: int) -> bool:
+        return not any(isinstance(value, External) for value in self.transfer.values(function, register))
 
     def _forks(self, state: State, one: Instruction, operation: DeviceOperation, places: tuple[Place, ...]) -> frozenset[Tracked]:
         """Work of a fork: the captured stream has to be behind it when the capture ends."""
@@ -475,7 +491,7 @@ class Captures(Walk):
             return "in", (_ORIGIN,)
         if values and all(isinstance(value, LibraryObject) and value.detail in ("null", "default") for value in values):
             return "null", places
-        made = [value.site for value in values if isinstance(value, LibraryObject) and value.detail == "created"]
+        made = [value.site for value in values if isinstance(value, LibraryObject) and value.detail in _CREATED]
         is_all = len(made) == len(values) and bool(made)
         return ("out" if is_all and not any(site is None or self._is_guarded(site) for site in made) else "unknown"), places
 

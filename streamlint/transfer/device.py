@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 from streamlint.transfer.transfer import Transfer
@@ -19,6 +19,7 @@ SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
 ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "register", "unregister", "pin"
 STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
 _ON_HOST = frozenset({"host-cpp", "numpy", "python"})
+_CONTAINERS = (Container, Elements, Group)
 _POOLED = frozenset({"torch", "torch-cpp", "cupy"})
 
 
@@ -47,6 +48,7 @@ class DeviceOperations:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self._known: dict[tuple[Function, Instruction], tuple[DeviceOperation, ...]] = {}
+        self._places: dict[tuple[Function, int], bool] = {}
 
     def of(self, function: Function, one: Instruction) -> tuple[DeviceOperation, ...]:
         """What an instruction asks of devices."""
@@ -57,8 +59,43 @@ class DeviceOperations:
         return found
 
     def on_device(self, function: Function, register: int) -> bool:
-        """Whether a register is shown to hold memory of a device."""
-        return any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register))
+        """Whether a register is shown to hold memory of a device: by its values, or by how it was computed."""
+        key = (function, register)
+        found = self._places.get(key)
+        if found is None:
+            self._places[key] = False  # a cycle of registers shows nothing
+            found = self._places[key] = self._on_device(function, register)
+        return found
+
+    def _on_device(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
+            return True
+        if one is None:
+            return False
+        if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
+            is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in")
+            return not is_asked and self._any(function, op.reads(one))
+        if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
+            return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(self._gives_device(call) for call in self.transfer.modelled(function, one))
+
+    def _any(self, function: Function, registers: Iterable[int]) -> bool:
+        return any(self.on_device(function, register) for register in registers)
+
+    def _gives_device(self, call: ModelledCall) -> bool:
+        """Whether the result of a call is on a device, by what the call does."""
+        row, function = call.row, call.function
+        if row.effect == "transfer":
+            return row.get("to") == "device" or (row.get("to") == "argument" and "device" in call.device_spaces())
+        if row.effect == "compute" and not row.get("host") and row.get("result") != "scalar":
+            return row.library == "cupy" or self._any(function, call.operands)
+        if row.effect in ("view", "same"):
+            of = call.one("of", call.receiver)
+            return of is not None and call.text("type") in ("", "torch.Tensor") and self.on_device(function, of)
+        return False
 
     def _find(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
         if one[0] == op.LAUNCH:
@@ -68,6 +105,8 @@ class DeviceOperations:
         if one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
             for call in self.transfer.modelled(function, one):
                 yield from self._of_row(call)
+        elif one[0] == op.SET_ITEM and not function.is_cpp:
+            yield from self._stored(function, one)
         elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
@@ -97,15 +136,27 @@ class DeviceOperations:
                 action.asynchronous,
                 call=call,
             )
-        elif isinstance(action, Read) and action.waits:
+        elif isinstance(action, Read) and action.waits and not (one[0] == op.BRANCH and self._is_container(function, action.register)):
             yield DeviceOperation(READ, action.name, "", Stream(CURRENT), action.register, (action.register,), waits=True)
-        elif isinstance(action, Synchronized) and one[0] in (op.CALL, op.INVOKE):
-            yield from self._synchronized(function, one, action)
 
-    def _synchronized(self, function: Function, one: Instruction, action: Synchronized) -> Iterator[DeviceOperation]:
-        for call in self.transfer.modelled(function, one):
-            if call.row.effect == "factory":
-                yield DeviceOperation(UPLOAD, call.name, call.row.library, Stream(CURRENT), waits=True, call=call)
+    def _is_container(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, _CONTAINERS) for value in self.transfer.values(function, register))
+
+    def _stored(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
+        """A part of a tensor of the host is set to values of a device."""
+        held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
+        if held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
+            yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
+
+    def _uploads(self, call: ModelledCall) -> bool:
+        """Whether a factory uploads data of the host; C++ fills in one number."""
+        for register in call.all("data"):
+            for value in call.values(register):
+                if isinstance(value, _CONTAINERS) or (isinstance(value, Memory) and value.space == "host"):
+                    return True
+                if isinstance(value, (Constant, Scalar)) and not call.function.is_cpp and not call.row.get("alias"):
+                    return True
+        return False
 
     def _of_row(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         row, effect = call.row, call.row.effect
@@ -156,6 +207,8 @@ class DeviceOperations:
             yield DeviceOperation(effect, name, library, stream, register, memory=memory, cached=cached, waits=effect == FREE, call=call)
         elif effect == "factory":
             space = {value.space for value in call.memory(call.result)}
+            if "device" in space and library == "torch" and self._uploads(call):
+                yield DeviceOperation(UPLOAD, name, library, Stream(CURRENT), direction="h2d", waits=True, call=call)
             if "device" in space or row.get("space") == "device":
                 pooled = library in _POOLED
                 yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=pooled, call=call)
