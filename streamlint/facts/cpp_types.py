@@ -95,7 +95,7 @@ class CppTypes(Language):
             return None if pointers else self.objects(Memory, meant.space, meant.memory, meant.base or meant.name, "none")
         if meant.kind == "device":
             return self.objects(DeviceValue, "unknown")
-        if meant.kind in ("stream", "event", "pointer", "graph") and exact:
+        if meant.kind in ("stream", "event", "pointer", "graph") and exact and not _is_class(meant):
             return None
         return None if pointers or meant.kind == "pointer" else self.objects(LibraryObject, meant.name, meant.kind)
 
@@ -153,6 +153,11 @@ class CppTypes(Language):
     def word_of(self, value: Object) -> str:
         """The word that the rows have for a constant."""
         return self.cpp_models.constants.get(value.name, "") if isinstance(value, CppName) else ""
+
+
+def _is_class(meant: TypeRow) -> bool:
+    """Whether a type is a class, which makes its graph itself, no handle that a function fills in."""
+    return meant.kind == "graph" and "::" in meant.name
 
 
 def library_name(name: str) -> str:

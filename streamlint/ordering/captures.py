@@ -154,8 +154,9 @@ class Captures(Walk):
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         function = state.frame.function
-        if one[0] == op.EXIT and self._is_end(state, one):
-            return self._end(state)
+        if one[0] == op.EXIT:
+            kept = frozenset(held for held in state.tracked if held.kind != "current")  # its end puts back what was current before
+            return self._end(state) if self._is_end(state, one) else kept
         if one[0] not in CALLING and one[0] not in _OPERATING:
             return None
         tracked = state.tracked
@@ -163,15 +164,22 @@ class Captures(Walk):
             for call in self.transfer.modelled(function, one):
                 if call.row.effect == "capture" and (answer := self._captured(state, call)) is not None:
                     return answer
+                if call.row.effect == "set_stream" and (chosen := self._stream_of(call)) >= 0:
+                    tracked = frozenset(held for held in tracked if held.kind != "current")
+                    tracked |= {Tracked("current", place) for place in self._places(function, chosen)}
         for operation in self.device.of(function, one):
             if _ENDED in tracked:
                 tracked = self._behind(state, one, operation, tracked)
             else:
                 tracked = self._judge(state._replace(tracked=tracked), one, operation)
         if _ENDED not in tracked:
+            state = state._replace(tracked=tracked)
+            if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
+                name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
+                tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))
             tracked |= frozenset(self._results(state, one))
             tracked = self._lost(state, one, tracked)
-        return tracked if tracked != state.tracked else None
+        return tracked
 
     def _captured(self, state: State, call: ModelledCall) -> str | frozenset[Tracked] | None:
         part = call.row.get("part")
@@ -365,7 +373,7 @@ class Captures(Walk):
         if not op.DEFINES[one[0]]:
             return
         held = [buffer for buffer in state.tracked if buffer.kind == BUFFER]
-        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(function, one):
+        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
             yield Tracked(BUFFER, register_place(one[2]))
         elif held and any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
             if any(self._holds_device(state, register) for register in op.reads(one)):
@@ -375,14 +383,16 @@ class Captures(Walk):
                 if isinstance(action, Viewed) and self._holds_device(state, action.register):
                     yield Tracked(BUFFER, register_place(one[2]))
 
-    def _is_foreign(self, function: Function, one: Instruction) -> bool:
-        """Whether a value of which nothing is known is called with arguments, as modules are."""
+    def _is_foreign(self, state: State, one: Instruction) -> bool:
+        """Whether a value of which nothing is known is called with arguments, as modules are; or a method of what one has given."""
+        function = state.frame.function
         if self.transfer.libraries(function, one) or self.transfer.edges(function, one) or function.is_cpp:
             return False
         if any(True for _ in self.transfer.modelled(function, one)):
             return False
         called = self.facts.callees(function, one)
-        return all(isinstance(value, Unknown) for value in called) and len(one) > (6 if one[0] == op.INVOKE else 5)
+        is_given = len(one) > (6 if one[0] == op.INVOKE else 5) or self._holds_device(state, one[3])
+        return is_given and all(isinstance(value, Unknown) and value.reason != "external" for value in called)
 
     # --- streams and events
 
@@ -478,7 +488,10 @@ class Captures(Walk):
             if frame.call is None:
                 break
             one, frame = frame.call, frame.caller
-        return "in", (_ORIGIN,)
+        set_in = tuple(held.place for held in state.tracked if held.kind == "current")
+        if set_in and not any(held.kind == STREAM and held.place in set_in for held in state.tracked):
+            return ("out" if all(place.root[:2] == ("global", "site") for place in set_in) else "unknown"), set_in
+        return "in", set_in or (_ORIGIN,)
 
     def _named(self, state: State, function: Function, register: int) -> tuple[str, tuple[Place, ...]]:
         places = self._places(function, register)

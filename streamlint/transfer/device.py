@@ -76,11 +76,24 @@ class DeviceOperations:
         if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
             is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in")
             return not is_asked and self._any(function, op.reads(one))
+        if one[0] == op.UNPACK:
+            built = function.definitions[one[3]]
+            if built is not None and built[0] == op.BUILD and one[4] + 4 < len(built):
+                return self.on_device(function, built[4 + one[4]])
         if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
             return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        return any(self._gives_device(call) for call in self.transfer.modelled(function, one))
+        calls = list(self.transfer.modelled(function, one))
+        if not calls and one[0] == op.INVOKE and self._is_tensor_method(function, one):
+            return self.on_device(function, one[3])
+        return any(self._gives_device(call) for call in calls)
+
+    def _is_tensor_method(self, function: Function, one: Instruction) -> bool:
+        """Whether a method is one of tensors or arrays that computes, by its name."""
+        models = self.transfer.facts.models
+        rows = (models.method(kind, function.text(one[4])) for kind in ("torch.Tensor", "cupy.ndarray"))
+        return any(row is not None and row.effect in ("compute", "view") for row in rows)
 
     def _any(self, function: Function, registers: Iterable[int]) -> bool:
         return any(self.on_device(function, register) for register in registers)
