@@ -148,11 +148,17 @@ class CppTypes(Language):
             return None
         if value in ("null-stream", "ptds-stream"):
             return self.objects(LibraryObject, "cudaStream_t", "stream", {"null-stream": "null"}.get(value, "per-thread"))
+        if value in _DEVICES:
+            return self.objects(DeviceValue, _DEVICES[value])
         return self.objects(CppName, library_name(name), None)
 
     def word_of(self, value: Object) -> str:
         """The word that the rows have for a constant."""
         return self.cpp_models.constants.get(value.name, "") if isinstance(value, CppName) else ""
+
+
+_DEVICES = {"cuda-device": "device", "cpu-device": "host"}
+"""By the word of a constant: where the device is that it names."""
 
 
 def _is_class(meant: TypeRow) -> bool:

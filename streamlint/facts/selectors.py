@@ -182,5 +182,7 @@ def space_of(value: Object, action: Callable[[str, str], None]) -> None:
         action(value.space, value.evidence)
     elif isinstance(value, External):
         action(UNMOVED, "none")  # a data type
+    elif isinstance(value, LibraryObject) and value.type.endswith("::TensorOptions"):
+        action("unknown", "none")  # options that name no device in view
     else:
         action("device", "asked")
