@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
@@ -262,9 +263,23 @@ class Library(Selectors):
         self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
 
     def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        kind = row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+        kind = "event" if row.effect in ("event", "record") else "stream"
         detail = str(row.get("which", "created"))
-        self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
+        self.solver.add(target, self.objects(LibraryObject, self._type_of(row, kind), kind, detail, arguments.site))
+
+    def _type_of(self, row: Row, kind: str) -> str:
+        """The type of a stream or an event that a row makes: a constructor's own, else that of its library."""
+        if "." not in row.names[0] or self.models.type_named(row.names[0]) is not None:
+            return row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+        key = row.library, kind
+        if key not in self._kinds:
+            types = (name for name, one in self.models.types.items() if one.library == row.library and one.kind == kind)
+            self._kinds[key] = next(types, f"{row.library}.{kind}")
+        return self._kinds[key]
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], str]:
+        return {}
 
     def _scope(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))

@@ -162,7 +162,19 @@ class Callbacks:
     @cached_property
     def _threads(self) -> list[Function]:
         """The functions of the program that other threads run."""
-        return list(dict.fromkeys(body for call in self.transfer.sites({"thread"}) for body in self.bodies(call)))
+        found = [body for call in self.transfer.sites({"thread"}) for body in self.bodies(call)]
+        for name in self.transfer.names({"thread"}):
+            for unit in self.facts.program.mentioning(name):
+                for function in unit.functions if unit.is_cpp else ():
+                    for one in function.by_opcode[op.CONSTRUCT]:
+                        found += self._functions(value for register in one[5:6] for value in self._started(function, one, register))
+        return list(dict.fromkeys(found))
+
+    def _started(self, function: Function, one: Instruction, register: int) -> Iterable[Object]:
+        """What a thread is made with, if an object that is made is one."""
+        spelled = function.unit.ir.constants[one[3]]
+        row = self.facts.cpp_models.call(str(spelled[0])) if spelled is not None else None
+        return self.transfer.values(function, register) if row is not None and row.effect == "thread" else ()
 
     def _wakes(self, function: Function) -> bool:
         return any(function.text(one[4]) in _WAKING for one in function.by_opcode[op.INVOKE])

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer import device
-from streamlint.transfer.device import DeviceOperation, DeviceOperations
+from streamlint.transfer.device import DeviceOperation, DeviceOperations, stores_of
 from streamlint.transfer.transfer import CALLING, Transfer
 
 _OPERATING = (*CALLING, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.BRANCH, op.SET_ITEM)
 _ENDING = (op.DELETE, op.DESTROY)
+_DEEPEST = 4
 Wanted = Callable[[Function, DeviceOperation], bool]
 
 
@@ -51,16 +52,52 @@ class Reach:
         found = self._edges.get(function)
         if found is None:
             found = self._edges[function] = {}
-            ends = [one for opcode in _ENDING for one in function.by_opcode[opcode]]
-            more = self.transfer.graph.all_calls(function).edges if ends else ()
             for one in function.code.instructions():
                 edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
-                if one[0] in _ENDING:
-                    edges = tuple(edge for edge in more if edge.instruction == one)
+                if one[0] in _ENDING and function.is_cpp:
+                    edges = tuple(Edge(one, callee) for callee in self._ended(function, one))
                 followed = [edge for edge in edges if edge.is_followed and not edge.is_handed]
                 if followed:
                     found[one] = followed
         return found
+
+    def _ended(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """The destructors that the end of an object runs: its own, those of its bases, and of the members that it holds itself."""
+        facts = self.transfer.facts
+        if one[0] == op.DESTROY and not self._is_owner(function, one[2]):
+            return
+        for value in self.transfer.values(function, one[2]):
+            if isinstance(value, Instance):
+                for definition in facts.possible_classes(value) if one[0] == op.DELETE else [value.definition]:
+                    yield from self._destructors(definition, 0)
+
+    def _is_owner(self, function: Function, register: int) -> bool:
+        """Whether an object that ends with its scope owns what it holds: it is the object, or a smart pointer made for it alone."""
+        made = function.definitions[register]
+        if made is not None and made[0] == op.LOAD:
+            return any(self._is_owner(holder, each) for holder, each in stores_of(function, made[3]) if holder is function)
+        if made is None or made[0] not in (op.DECLARE, op.CONSTRUCT, op.CALL, op.NEW, op.COPY):
+            return False
+        if made[0] == op.COPY:
+            return self._is_owner(function, made[3])
+        return made[0] != op.CALL or function.dotted(made[3]).rpartition("::")[2].startswith("make_unique") or self._makes(function, made)
+
+    def _makes(self, function: Function, call: Instruction) -> bool:
+        """Whether a call is a constructor's."""
+        return any(edge.callee.code.name == "__init__" for edge in self.transfer.edges(function, call))
+
+    def _destructors(self, definition: ClassInfo, depth: int) -> Iterator[Function]:
+        facts = self.transfer.facts
+        for each in facts.hierarchy.order(definition):
+            yield from each.methods.get("__del__", ())
+            for field in each.ir.fields if depth < _DEEPEST else ():
+                kind = field.type
+                if kind is None or kind[2] or kind[3] or field.static:
+                    continue
+                inner = kind[1][0] if kind[0] == "std::unique_ptr" and kind[1] else kind
+                meant = facts.cpp.find_class(each.unit, each.name, str(inner[0])) if inner is not None else None
+                if meant is not None and meant is not each:
+                    yield from self._destructors(meant, depth + 1)
 
     def first(self, function: Function) -> Reached | None:
         """The first operation that a function leads to."""

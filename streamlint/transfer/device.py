@@ -82,6 +82,8 @@ class DeviceOperations:
                 return self.on_device(function, built[4 + one[4]])
         if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
             return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
+        if one[0] == op.LOAD:
+            return any(self.on_device(*stored) for stored in stores_of(function, one[3]))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
         calls = list(self.transfer.modelled(function, one))
@@ -239,3 +241,14 @@ class DeviceOperations:
     def kinds(self, function: Function, register: int) -> set[str]:
         """The kinds of library objects that a register may hold: ``stream``, ``event``."""
         return {value.kind for value in self.transfer.values(function, register) if isinstance(value, LibraryObject)}
+
+
+def stores_of(function: Function, cell: int) -> Iterator[tuple[Function, int]]:
+    """What a function and those around it store in a cell: the function and the register."""
+    name = function.unit.ir.constants[cell]
+    holder: Function | None = function
+    while holder is not None:
+        for one in holder.by_opcode[op.STORE]:
+            if holder.unit.ir.constants[one[2]] == name:
+                yield holder, one[3]
+        holder = holder.parent
