@@ -27,7 +27,7 @@ from streamlint.facts.objects import (
     Unknown,
 )
 from streamlint.facts.program import Program, Unit
-from streamlint.facts.scopes import Definition, Scopes
+from streamlint.facts.scopes import Definition, ExternalName, Scopes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
@@ -228,7 +228,7 @@ class Flow:
                 self.solver.add(node, self.objects(ModuleObject, self.program.units[path]))
             else:
                 libraries = [module for module, taken in unit.imports if taken == "*" and not self.program.imported(module, unit)]
-                self.solver.add(node, self.objects(External, next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)))
+                self.meant(ExternalName(next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)), node)
 
     def _has(self, unit: Unit, name: str, seen: set[Unit]) -> bool:
         """Whether a file has a global name, also through ``from x import *``."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Object
+from streamlint.facts.objects import Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -184,6 +184,8 @@ class ModelledCall:
         function = self.function
         models = self.facts.cpp_models if function.is_cpp else self.facts.models
         for value in self.values(register):
+            if isinstance(value, CppName) and (word := self.facts.cpp_models.constants.get(value.name)) is not None:
+                return word
             if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
                 return word
         return models.constants.get(function.dotted(register), "")
