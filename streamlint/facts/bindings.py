@@ -61,7 +61,10 @@ class Bindings(Cpp):
 
     def of_c(self, name: str, target: Node) -> bool:
         """What Cython means by a name that no file defines, and C or C++ does: a function or constant of a library, or of the program."""
-        if not self._has_cython or "." in name or self.knows(name):
+        if not self._has_cython or self.knows(name):
+            return False
+        head, _, name = name.rpartition(".")
+        if head and (self.models.is_known(head.partition(".")[0]) or self.cpp_models.calls.get(name) is None):
             return False
         constant = self.constant_of(name)
         found: list[Object] = [constant] if constant is not None else []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, Memory, Site
+from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -53,10 +54,13 @@ class Gil:
         self.reach: Reach = self.callbacks.reach
         self._known: dict[tuple[Function, bool, bool], tuple[tuple[Held, ...], frozenset[bool]]] = {}
         self._takes: dict[Function, bool] = {}
+        self._entered: set[Function] = set()  # what Python calls in Cython
 
     def find(self) -> Iterator[tuple[Entry, Held]]:
         """The waits of all entries."""
-        for entry in Entries(self.transfer).find():
+        entries = list(Entries(self.transfer).find())
+        self._entered = {entry.function for entry in entries if not entry.function.is_cpp}
+        for entry in entries:
             for held in self.within(entry.function, True, False)[0]:
                 yield entry, held
 
@@ -123,7 +127,7 @@ class Gil:
         on_device: bool,
         found: dict[tuple[Site, tuple[Site, ...], str], Held],
         depth: int,
-        edges: dict[Instruction, list[object]],
+        edges: dict[Instruction, list[Edge]],
     ) -> list[_At]:
         site = Site(function, one)
         for operation in self.operations.of(function, one) if one[0] in CALLING else ():
@@ -135,7 +139,9 @@ class Gil:
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
         outs: set[bool] = set()
-        for edge in self.reach.edges(function).get(one, ()):
+        for edge in edges.get(one, ()):
+            if edge.callee in self._entered:
+                continue  # it is told of by itself
             waits, ends = self.within(edge.callee, state.held, on_device, depth + 1)
             outs |= ends
             for each in waits:
@@ -162,7 +168,8 @@ class Gil:
         elif one[0] in (op.CALL, op.INVOKE):
             yield from (call.row for call in self.transfer.modelled(function, one))
         elif one[0] == op.ENTER:
-            row = self.facts.models.attributes.get(function.dotted(one[3]))
+            name = function.dotted(one[3])
+            row = self.facts.models.attributes.get(name) or self.facts.cpp_models.attributes.get(name)
             if row is not None:
                 yield row
 
@@ -204,6 +211,8 @@ class Gil:
             return FOR_GPU if function.is_cpp and (on_device or self._is_on_device(function, operation)) else ""
         if kind in (device.WORK, device.COMPUTE):
             return FOR_GPU if operation.waits and kind == device.WORK and self._runs_on_device(operation) else ""
+        if kind == device.OTHERS:
+            return f"waits for {operation.memory}"
         if kind == device.FREE:
             return "" if operation.cached else FOR_GPU
         if kind == device.ALLOC:
@@ -246,21 +255,28 @@ class Policies:
 
     def __init__(self, call: ModelledCall) -> None:
         self.call = call
+        self.models = call.facts.cpp_models
 
     @property
     def waits(self) -> bool:
-        """Whether the host waits: not for what runs on the host, nor where the policy says no and nothing is given back."""
+        """Whether the host waits: not for what runs on the host, nor where the policy asks for no wait and the host is given no value."""
         call = self.call
-        words = [self._word(register) for register in call.operands[:1]]
-        if "host-policy" in words or any(value.space == "host" for register in call.operands for value in call.memory(register)):
+        policy = self._named(call.operands[0]) if call.operands else ""
+        if self.models.constants.get(policy) == "host-policy":
             return False
-        return not ("no-wait" in words and not call.row.get("result"))
+        if any(value.space == "host" for register in call.operands for value in call.memory(register)):
+            return False
+        rows = [self.models.calls.get(f"{policy}{separator}on") for separator in (".", "::")]
+        is_quiet = any(row is not None and row.get("no_wait") for row in rows)
+        return not (is_quiet and call.row.get("writes") is None)
 
-    def _word(self, register: int) -> str:
-        for value in self.call.values(register):
-            if isinstance(value, External):
-                return self.call.facts.cpp_models.constants.get(value.name, "")
-        return self.call.word(register)
+    def _named(self, register: int) -> str:
+        """The policy by its name, before a stream or an allocator was chosen for it."""
+        function = self.call.function
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
+            one = function.definitions[one[3]]
+        return function.text(one[3]) if one is not None and one[0] == op.NAME else ""
 
 
 def _changed(state: _At, part: str, scope: int) -> _At:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
+from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.objects import ClassObject, Constant, Instance, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer import device
@@ -54,6 +55,12 @@ class Reach:
             found = self._edges[function] = {}
             for one in function.code.instructions():
                 edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
+                if one[0] == op.DECLARE and function.is_cpp:
+                    edges = tuple(Edge(one, made) for made in self._made(function, one))
+                if len({edge.callee for edge in edges}) > 1:
+                    edges = fitting(self.transfer, function, one, edges)
+                if one[0] == op.DEL_ATTR and not function.is_cpp:
+                    edges = tuple(Edge(one, callee) for callee in self._deleted(function, one))
                 if one[0] in _ENDING and function.is_cpp:
                     edges = tuple(Edge(one, callee) for callee in self._ended(function, one))
                 followed = [edge for edge in edges if edge.is_followed and not edge.is_handed]
@@ -70,6 +77,25 @@ class Reach:
             if isinstance(value, Instance):
                 for definition in facts.possible_classes(value) if one[0] == op.DELETE else [value.definition]:
                     yield from self._destructors(definition, 0)
+
+    def _made(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """The constructor without arguments that a declaration runs."""
+        for method in self.transfer.facts.made_by(function, one):
+            if all(each.default for each in method.code.parameters[1:]):
+                yield method
+
+    def _deleted(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """Cython: the destructors of what a member points to that is deleted."""
+        owner = function.owner
+        fields = [each for each in owner.ir.fields if each.name == function.text(one[3])] if owner is not None else []
+        if not any(each.type is not None and each.type[2] for each in fields):
+            return
+        facts = self.transfer.facts
+        names = [str(each.type[0]) for each in fields if each.type is not None]
+        for name in names:
+            for value in facts.global_values(function.unit, name):
+                if isinstance(value, ClassObject) and value.definition.unit.is_cpp:
+                    yield from self._destructors(value.definition, 0)
 
     def _is_owner(self, function: Function, register: int) -> bool:
         """Whether an object that ends with its scope owns what it holds: it is the object, or a smart pointer made for it alone."""
@@ -119,6 +145,39 @@ class Reach:
                 if behind is not None:
                     yield behind._replace(calls=(Site(function, one), *behind.calls))
                     break
+
+
+def fitting(transfer: Transfer, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Of overloads, those whose parameters take the arguments: objects of classes go to classes, numbers to numbers."""
+    given = one[6:] if one[0] == op.INVOKE else one[5:]
+    kept = [edge for edge in edges if _takes(transfer, function, edge.callee, given)]
+    return tuple(kept) or edges
+
+
+def _takes(transfer: Transfer, function: Function, callee: Function, given: tuple[int, ...]) -> bool:
+    if not callee.is_cpp:
+        return True
+    parameters = callee.code.parameters[1 if callee.has_receiver else 0 :]
+    for parameter, register in zip(parameters, given, strict=False):
+        kind = parameter.type
+        if kind is None or kind[2]:
+            continue
+        is_class = transfer.facts.cpp.find_class(callee.unit, scope_of(callee), str(kind[0])) is not None
+        is_object = _is_object(transfer, function, register)
+        if is_object is not None and is_object != is_class:
+            return False
+    return True
+
+
+def _is_object(transfer: Transfer, function: Function, register: int) -> bool | None:
+    """Whether an argument is an object of a class; None where that is not known."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and (one[0] == op.DEREF or (one[0] == op.CALL and function.dotted(one[3]).rpartition(".")[2] == "dereference")):
+        return True
+    values = list(transfer.values(function, register)) if register >= 0 else []
+    if any(isinstance(value, Instance) for value in values):
+        return True
+    return False if not function.is_cpp or (values and all(isinstance(value, (Constant, Scalar)) for value in values)) else None
 
 
 def is_cuda(operations: DeviceOperations) -> Wanted:

@@ -18,6 +18,8 @@ COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
 SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
 ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "register", "unregister", "pin"
 STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
+OTHERS = "others"
+"""A wait for somebody else: ``memory`` says for whom."""
 _ON_HOST = frozenset({"host-cpp", "numpy", "python"})
 _CONTAINERS = (Container, Elements, Group)
 _POOLED = frozenset({"torch", "torch-cpp", "cupy"})
@@ -234,6 +236,8 @@ class DeviceOperations:
             yield DeviceOperation(PIN, name, library, of=op.NONE if of is None else of, memory="pinned", cached=True, call=call)
         elif effect in (TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK):
             yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
+        elif effect == "unknown" and call.text("awaits"):
+            yield DeviceOperation(OTHERS, name, library, memory=call.text("awaits"), waits=True, call=call)
         elif effect == DESTROY:
             of = call.one("of", call.receiver)
             yield DeviceOperation(DESTROY, name, library, of=op.NONE if of is None else of, is_event="vent" in name, call=call)
