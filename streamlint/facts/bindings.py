@@ -68,7 +68,7 @@ class Bindings(Cpp):
             return False
         constant = self.constant_of(name)
         found: list[Object] = [constant] if constant is not None else []
-        if not found and self.cpp_models.calls.get(name) is not None:
+        if not found and self.cpp_models.call(name) is not None:
             found.append(self.objects(CppName, name, None))
         for unit in self.program.cpp.mentioning(name) if not found else ():
             found += [self.objects(ClassObject, one) for one in unit.classes if one.ir.name == name]

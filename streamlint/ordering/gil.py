@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
@@ -10,7 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Models, Row, builtin
 from streamlint.ordering.callbacks import Callbacks
 from streamlint.ordering.entries import Entries, Entry
 from streamlint.ordering.reach import Reach
@@ -169,9 +170,14 @@ class Gil:
             yield from (call.row for call in self.transfer.modelled(function, one))
         elif one[0] == op.ENTER:
             name = function.dotted(one[3])
-            row = self.facts.models.attributes.get(name) or self.facts.cpp_models.attributes.get(name)
+            row = self._cython.attributes.get(name) if not function.is_cpp else None
             if row is not None:
                 yield row
+
+    @cached_property
+    def _cython(self) -> Models:
+        """The rows of Cython's own names."""
+        return builtin("cython")
 
     def _needing(self, operation: DeviceOperation, site: Site) -> Site | None:
         """The registration, if the host function takes the GIL."""
@@ -203,8 +209,10 @@ class Gil:
         kind, call = operation.kind, operation.call
         if call is not None and call.row.library in ("torch", "cupy", "numba", "python") and not function.is_cpp:
             return ""  # called as Python would: the library sees to the GIL itself
-        if kind == device.SYNCHRONIZE or (kind == device.UPLOAD and function.is_cpp):
+        if kind == device.SYNCHRONIZE:
             return FOR_GPU
+        if kind == device.UPLOAD:
+            return FOR_GPU if call is not None and self._is_shown(function, call.result) else ""
         if kind == device.COPY:
             return FOR_GPU if self._copy_waits(function, operation, on_device) else ""
         if kind == device.READ:
@@ -222,7 +230,14 @@ class Gil:
         return ""
 
     def _is_on_device(self, function: Function, operation: DeviceOperation) -> bool:
-        return any(self.operations.on_device(function, register) for register in operation.needs or () if register >= 0)
+        return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)
+
+    def _is_shown(self, function: Function, register: int) -> bool:
+        """Whether a register is shown to hold memory of a CUDA device: one that is only asked for may be none."""
+        return any(
+            isinstance(value, Memory) and value.space == "device" and value.evidence != "asked"
+            for value in self.transfer.values(function, register)
+        )
 
     def _copy_waits(self, function: Function, operation: DeviceOperation, on_device: bool) -> bool:
         """Whether the host sees a copy end: one that is not asynchronous, or that goes to pageable memory."""
