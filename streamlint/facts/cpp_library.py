@@ -13,6 +13,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
     CppName,
+    DeviceValue,
     Elements,
     External,
     FunctionObject,
@@ -246,6 +247,8 @@ class CppLibrary(CppCalls):
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
+        if isinstance(value, DeviceValue) and self.cpp_models.method(_OPTIONS, name, "::") is not None:
+            kind = _OPTIONS  # of options only the device is kept
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
@@ -281,6 +284,7 @@ class CppLibrary(CppCalls):
             self.library_call(external, arguments, node)
 
 
+_OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,

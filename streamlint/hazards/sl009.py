@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from streamlint import operations as ops
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
-from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.operations import Holding
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
+from streamlint.ordering.measuring import Agreements, Measuring
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
@@ -21,15 +21,27 @@ RULE = GilHeldAcrossCudaCall
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule, one for each place: what is shown to wait before what may."""
     rule = RULE()
+    gil = Gil(context.transfer)
+    measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
     best: dict[Span, Finding] = {}
-    for entry, held in Gil(context.transfer).find():
-        found = _told(rule, entry, held)
+    for entry, held in gil.find():
+        shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
+        found = _told(rule, entry, held, shown)
         if (found.shown or context.options.evidence == "possible") and (found.span not in best or found.shown > best[found.span].shown):
             best[found.span] = found
     yield from best.values()
 
 
-def _told(rule: GilHeldAcrossCudaCall, entry: Entry, held: Held) -> Finding:
+def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
+    """Whether the wait is meant: the function measures, or ranks agree on something while they are set up."""
+    if any(measuring.times_repeated_work(function) for function in {entry.function, *(call.function for call in held.calls), held.site.function}):
+        return True
+    operation = held.operation
+    is_copy = operation.kind in (device.COPY, device.READ) and held.site.function.is_cpp
+    return is_copy and agreements.is_one(held.site.function, held.site.instruction, operation.direction)
+
+
+def _told(rule: GilHeldAcrossCudaCall, entry: Entry, held: Held, shown: bool) -> Finding:
     calls = [span_of(call) for call in held.calls]
     span = span_of(held.site)
     if entry.binding is not None:
@@ -39,7 +51,6 @@ def _told(rule: GilHeldAcrossCudaCall, entry: Entry, held: Held) -> Finding:
         code = entry.function.code
         holding = Holding("function", Span(entry.function.unit.path, *code.at(code.blocks[0][0][1])))
         place, trail = (calls[0], tuple(calls[1:])) if calls else (span, ())
-    shown = _is_seen(held) and not entry.is_for_tests
     needing = span_of(held.needing) if held.needing is not None else None
     return rule.told(_named(held.operation, span), held.why, holding, place, trail, shown, needing)
 
@@ -57,7 +68,3 @@ def _handles_objects(entry: Entry) -> bool:
 def _named(operation: DeviceOperation, span: Span) -> ops.Operation:
     return ops.Operation(span, operation.library, operation.name.replace("::", "."))
 
-
-def site_row(site: Site) -> int:
-    """The line of a site."""
-    return site.row

@@ -18,8 +18,8 @@ COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
 SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
 ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "register", "unregister", "pin"
 STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
-OTHERS = "others"
-"""A wait for somebody else: ``memory`` says for whom."""
+OTHERS, COLLECTIVE = "others", "collective"
+"""A wait for somebody else, ``memory`` says for whom; a collective of several processes."""
 _ON_HOST = frozenset({"host-cpp", "numpy", "python"})
 _CONTAINERS = (Container, Elements, Group)
 _POOLED = frozenset({"torch", "torch-cpp", "cupy"})
@@ -236,6 +236,8 @@ class DeviceOperations:
             yield DeviceOperation(PIN, name, library, of=op.NONE if of is None else of, memory="pinned", cached=True, call=call)
         elif effect in (TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK):
             yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
+        elif effect == "collective" and row.get("part") != "wait":
+            yield DeviceOperation(COLLECTIVE, name, library, call=call)
         elif effect == "unknown" and call.text("awaits"):
             yield DeviceOperation(OTHERS, name, library, memory=call.text("awaits"), waits=True, call=call)
         elif effect == DESTROY:
