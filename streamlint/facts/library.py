@@ -91,6 +91,13 @@ class Library(Selectors):
         else:
             self.unknown(target, "external")
 
+    def library_constant(self, name: str, target: Node) -> bool:
+        row = self.models.attributes.get(name)
+        if row is None or row.effect != "stream_of" or row.get("from") is not None:
+            return False
+        self._stream(row, None, self.no_arguments(target.site), target)
+        return True
+
     def library_element(self, value: LibraryObject, target: Node) -> None:
         if value.kind == "loader":
             space, _, pinning = value.detail.partition("/")
@@ -270,7 +277,7 @@ class Library(Selectors):
     def _type_of(self, row: Row, kind: str) -> str:
         """The type of a stream or an event that a row makes: a constructor's own, else that of its library."""
         if "." not in row.names[0] or self.models.type_named(row.names[0]) is not None:
-            return row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+            return row.names[0] if "." in row.names[0] or row.effect in ("stream", "event") else f"{row.library}.stream"
         key = row.library, kind
         if key not in self._kinds:
             types = (name for name, one in self.models.types.items() if one.library == row.library and one.kind == kind)

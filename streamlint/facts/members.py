@@ -81,7 +81,8 @@ class Members(Containers):
             if value.receiver is not None or (root is not None and not hasattr(root, name)):
                 self.unknown(target, "external")
             elif value.name.count(".") < LONGEST_NAME:
-                self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
+                if not self.library_constant(f"{value.name}.{name}", target):
+                    self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
             else:  # a loop that walks along an attribute
                 self.unknown(target, "external")
         elif isinstance(value, Many):
@@ -114,6 +115,10 @@ class Members(Containers):
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         """A member of a library's object."""
+        raise NotImplementedError
+
+    def library_constant(self, name: str, target: Node) -> bool:
+        """An object that a library has under a name arrives at a node; false if it has none."""
         raise NotImplementedError
 
     def class_of(self, value: Object) -> ClassObject:

@@ -82,11 +82,24 @@ class Selectors(Registers):
         selectors = setting if isinstance(setting, tuple) else (setting,) if setting is not None else ()
         for selector in selectors:
             assert isinstance(selector, Selector)
+            if selector.kind == "all":
+                return self._any_device(arguments, action)
             node = self.selected(selector, receiver, arguments)
             if node is not None:
                 self.solver.when(node, lambda value: space_of(value, action))
                 return True
         return False
+
+    def _any_device(self, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
+        """The device is whatever argument is one; numbers and flags are none."""
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, (DeviceValue, External, Memory)):
+                space_of(value, action)
+
+        for node in arguments.positional:
+            self.solver.when(node, arrived)
+        return bool(arguments.positional)
 
     # --- effects
 

@@ -31,7 +31,7 @@ def _told(rule: CudaCallInHostCallback, one: InCallback) -> Finding:
     place, span = span_of(one.place), span_of(one.site)
     reached = one.reached
     steps = [Step("reached through this call", span_of(call)) for call in (reached.calls if reached is not None else ())]
-    trail = (registration, *steps)
+    trail = (registration, *steps, Step("the blocking call" if reached is None else "the CUDA operation", span))
     if reached is None:
         return rule.told(ops.Block(span, api=one.library, what=one.what), place, trail)
     return rule.told(_named(reached.operation, span), place, trail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint import operations as ops
+from streamlint.checks.base import Category
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
@@ -27,14 +28,19 @@ def find(context: Context) -> Iterator[Finding]:
     for entry, held in gil.find():
         shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
         found = _told(rule, entry, held, shown)
-        if (found.shown or context.options.evidence == "possible") and (found.span not in best or found.shown > best[found.span].shown):
+        earlier = best.get(found.span)
+        is_better = earlier is None or (found.shown, found.category == Category.DEADLOCK) > (earlier.shown, earlier.category == Category.DEADLOCK)
+        if is_better and (found.shown or context.options.evidence == "possible"):
             best[found.span] = found
     yield from best.values()
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
     """Whether the wait is meant: the function measures, or ranks agree on something while they are set up."""
-    if any(measuring.times_repeated_work(function) for function in {entry.function, *(call.function for call in held.calls), held.site.function}):
+    if any(
+        measuring.times_repeated_work(function)
+        for function in {entry.function, *(call.function for call in held.calls), held.site.function}
+    ):
         return True
     operation = held.operation
     is_copy = operation.kind in (device.COPY, device.READ) and held.site.function.is_cpp
@@ -67,4 +73,3 @@ def _handles_objects(entry: Entry) -> bool:
 
 def _named(operation: DeviceOperation, span: Span) -> ops.Operation:
     return ops.Operation(span, operation.library, operation.name.replace("::", "."))
-

@@ -105,7 +105,8 @@ class Callbacks:
     def _is_handed(self, function: Function, one: Instruction) -> bool:
         """Whether a call calls a value that it was given, under no name of its own."""
         if one[0] == op.INVOKE:
-            return not any(edge.callee.code.name == function.text(one[4]) for edge in self.transfer.edges(function, one))
+            edges = self.reach.edges(function).get(one, ())
+            return not any(edge.callee.code.name == function.text(one[4]) for edge in edges)
         if one[0] != op.CALL:
             return False
         called = function.definitions[one[3]]

@@ -304,7 +304,7 @@ class Captures(Walk):
         """Whether an operation on values of which nothing is known is one of tensors: a function of the library, or a matrix product."""
         if operation.call is None:
             return one[0] == op.BINARY and function.text(one[3]) == "@"
-        if operation.call.row.library not in ("torch", "cupy") or one[0] == op.INVOKE and self._is_value(function, one[3]):
+        if operation.call.row.library not in ("torch", "cupy") or (one[0] == op.INVOKE and self._is_value(function, one[3])):
             return False
         return True
 
@@ -352,7 +352,11 @@ class Captures(Walk):
             return False
         key = "dst" if operation.direction == "d2h" else "src"
         host = call.one(key) if call.row.effect == "copy" else call.one("of", call.receiver)
-        held = [value for value in self.transfer.values(state.frame.function, host or 0) if isinstance(value, Memory)] if host is not None else []
+        held = (
+            [value for value in self.transfer.values(state.frame.function, host or 0) if isinstance(value, Memory)]
+            if host is not None
+            else []
+        )
         return operation.direction == "h2d" and bool(held) and all(value.pinning == "pageable" for value in held)
 
     def _is_on_device(self, state: State, operation: DeviceOperation) -> bool:
@@ -386,11 +390,13 @@ class Captures(Walk):
     def _is_foreign(self, state: State, one: Instruction) -> bool:
         """Whether a value of which nothing is known is called with arguments, as modules are; or a method of what one has given."""
         function = state.frame.function
-        if self.transfer.libraries(function, one) or self.transfer.edges(function, one) or function.is_cpp:
+        if self.transfer.libraries(function, one) or self.transfer.edges(function, one):
             return False
         if any(True for _ in self.transfer.modelled(function, one)):
             return False
         called = self.facts.callees(function, one)
+        if function.is_cpp:  # what else nothing is known of may be anything
+            return any(self._holds_device(state, each) for register in op.reads(one) for each in _parts(function, register))
         is_given = len(one) > (6 if one[0] == op.INVOKE else 5) or self._holds_device(state, one[3])
         return is_given and all(isinstance(value, Unknown) and value.reason != "external" for value in called)
 
@@ -430,7 +436,8 @@ class Captures(Walk):
             source, sources = self._where(state, one, Stream("named", of, operation.library))
             source, sources = self._where(state, one, self._current(function, of)) if source == "current" else (source, sources)
         if source != "in":
-            return self._join_all(tracked) if source == "unknown" and where == "in" else tracked
+            is_any = source == "unknown" and not any(place.root[1] == "site" for place in sources)
+            return self._join_all(tracked) if is_any and where == "in" else tracked
         moved = {held for held in tracked if held.kind == "work" and _lane(held) in sources}
         if where == "in" and _ORIGIN in waiting:
             done = {held.place.root[2] for held in moved}
@@ -627,6 +634,12 @@ class Captures(Walk):
 
 _OPERATING = frozenset({op.BRANCH, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.SET_ITEM, op.LAUNCH, op.ITEM})
 _LOOKED_AT = _OPERATING | CALLING
+
+
+def _parts(function: Function, register: int) -> tuple[int, ...]:
+    """A register, and the elements of the list that it holds."""
+    one = function.definitions[register]
+    return (register, *one[4:]) if one is not None and one[0] == op.BUILD else (register,)
 
 
 def _work(site: object, lane: Place) -> Tracked:

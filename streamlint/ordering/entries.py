@@ -14,6 +14,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 _MARKS = ("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module")
@@ -51,11 +52,33 @@ class Entries:
         for unit in units:
             for function in unit.functions:
                 yield from self._bound(function)
+        yield from self._of_held_libraries()
         for unit in dict.fromkeys(self.program.mentioning("PyObject")):
             yield from self._of_c_api(unit)
         for unit in self.program.units.values():
             if unit.path.endswith((".pyx", ".pxd", ".pxi")):
                 yield from self._of_cython(unit)
+
+    def _of_held_libraries(self) -> Iterator[Entry]:
+        """Functions of a library that Python opened so that its calls keep the GIL: each call is a binding of its own."""
+        for call in self.transfer.sites({"extension"}):
+            if call.row.get("part") != "held":
+                continue
+            for function in call.function.unit.functions:
+                for one in function.by_opcode[op.INVOKE]:
+                    if self._is_result(function, one[3], call):
+                        site, name = Site(function, one), function.text(one[4])
+                        units = self.program.cpp.mentioning(name)
+                        bodies = (each for unit in units for each in unit.functions if each.code.name == name and each.owner is None)
+                        yield from (Entry(body, site) for body in bodies)
+
+    def _is_result(self, function: Function, register: int, call: ModelledCall) -> bool:
+        """Whether a register holds what a call gave, by the global name that it was stored under."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.NAME:
+            return one == call.instruction
+        stored = function.unit.globals.get(function.text(one[3]), ())
+        return any(holder is call.function and holder.definitions[each] == call.instruction for holder, each in stored)
 
     # --- pybind11, nanobind
 
@@ -106,7 +129,9 @@ class Entries:
         wanted = [_plain(one) for one in function.code.templates.get(call[1], ())]
         for register in call[5:6]:
             for one in self.facts.exports.targets(Export(function, call, register, "", "")):
-                own = [last_part(str(each.type[0])) for each in one.code.parameters[1 if one.has_receiver else 0 :] if each.type is not None]
+                own = [
+                    last_part(str(each.type[0])) for each in one.code.parameters[1 if one.has_receiver else 0 :] if each.type is not None
+                ]
                 if own == wanted:
                     yield one
 
@@ -145,7 +170,11 @@ class Entries:
         if any(_RELEASE in text for text in function.code.templates.get(one[1], ())):
             return True
         named = function.definitions[one[3]]
-        alias = self.facts.cpp.context(function.unit).aliases.get(function.text(named[3])) if named is not None and named[0] == op.NAME else None
+        alias = (
+            self.facts.cpp.context(function.unit).aliases.get(function.text(named[3]))
+            if named is not None and named[0] == op.NAME
+            else None
+        )
         return alias is not None and any(each is not None and _RELEASE in str(each[0]) for each in alias[1])
 
     # --- the C API

@@ -247,15 +247,23 @@ class Gil:
             if is_torch and not (on_device or self._is_on_device(function, operation)):
                 return False
             target = call.one("dst") if call is not None and call.row.effect == "copy" else None
-            values = list(self.transfer.values(function, target)) if target is not None else []
-            is_pageable = bool(values) and all(isinstance(value, Memory) and value.pinning == "pageable" for value in values)
-            return operation.asynchronous is False or is_pageable
+            return operation.asynchronous is False or (target is not None and self._is_pageable(function, target))
         if operation.direction != "h2d" or operation.asynchronous is not False:
             return False
         if is_torch and call is not None:
             source = call.one("src") if call.row.effect == "copy" else call.one("of", call.receiver)
             return source is not None and call.space(source) == "host"
         return True
+
+    def _is_pageable(self, function: Function, register: int) -> bool:
+        """Whether a register points to pageable memory: a variable of the function is that, too."""
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.CAST, op.COPY):
+            one = function.definitions[one[4] if one[0] == op.CAST else one[3]]
+        if one is not None and one[0] == op.ADDRESS:
+            return True
+        values = list(self.transfer.values(function, register))
+        return bool(values) and all(isinstance(value, Memory) and value.pinning == "pageable" for value in values)
 
     def _runs_on_device(self, operation: DeviceOperation) -> bool:
         """Whether an algorithm that takes a policy, or iterators, runs on a device."""

@@ -19,7 +19,6 @@ class _Look(NamedTuple):
     """A look at a clock: where, and the object and its method that tell the time; both "" for the clock of the host or of events."""
 
     block: int
-    index: int
     clock: object = ""
     method: str = ""
 
@@ -66,12 +65,12 @@ class Measuring:
         takes_elapsed = "elapsed" in effects.values()
         for number, block in enumerate(function.code.blocks):
             has_waited = False
-            for index, one in enumerate(block):
+            for one in block:
                 effect = effects.get(one, "")
                 if effect == "clock" or (effect == "record" and takes_elapsed):
-                    yield _Look(number, index)
+                    yield _Look(number)
                 elif has_waited and one[0] == op.INVOKE and not effect:
-                    yield _Look(number, index, one[3], function.text(one[4]))
+                    yield _Look(number, one[3], function.text(one[4]))
                 if one[0] in (op.CALL, op.INVOKE, op.LAUNCH):
                     has_waited = effect == "synchronize"
 

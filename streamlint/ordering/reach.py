@@ -57,6 +57,8 @@ class Reach:
                 edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
                 if one[0] == op.DECLARE and function.is_cpp:
                     edges = tuple(Edge(one, made) for made in self._made(function, one))
+                if not edges and one[0] == op.INVOKE and function.is_cpp:
+                    edges = tuple(Edge(one, callee) for callee in self._declared(function, one))
                 if len({edge.callee for edge in edges}) > 1:
                     edges = fitting(self.transfer, function, one, edges)
                 if one[0] == op.DEL_ATTR and not function.is_cpp:
@@ -83,6 +85,21 @@ class Reach:
         for method in self.transfer.facts.made_by(function, one):
             if all(each.default for each in method.code.parameters[1:]):
                 yield method
+
+    def _declared(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """The methods that a call means by the declared type of the member that it is called of, where nothing is known of its value."""
+        made = function.definitions[one[3]]
+        if made is None or made[0] != op.ATTR:
+            return
+        name = function.text(made[4])
+        for value in self.transfer.values(function, made[3]):
+            if not isinstance(value, Instance):
+                continue
+            for field in value.definition.ir.fields:
+                if field.name == name and field.type is not None:
+                    scope = value.definition.name
+                    meant = self.transfer.facts.cpp.find_class(value.definition.unit, scope, str(field.type[0]))
+                    yield from meant.methods.get(function.text(one[4]), ()) if meant is not None else ()
 
     def _deleted(self, function: Function, one: Instruction) -> Iterator[Function]:
         """Cython: the destructors of what a member points to that is deleted."""
