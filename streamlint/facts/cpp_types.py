@@ -97,7 +97,9 @@ class CppTypes(Language):
             return self.objects(DeviceValue, "unknown")
         if meant.kind in ("stream", "event", "pointer", "graph") and exact and not _is_class(meant):
             return None
-        return None if pointers or meant.kind == "pointer" else self.objects(LibraryObject, meant.name, meant.kind)
+        if meant.kind == "pointer" or (pointers and meant.kind != "object"):
+            return None
+        return self.objects(LibraryObject, meant.name, meant.kind)
 
     def _sequence(self, function: Function, kind: TypeTuple, home: tuple[object, ...]) -> Object:
         name, args, pointers, _, array = kind
