@@ -29,18 +29,21 @@ def find(context: Context) -> Iterator[Finding]:
         shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
         found = _told(rule, entry, held, shown)
         earlier = best.get(found.span)
-        is_better = earlier is None or (found.shown, found.category == Category.DEADLOCK) > (earlier.shown, earlier.category == Category.DEADLOCK)
+        is_better = earlier is None or _rank(found) > _rank(earlier)
         if is_better and (found.shown or context.options.evidence == "possible"):
             best[found.span] = found
     yield from best.values()
 
 
+def _rank(finding: Finding) -> tuple[bool, bool]:
+    """What is shown comes before what may be, a deadlock before a stall."""
+    return finding.shown, finding.category == Category.DEADLOCK
+
+
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
     """Whether the wait is meant: the function measures, or ranks agree on something while they are set up."""
-    if any(
-        measuring.times_repeated_work(function)
-        for function in {entry.function, *(call.function for call in held.calls), held.site.function}
-    ):
+    functions = {entry.function, *(call.function for call in held.calls), held.site.function}
+    if any(map(measuring.times_repeated_work, functions)):
         return True
     operation = held.operation
     is_copy = operation.kind in (device.COPY, device.READ) and held.site.function.is_cpp

@@ -9,7 +9,8 @@ from streamlint.checks.sl013_capture_illegal_call import CaptureIllegalCall
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.operations import Direction, Memory, Refusal
-from streamlint.ordering.captures import Captures, Refused
+from streamlint.ordering.capture_walk import Refused
+from streamlint.ordering.captures import Captures
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, Object, PartialObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, Object, PartialObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -198,8 +198,3 @@ class Statements:
             one = uses[0]
             seen.add(one)
         return hash(one)
-
-
-def library_kinds(values: Iterable[Object]) -> set[str]:
-    """The types of library objects."""
-    return {value.type for value in values if isinstance(value, LibraryObject)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -116,8 +116,3 @@ class Locks:
             self._waiting[function] = False
             self._waiting[function] = any(self._is_wait(function, one) for one in function.code.instructions())
         return self._waiting[function]
-
-
-def place_of(site: Site) -> str:
-    """A place for messages."""
-    return str(site)
