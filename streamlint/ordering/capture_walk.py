@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Site, Unknown
+from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.walk import MOST_GUESSES, State, Walk
+from streamlint.ordering.walk import MOST_GUESSES, Frame, State, Walk
 from streamlint.transfer import device
 from streamlint.transfer.actions import Action, Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations
@@ -25,6 +25,8 @@ ENDED = Tracked("ended", OPEN.place)
 ORIGIN = Place(("global", "origin"))
 """The captured stream, however it is called."""
 OPERATING = frozenset({op.BRANCH, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.SET_ITEM, op.LAUNCH, op.ITEM})
+_COMPUTING = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.ITEM, op.COPY, op.CAST, op.PHI, op.UNPACK, op.NEXT, op.ITER})
+_DEEPEST = 8
 _LOOKED_AT = OPERATING | CALLING
 
 
@@ -72,11 +74,31 @@ class CaptureWalk(Walk):
         return any(self._holds_device(state, register) for register in operation.needs if register >= 0)
 
     def _holds_device(self, state: State, register: int) -> bool:
-        function = state.frame.function
-        if self.device.on_device(function, register):
+        """Whether a register is shown to hold memory of a device, on this way."""
+        places = self.places.names(state.frame.function, register)
+        return any(held.kind == BUFFER and held.place in places for held in state.tracked) or self._is_shown(state.frame, register, 0)
+
+    def _is_shown(self, frame: Frame, register: int, depth: int) -> bool:
+        """The same by values alone. What a function is given is asked of the call by which the way entered it, not of all its calls."""
+        function = frame.function
+        if not self.device.on_device(function, register):
+            return False
+        if frame.caller is None or frame.call is None or depth > _DEEPEST:
             return True
-        places = self.places.names(function, register)
-        return any(held.kind == BUFFER and held.place in places for held in state.tracked)
+        one = function.definitions[register]
+        if one is None:
+            return True
+        if one[0] == op.PARAM:
+            given = self._operand(frame.caller.function, frame.call, function, one[3])
+            if given is None or given < 0:
+                values = list(self.transfer.values(function, register))
+                return all(isinstance(value, Memory) and value.space == "device" for value in values)
+            return self._is_shown(frame.caller, given, depth + 1)
+        if one[0] in _COMPUTING:
+            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
+        if one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in ("compute", "view") for call in self.transfer.modelled(function, one)):
+            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
+        return True
 
     def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
         """What a value from out of view gives that is called in the capture is on the device, and so is what is computed of it."""
