@@ -357,6 +357,7 @@ EFFECTS: dict[str, Effect] = {
     "device": Library._device,
     "collective": Library._collective,
     "thread": Library.started,
+    "callback": Library.started,
     "unknown": Library._opaque,
     "get": Library._opaque,
 }

@@ -18,6 +18,7 @@ from streamlint.facts.objects import (
     Many,
     Memory,
     Object,
+    Unknown,
 )
 from streamlint.facts.registers import Registers
 from streamlint.models import Row
@@ -124,6 +125,9 @@ class Selectors(Registers):
             return found
         found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
         style = row.get("style")
+        if row.effect == "callback":
+            found.positional = self._of_callback(row, receiver, arguments)
+            return found
         if style in ("call", "each"):
             function = row.get("function")
             first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
@@ -140,6 +144,15 @@ class Selectors(Registers):
             elif node is not None:
                 found.starred.append(node)
         return found
+
+    def _of_callback(self, row: Row, receiver: Object | None, arguments: Arguments) -> list[Node]:
+        """What a host function is given: its data, behind the stream and a status where the registration says so."""
+        before = [Node(None), Node(None)] if row.get("style") in ("cupy-add", "numba") else []
+        for node in before:
+            self.solver.add(node, self.objects(Unknown, "external"))
+        selectors = row.get("arguments")
+        given = [self.selected(selector, receiver, arguments) for selector in selectors] if isinstance(selectors, tuple) else []
+        return [*before, *(node for node in given if node is not None)]
 
     def elements_of(self, node: Node) -> Node:
         found = self._element_nodes.get(node)

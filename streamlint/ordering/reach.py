@@ -11,6 +11,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import ClassObject, Constant, Instance, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation, DeviceOperations, stores_of
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -75,10 +76,29 @@ class Reach:
         facts = self.transfer.facts
         if one[0] == op.DESTROY and not self._is_owner(function, one[2]):
             return
+        if one[0] == op.DELETE:
+            yield from self._of_deleted_type(function, one[2])
         for value in self.transfer.values(function, one[2]):
             if isinstance(value, Instance):
                 for definition in facts.possible_classes(value) if one[0] == op.DELETE else [value.definition]:
                     yield from self._destructors(definition, 0)
+
+    def _of_deleted_type(self, function: Function, register: int) -> Iterator[Function]:
+        """The destructors of what a container or a smart pointer holds that is deleted, by its type."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.CAST:
+            return
+        cpp, scope = self.transfer.facts.cpp, scope_of(function)
+        kinds: list[TypeTuple | None] = [function.unit.ir.constants[one[3]]]
+        for kind in kinds:
+            if kind is None:
+                continue
+            kind = cpp.resolved(function.unit, scope, kind)
+            if str(kind[0]).startswith("std::"):
+                kinds += kind[1]
+            elif len(kinds) > 1 and not kind[2]:
+                meant = cpp.find_class(function.unit, scope, str(kind[0]))
+                yield from self._destructors(meant, 0) if meant is not None else ()
 
     def _made(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The constructor without arguments that a declaration runs."""

@@ -71,13 +71,14 @@ class DeviceOperations:
 
     def _on_device(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in"):
+            return False
         if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
             return True
         if one is None:
             return False
         if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
-            is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in")
-            return not is_asked and self._any(function, op.reads(one))
+            return self._any(function, op.reads(one))
         if one[0] == op.UNPACK:
             built = function.definitions[one[3]]
             if built is not None and built[0] == op.BUILD and one[4] + 4 < len(built):
@@ -164,6 +165,9 @@ class DeviceOperations:
         held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
         if held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
             yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
+        elif held or _is_part(function, one[3]):
+            needs = (one[2], one[4]) if held else (one[4],)
+            yield DeviceOperation(COMPUTE, "assignment", "", Stream(CURRENT), needs=needs)
 
     def _uploads(self, call: ModelledCall) -> bool:
         """Whether a factory uploads data of the host; C++ fills in one number."""
@@ -247,6 +251,12 @@ class DeviceOperations:
     def kinds(self, function: Function, register: int) -> set[str]:
         """The kinds of library objects that a register may hold: ``stream``, ``event``."""
         return {value.kind for value in self.transfer.values(function, register) if isinstance(value, LibraryObject)}
+
+
+def _is_part(function: Function, register: int) -> bool:
+    """Whether an index means a part of an array: no list, dict or other container is indexed so and given an array."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and (one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis))
 
 
 def stores_of(function: Function, cell: int) -> Iterator[tuple[Function, int]]:
