@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.cpp_types import SMART
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import ClassObject, Constant, Instance, Scalar, Site
+from streamlint.facts.objects import ClassObject, Constant, FunctionObject, Instance, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
@@ -96,9 +97,23 @@ class Reach:
             kind = cpp.resolved(function.unit, scope, kind)
             if str(kind[0]).startswith("std::"):
                 kinds += kind[1]
+                yield from self._deleters(function, kind) if kind[0] in SMART else ()
             elif len(kinds) > 1 and not kind[2]:
                 meant = cpp.find_class(function.unit, scope, str(kind[0]))
                 yield from self._destructors(meant, 0) if meant is not None else ()
+
+    def _deleters(self, function: Function, kind: TypeTuple) -> Iterator[Function]:
+        """The functions that smart pointers of a type are made with in the file, to be run with the last reference."""
+        cpp = self.transfer.facts.cpp
+        for holder in function.unit.functions:
+            for one in holder.by_opcode[op.CALL]:
+                called = holder.definitions[one[3]] if len(one) > 6 else None
+                if called is None or called[0] != op.NAME:
+                    continue
+                named: TypeTuple = (holder.text(called[3]), (), 0, False, None)
+                if cpp.resolved(holder.unit, scope_of(holder), named)[:2] == kind[:2]:
+                    values = self.transfer.values(holder, one[6])
+                    yield from (value.function for value in values if isinstance(value, FunctionObject))
 
     def _made(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The constructor without arguments that a declaration runs."""
