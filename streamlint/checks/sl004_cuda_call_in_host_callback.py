@@ -100,12 +100,17 @@ class CudaCallInHostCallback(Check):
         if registration is None or not isinstance(operation, _CUDA) or not self._touches_cuda(operation):
             return
         # Only the first one of a callback: the rest is a consequence.
-        place = self._place(operation, registration)
-        yield self.finding(
+        yield self.told(operation, self._place(operation, registration), (registration, *self._steps(operation, registration)))
+
+    def told(self, operation: Operation, place: Span, trail: tuple[Step, ...]) -> Finding:
+        """The finding of an operation in a callback, at a statement of its body."""
+        if isinstance(operation, Block):
+            return self._told_block(operation, place, trail)
+        return self.finding(
             operation,
             f"{self._what(operation)} in a host callback; CUDA returns cudaErrorNotPermitted or deadlocks",
             span=place,
-            trail=(registration, *self._steps(operation, registration)),
+            trail=trail,
             help="signal one of your own threads from the callback (queue, event) and make the CUDA call there",
             facts={"api": operation.api, "kind": "refused call"},
         )
@@ -122,12 +127,15 @@ class CudaCallInHostCallback(Check):
         }
         if not waits.get(operation.what):
             return
+        yield self._told_block(operation, self._place(operation, registration), (registration, *self._steps(operation, registration)))
+
+    def _told_block(self, operation: Block, place: Span, trail: tuple[Step, ...]) -> Finding:
         awaited = "a lock held across synchronization" if operation.what == "lock" else "a thread with CUDA calls"
-        yield self.finding(
+        return self.finding(
             operation,
             f"host callback blocks on {awaited}; the stream stalls and may deadlock",
-            span=self._place(operation, registration),
-            trail=(registration, *self._steps(operation, registration)),
+            span=place,
+            trail=trail,
             help="only signal in the callback, and wait on one of your own threads",
             facts={"api": operation.api, "kind": "lock inversion"},
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace
 from streamlint.operations import (
     Alloc,
@@ -16,6 +16,7 @@ from streamlint.operations import (
     Direction,
     Evidence,
     Free,
+    Holding,
     Launch,
     Memory,
     Opaque,
@@ -132,27 +133,37 @@ class GilHeldAcrossCudaCall(Check):
         calls = operation.context.calls
         if holding.kind == "binding":
             place, trail = holding.place, calls
-            help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
-            if holding.handles_objects:
-                help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
         else:
             own = calls[holding.depth : holding.depth + 1]
             place, trail = (own[0], calls[holding.depth + 1 :]) if own else (operation.span, ())
-            help = "release the GIL around the call"
         needing = _awaited_that_needs_it(operation, path)
-        yield self.finding(
+        shown = (
+            (not isinstance(operation, Alloc) or operation.seen_to_wait)
+            and not holding.for_tests
+            and not path.times_repeated_work()
+            and not (isinstance(operation, Copy) and _is_agreed_on(operation, path))
+        )
+        yield self.told(operation, why, holding, place, trail, shown, needing.span if needing is not None else None)
+
+    def told(
+        self, operation: Operation, why: str, holding: Holding, place: Span, calls: tuple[Span, ...], shown: bool, needing: Span | None
+    ) -> Finding:
+        """The finding of an operation that waits; ``needing`` is the host function before it that acquires the GIL."""
+        help = "release the GIL around the call"
+        if holding.kind == "binding":
+            help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
+            if holding.handles_objects:
+                help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
+        return self.finding(
             operation,
             self._message(operation, why, needing is not None),
             span=place,
             category=Category.STALL if needing is None else Category.DEADLOCK,
-            shown=(not isinstance(operation, Alloc) or operation.seen_to_wait)
-            and not holding.for_tests
-            and not path.times_repeated_work()
-            and not (isinstance(operation, Copy) and _is_agreed_on(operation, path)),
+            shown=shown,
             trail=(
                 *((Step("called from Python with the GIL held", holding.place),) if holding.kind == "function" else ()),
-                *(Step("called from here", span) for span in trail if span != place),
-                *((Step("this host function acquires the GIL", needing.span),) if needing is not None else ()),
+                *(Step("called from here", span) for span in calls if span != place),
+                *((Step("this host function acquires the GIL", needing),) if needing is not None else ()),
                 *((Step(f"{why} here", operation.span),) if operation.span != place else ()),
             ),
             help=help,

@@ -111,7 +111,13 @@ class CaptureIllegalCall(Check):
         refusal = operation.refused
         if refusal is None or operation.context.callback is not None or self._guessed(operation, refusal):
             return
-        yield self.finding(
+        yield self.told(operation)
+
+    def told(self, operation: Operation) -> Finding:
+        """The finding of an operation that a capture refuses."""
+        refusal = operation.refused
+        assert refusal is not None
+        return self.finding(
             operation,
             _MESSAGES[refusal.kind].format(operation=self._named(operation), status=f"{refusal.status}"),
             span=self._place(operation, refusal),
@@ -135,7 +141,7 @@ class CaptureIllegalCall(Check):
         """Of the calls that led here, those in the region: where it runs a lambda that it was handed, that body is what is captured."""
         calls = operation.context.calls[refusal.depth :]
         entered = operation.context.functions[len(operation.context.functions) - len(calls) :]
-        handed = next((number for number, name in enumerate(entered) if not name.endswith("<lambda>")), len(calls))
+        handed = next((number for number, name in enumerate(entered) if not name.endswith("<lambda>")), len(entered))
         return calls[handed:]
 
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:

@@ -57,8 +57,32 @@ class Bindings(Cpp):
     # --- from Python
 
     def meant(self, definition: Definition, target: Node) -> None:
-        if not (isinstance(definition, ExternalName) and self.exported(definition.name, target)):
-            super().meant(definition, target)
+        if isinstance(definition, ExternalName) and (self.of_c(definition.name, target) or self.exported(definition.name, target)):
+            return
+        super().meant(definition, target)
+
+    def of_c(self, name: str, target: Node) -> bool:
+        """What Cython means by a name that no file defines, and C or C++ does: a function or constant of a library, or of the program."""
+        if not self._has_cython or self.knows(name):
+            return False
+        head, _, name = name.rpartition(".")
+        if head and (self.models.is_known(head.partition(".")[0]) or self.cpp_models.calls.get(name) is None):
+            return False
+        constant = self.constant_of(name)
+        found: list[Object] = [constant] if constant is not None else []
+        if not found and self.cpp_models.call(name) is not None:
+            found.append(self.objects(CppName, name, None))
+        for unit in self.program.cpp.mentioning(name) if not found else ():
+            found += [self.objects(ClassObject, one) for one in unit.classes if one.ir.name == name]
+            own = (one for one in unit.functions if one.code.name == name and one.code.kind == "function" and one.owner is None)
+            found += [self.function_object(one, None) for one in own]
+        for value in found:
+            self.solver.add(target, value)
+        return bool(found)
+
+    @cached_property
+    def _has_cython(self) -> bool:
+        return any(unit.path.endswith((".pyx", ".pxd", ".pxi")) for unit in self.program.units.values())
 
     def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         if isinstance(value, FunctionObject) and value.function.is_cpp and name == "default":

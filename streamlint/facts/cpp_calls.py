@@ -68,8 +68,13 @@ class CppCalls(CppPlaces):
             for one in method[1]:
                 self.solver.add(node, self.function_object(one, None))
         else:
-            value = self.constant_of(name)
+            value = self.constant_of(name) or self._declared_elsewhere(function, name)
             self.solver.add(node, value if value is not None else self._external(function, name))
+
+    def _declared_elsewhere(self, function: Function, name: str) -> Object | None:
+        """A variable that a file in view only declares, by its type."""
+        types = [one.ir.globals[name] for one in self.cpp.visible(function.unit) if name in one.ir.globals]
+        return self.object_of(function, types[0], ("extern", name), False) if types else None
 
     def _external(self, function: Function, name: str) -> Object:
         """A name of a library, as its rows spell it."""

@@ -247,10 +247,12 @@ class CppLibrary(CppCalls):
             found.starred = [outside]
         return found
 
-    def outside(self, unit: Unit, name: str) -> Object:
+    def outside(self, unit: Unit, name: str, target: Node) -> None:
         """Cython: a function or constant of C that a library declares."""
-        is_of_c = unit.source.language == "cython" and (self.cpp_models.call(name) is not None or name in self.cpp_models.constants)
-        return self.objects(CppName, name) if is_of_c else super().outside(unit, name)
+        if unit.source.language == "cython" and (self.cpp_models.call(name) is not None or name in self.cpp_models.constants):
+            self.solver.add(target, self.objects(CppName, name))
+        else:
+            super().outside(unit, name, target)
 
     def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
         space = _SPACES.get(self.word_of(value)) if isinstance(value, CppName) else None
@@ -264,7 +266,7 @@ class CppLibrary(CppCalls):
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else ""
         if isinstance(value, DeviceValue) and target.site is not None and target.site.function.is_cpp:
-            kind = "at::TensorOptions"
+            kind = _OPTIONS  # of options only the device is kept
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
@@ -304,6 +306,7 @@ class CppLibrary(CppCalls):
 
 
 _SPACES = {"cpu-device": "host", "cuda-device": "device"}
+_OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,

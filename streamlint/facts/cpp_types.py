@@ -99,9 +99,11 @@ class CppTypes(Language):
             return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
         if meant.kind == "device":
             return self.objects(DeviceValue, "unknown")
-        if meant.kind in ("stream", "event", "pointer", "graph") and exact:
+        if meant.kind in ("stream", "event", "pointer", "graph") and exact and not _is_class(meant):
             return None
-        return None if pointers or meant.kind == "pointer" else self.objects(LibraryObject, meant.name, meant.kind)
+        if meant.kind == "pointer" or (pointers and meant.kind != "object"):
+            return None
+        return self.objects(LibraryObject, meant.name, meant.kind)
 
     def _sequence(self, function: Function, kind: TypeTuple, home: tuple[object, ...]) -> Object:
         name, args, pointers, _, array = kind
@@ -152,11 +154,22 @@ class CppTypes(Language):
             return None
         if value in ("null-stream", "ptds-stream"):
             return self.objects(LibraryObject, "cudaStream_t", "stream", {"null-stream": "null"}.get(value, "per-thread"))
+        if value in _DEVICES:
+            return self.objects(DeviceValue, _DEVICES[value])
         return self.objects(CppName, library_name(name), None)
 
     def word_of(self, value: Object) -> str:
         """The word that the rows have for a constant."""
         return self.cpp_models.constants.get(value.name, "") if isinstance(value, CppName) else ""
+
+
+_DEVICES = {"cuda-device": "device", "cpu-device": "host"}
+"""By the word of a constant: where the device is that it names."""
+
+
+def _is_class(meant: TypeRow) -> bool:
+    """Whether a type is a class, which makes its graph itself, no handle that a function fills in."""
+    return meant.kind == "graph" and "::" in meant.name
 
 
 def library_name(name: str) -> str:

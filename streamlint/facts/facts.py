@@ -33,6 +33,7 @@ from streamlint.facts.objects import (
     Unknown,
     Varargs,
 )
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
@@ -88,6 +89,12 @@ class Facts(Bindings):
         node = self.solver.demand(self.register(self.base(function), register))
         self.solver.solve()
         return node
+
+    def global_values(self, unit: Unit, name: str) -> list[Object]:
+        """What a global name of a file may be."""
+        node = self.solver.demand(self.global_name(unit, name))
+        self.solver.solve()
+        return list(node.values)
 
     def callees(self, function: Function, instruction: Instruction) -> list[Object]:
         """What a call instruction may call."""

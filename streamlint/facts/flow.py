@@ -27,7 +27,7 @@ from streamlint.facts.objects import (
     Unknown,
 )
 from streamlint.facts.program import Program, Unit
-from streamlint.facts.scopes import Definition, Scopes
+from streamlint.facts.scopes import Definition, ExternalName, Scopes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
@@ -233,11 +233,11 @@ class Flow:
             else:
                 libraries = [module for module, taken in unit.imports if taken == "*" and not self.program.imported(module, unit)]
                 known = next((f"{m}.{name}" for m in libraries if self.knows(f"{m}.{name}")), name)
-                self.solver.add(node, self.outside(unit, known))
+                self.outside(unit, known, node)
 
-    def outside(self, unit: Unit, name: str) -> Object:
-        """What a name means that no file of the program defines."""
-        return self.objects(External, name)
+    def outside(self, unit: Unit, name: str, target: Node) -> None:
+        """What a name means that no file of the program defines arrives at a node."""
+        self.meant(ExternalName(name), target)
 
     def _has(self, unit: Unit, name: str, seen: set[Unit]) -> bool:
         """Whether a file has a global name, also through ``from x import *``."""

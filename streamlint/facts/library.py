@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
@@ -101,6 +102,13 @@ class Library(Selectors):
             self.solver.add(target, self.objects(External, f"{kind}.{name}", value))
         else:
             self.unknown(target, "external")
+
+    def library_constant(self, name: str, target: Node) -> bool:
+        row = self.models.attributes.get(name)
+        if row is None or row.effect != "stream_of" or row.get("from") is not None:
+            return False
+        self._stream(row, None, self.no_arguments(target.site), target)
+        return True
 
     def library_element(self, value: LibraryObject, target: Node) -> None:
         if value.kind == "loader":
@@ -277,9 +285,24 @@ class Library(Selectors):
         self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
 
     def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        kind = row.names[0] if row.effect in ("stream", "event") else STREAM_TYPES.get(row.library, f"{row.library}.stream")
+        kind = "event" if row.effect == "event" else "stream"
         detail = str(row.get("which", "created"))
-        self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
+        self.solver.add(target, self.objects(LibraryObject, self._type_of(row, kind), kind, detail, arguments.site))
+
+    def _type_of(self, row: Row, kind: str) -> str:
+        """The type of a stream or an event that a row makes: a constructor's own, else that of its library."""
+        if "." not in row.names[0] or self.models.type_named(row.names[0]) is not None:
+            is_own = "." in row.names[0] or row.effect in ("stream", "event")
+            return row.names[0] if is_own else STREAM_TYPES.get(row.library, f"{row.library}.stream")
+        key = row.library, kind
+        if key not in self._kinds:
+            types = (name for name, one in self.models.types.items() if one.library == row.library and one.kind == kind)
+            self._kinds[key] = next(types, f"{row.library}.{kind}")
+        return self._kinds[key]
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str], str]:
+        return {}
 
     def _record(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The event that is recorded, or a new one."""
@@ -393,6 +416,7 @@ EFFECTS: dict[str, Effect] = {
     "device": Library._device,
     "collective": Library._collective,
     "thread": Library.started,
+    "callback": Library.started,
     "unknown": Library._opaque,
     "get": Library._opaque,
 }

@@ -83,7 +83,8 @@ class Members(Containers):
             elif (row := self.models.attribute(f"{value.name}.{name}")) is not None and row.effect == "stream_of":
                 self.solver.add(target, self.objects(LibraryObject, f"{row.library}.stream", "stream", str(row.get("which")), site))
             elif value.name.count(".") < LONGEST_NAME:
-                self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
+                if not self.library_constant(f"{value.name}.{name}", target):
+                    self.solver.add(target, self.objects(External, f"{value.name}.{name}", None))
             else:  # a loop that walks along an attribute
                 self.unknown(target, "external")
         elif isinstance(value, Many):
@@ -116,6 +117,10 @@ class Members(Containers):
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         """A member of a library's object."""
+        raise NotImplementedError
+
+    def library_constant(self, name: str, target: Node) -> bool:
+        """An object that a library has under a name arrives at a node; false if it has none."""
         raise NotImplementedError
 
     def class_of(self, value: Object) -> ClassObject:

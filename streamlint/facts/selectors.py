@@ -18,6 +18,7 @@ from streamlint.facts.objects import (
     Many,
     Memory,
     Object,
+    Unknown,
 )
 from streamlint.facts.registers import Registers
 from streamlint.models import Row
@@ -82,6 +83,8 @@ class Selectors(Registers):
         selectors = setting if isinstance(setting, tuple) else (setting,) if setting is not None else ()
         for selector in selectors:
             assert isinstance(selector, Selector)
+            if selector.kind == "all":
+                return self._any_device(arguments, action)
             node = self.selected(selector, receiver, arguments)
             if node is not None:
                 self.solver.when(node, lambda value: self.space_named(value, action))
@@ -91,6 +94,17 @@ class Selectors(Registers):
     def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
         """Run an action for the space, and its evidence, that a device argument names."""
         space_of(value, action)
+
+    def _any_device(self, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
+        """The device is whatever argument is one; numbers and flags are none."""
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, (DeviceValue, External, Memory)):
+                self.space_named(value, action)
+
+        for node in arguments.positional:
+            self.solver.when(node, arrived)
+        return bool(arguments.positional)
 
     # --- effects
 
@@ -115,6 +129,9 @@ class Selectors(Registers):
             return found
         found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
         style = row.get("style")
+        if row.effect == "callback":
+            found.positional = self._of_callback(row, receiver, arguments)
+            return found
         if style in ("call", "each"):
             function = row.get("function")
             first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
@@ -131,6 +148,15 @@ class Selectors(Registers):
             elif node is not None:
                 found.starred.append(node)
         return found
+
+    def _of_callback(self, row: Row, receiver: Object | None, arguments: Arguments) -> list[Node]:
+        """What a host function is given: its data, behind the stream and a status where the registration says so."""
+        before = [Node(None), Node(None)] if row.get("style") in ("cupy-add", "numba") else []
+        for node in before:
+            self.solver.add(node, self.objects(Unknown, "external"))
+        selectors = row.get("arguments")
+        given = [self.selected(selector, receiver, arguments) for selector in selectors] if isinstance(selectors, tuple) else []
+        return [*before, *(node for node in given if node is not None)]
 
     def elements_of(self, node: Node) -> Node:
         found = self._element_nodes.get(node)
@@ -186,5 +212,7 @@ def space_of(value: Object, action: Callable[[str, str], None]) -> None:
         action(value.space, value.evidence)
     elif isinstance(value, External):
         action(UNMOVED, "none")  # a data type
+    elif isinstance(value, LibraryObject) and value.type.endswith("::TensorOptions"):
+        action("unknown", "none")  # options that name no device in view
     else:
         action("device", "asked")

@@ -128,6 +128,11 @@ class Walk:
             if op.DEFINES[one[0]]:  # made anew
                 stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
                 state = state._replace(tracked=state.tracked - stale) if stale else state
+            answer = self.arrive(state, one)
+            if answer == ORDERED:
+                return
+            if isinstance(answer, frozenset):
+                state = state._replace(tracked=answer)
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
@@ -475,13 +480,17 @@ class Walk:
             )
         return found
 
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """What an instruction means for the pending operation before its actions do: answers as of a `Judge`."""
+        return None
+
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""
-        raise NotImplementedError
+        return None
 
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """What else is tracked behind a comparison or negation: whether it says that the operation is done."""
-        raise NotImplementedError
+        return frozenset()
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""

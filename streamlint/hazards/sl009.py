@@ -1,0 +1,78 @@
+"""SL009: a function that Python calls waits for a device with the GIL held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint import operations as ops
+from streamlint.checks.base import Category
+from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
+from streamlint.findings import Finding, Span
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Holding
+from streamlint.ordering.entries import Entry
+from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
+from streamlint.ordering.measuring import Agreements, Measuring
+from streamlint.transfer import device
+from streamlint.transfer.device import DeviceOperation
+
+RULE = GilHeldAcrossCudaCall
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule, one for each place: what is shown to wait before what may."""
+    rule = RULE()
+    gil = Gil(context.transfer)
+    measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
+    best: dict[Span, Finding] = {}
+    for entry, held in gil.find():
+        shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
+        found = _told(rule, entry, held, shown)
+        earlier = best.get(found.span)
+        is_better = earlier is None or _rank(found) > _rank(earlier)
+        if is_better and (found.shown or context.options.evidence == "possible"):
+            best[found.span] = found
+    yield from best.values()
+
+
+def _rank(finding: Finding) -> tuple[bool, bool]:
+    """What is shown comes before what may be, a deadlock before a stall."""
+    return finding.shown, finding.category == Category.DEADLOCK
+
+
+def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
+    """Whether the wait is meant: the function measures, or ranks agree on something while they are set up."""
+    functions = {entry.function, *(call.function for call in held.calls), held.site.function}
+    if any(map(measuring.times_repeated_work, functions)):
+        return True
+    operation = held.operation
+    is_copy = operation.kind in (device.COPY, device.READ) and held.site.function.is_cpp
+    return is_copy and agreements.is_one(held.site.function, held.site.instruction, operation.direction)
+
+
+def _told(rule: GilHeldAcrossCudaCall, entry: Entry, held: Held, shown: bool) -> Finding:
+    calls = [span_of(call) for call in held.calls]
+    span = span_of(held.site)
+    if entry.binding is not None:
+        holding = Holding("binding", span_of(entry.binding), handles_objects=_handles_objects(entry), for_tests=entry.is_for_tests)
+        place, trail = holding.place, tuple(calls)
+    else:
+        code = entry.function.code
+        holding = Holding("function", Span(entry.function.unit.path, *code.at(code.blocks[0][0][1])))
+        place, trail = (calls[0], tuple(calls[1:])) if calls else (span, ())
+    needing = span_of(held.needing) if held.needing is not None else None
+    return rule.told(_named(held.operation, span), held.why, holding, place, trail, shown, needing)
+
+
+def _is_seen(held: Held) -> bool:
+    return held.operation.kind != device.ALLOC or held.why != FOR_DRIVER
+
+
+def _handles_objects(entry: Entry) -> bool:
+    """Whether a function works with objects of Python."""
+    types = [str(one.type[0]) for one in entry.function.code.parameters if one.type is not None]
+    return any(name.startswith(("py::", "pybind11::", "nb::", "nanobind::", "PyObject")) for name in types)
+
+
+def _named(operation: DeviceOperation, span: Span) -> ops.Operation:
+    return ops.Operation(span, operation.library, operation.name.replace("::", "."))

@@ -1,0 +1,169 @@
+"""The streams of a capture: which are in it, how they fork and join, and which events are recorded in it."""
+
+from __future__ import annotations
+
+from streamlint.cuda_model.capture import Status
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.capture_walk import ORIGIN, CaptureWalk
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import EVENT, STREAM, Tracked
+from streamlint.ordering.places import Place
+from streamlint.ordering.walk import State
+from streamlint.transfer import device
+from streamlint.transfer.actions import CURRENT, NULL, Stream
+from streamlint.transfer.device import DeviceOperation
+
+_CREATED = frozenset({"created", "blocking", "non-blocking"})
+
+
+class CaptureStreams(CaptureWalk):
+    """Follows a capture and its streams."""
+
+    def _recorded(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
+        where, streams = self._where(state, one, operation.stream)
+        events = self._places(state.frame.function, operation.of)
+        kept = frozenset(held for held in state.tracked if not (held.place in events or _lane(held) in events))
+        if where != "in" or self._is_external(state.frame.function, operation.of):
+            return kept
+        behind = {work_behind(held.place.root[2], event) for held in kept if _lane(held) in streams for event in events}
+        return kept | {Tracked(EVENT, event) for event in events} | behind
+
+    def _is_external(self, function: Function, register: int) -> bool:
+        for value in self.transfer.values(function, register):
+            site = value.site if isinstance(value, LibraryObject) else None
+            if site is not None and site.instruction[0] == op.INVOKE:
+                shape = site.instruction[5]
+                names = site.function.unit.ir.constants[shape] if shape >= 0 else ()
+                if "external" in (names or ()):
+                    return True
+        return False
+
+    def _waited(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
+        """A stream waits for an event or a stream: a fork, a join, or one that is refused."""
+        function, tracked = state.frame.function, state.tracked
+        where, waiting = self._where(state, one, operation.stream)
+        of = operation.of
+        if "event" in self.device.kinds(function, of) or "vent" in operation.name:
+            sources = self._places(function, of)
+            source = "in" if any(held.kind == EVENT and held.place in sources for held in tracked) else "out"
+            if source == "out" and where == "in" and self._was_recorded(state, sources):
+                self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
+                return tracked
+        else:
+            source, sources = self._where(state, one, Stream("named", of, operation.library))
+            source, sources = self._where(state, one, Stream(CURRENT, of)) if source == "current" else (source, sources)
+        if source != "in":
+            is_any = source == "unknown" and not any(place.root[1] == "site" for place in sources)
+            return self._join_all(tracked) if is_any and where == "in" else tracked
+        moved = {held for held in tracked if held.kind == "work" and _lane(held) in sources}
+        if where == "in" and ORIGIN in waiting:
+            done = {held.place.root[2] for held in moved}
+            self._joined |= done  # type: ignore[arg-type]
+            return frozenset(held for held in tracked if held.kind != "work" or held.place.root[2] not in done)
+        if where == "unknown":
+            return tracked
+        behind = {work_behind(held.place.root[2], lane) for held in moved for lane in waiting}
+        return tracked | {Tracked(STREAM, lane) for lane in waiting} | behind
+
+    def _join_all(self, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        work = {held for held in tracked if held.kind == "work"}
+        self._joined |= {held.place.root[2] for held in work}  # type: ignore[misc]
+        return tracked - work
+
+    def _lost(self, state: State, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """Code out of view that is given a stream of the capture may have joined it."""
+        function = state.frame.function
+        if not any(held.kind == "work" for held in tracked) or one[0] not in (op.CALL, op.INVOKE):
+            return tracked
+        if self.transfer.edges(function, one) or any(True for _ in self.transfer.modelled(function, one)):
+            return tracked
+        given = one[6:] if one[0] == op.INVOKE else one[5:]
+        lanes = {place for register in given if register >= 0 for place in self._places(function, register)}
+        gone = {held for held in tracked if held.kind == "work" and _lane(held) in lanes}
+        self._joined |= {held.place.root[2] for held in gone}  # type: ignore[misc]
+        sites = {held.place.root[2] for held in gone}
+        return frozenset(held for held in tracked if held.kind != "work" or held.place.root[2] not in sites)
+
+    def _where(self, state: State, one: Instruction, stream: Stream | None) -> tuple[str, tuple[Place, ...]]:
+        """Where a stream is as the capture sees it: ``in``, ``out``, ``null``, or ``unknown``; and the places that name it."""
+        if stream is None:
+            return "unknown", ()
+        function = state.frame.function
+        if stream.kind == NULL:
+            return "null", ()
+        if stream.kind != CURRENT:
+            return self._named(state, function, stream.register)
+        made = function.definitions[stream.register] if stream.register >= 0 else None
+        return self._ambient(state, made if made is not None and made[0] in (op.CALL, op.INVOKE) else one)
+
+    def _ambient(self, state: State, one: Instruction) -> tuple[str, tuple[Place, ...]]:
+        """The current stream of an instruction: what scopes and calls in the region have chosen; else the captured one."""
+        capture = self._capture
+        frame: Frame | None = state.frame
+        while frame is not None:
+            chosen = self.currents.at(frame.function, one)
+            if frame.function is capture.begin.function and chosen == self.currents.at(frame.function, capture.begin.instruction):
+                break
+            if chosen is not None:
+                return self._named(state, frame.function, chosen.register) if chosen.kind == "named" else ("null", ())
+            if frame.call is None:
+                break
+            one, frame = frame.call, frame.caller
+        set_in = tuple(held.place for held in state.tracked if held.kind == "current")
+        if set_in and not any(held.kind == STREAM and held.place in set_in for held in state.tracked):
+            return ("out" if all(place.root[:2] == ("global", "site") for place in set_in) else "unknown"), set_in
+        return "in", set_in or (ORIGIN,)
+
+    def _named(self, state: State, function: Function, register: int) -> tuple[str, tuple[Place, ...]]:
+        places = self._places(function, register)
+        if any(held.kind == "origin" and held.place in places for held in state.tracked):
+            return "in", (ORIGIN, *places)
+        if any(held.kind == STREAM and held.place in places for held in state.tracked):
+            return "in", places
+        values = list(self.transfer.values(function, register)) if register >= 0 else []
+        if values and all(isinstance(value, LibraryObject) and value.detail == CURRENT for value in values):
+            return "in", (ORIGIN,)
+        if values and all(isinstance(value, LibraryObject) and value.detail in ("null", "default") for value in values):
+            return "null", places
+        made = [value.site for value in values if isinstance(value, LibraryObject) and value.detail in _CREATED]
+        is_all = len(made) == len(values) and bool(made)
+        return ("out" if is_all and not any(site is None or self._is_guarded(site) for site in made) else "unknown"), places
+
+    def _is_guarded(self, site: Site) -> bool:
+        """Whether a stream is only made under a condition: it may be there already, and in the capture."""
+        block = self.home(site.function, site.instruction)[0]
+        graph = self.control(site.function)
+        heads = {loop.header for loop in graph.loops}
+        return any(by not in heads for by, _ in graph.controlled_by[block])
+
+    def _places(self, function: Function, register: int) -> tuple[Place, ...]:
+        """What names a stream or an event: where it was made, or else the places that hold it."""
+        values = self.transfer.values(function, register) if register >= 0 else ()
+        sites = [value.site for value in values if isinstance(value, LibraryObject) and value.detail not in (CURRENT,)]
+        made = tuple(Place(("global", "site", site)) for site in sites if site is not None)
+        return made or (self.places.names(function, register) if register >= 0 else ())
+
+    def _was_recorded(self, state: State, events: tuple[Place, ...]) -> bool:
+        """Whether an event was recorded before the capture began, in the function that begins it."""
+        function, begin = self._capture.begin.function, self._capture.begin.instruction
+        here = self.home(function, begin)
+        for opcode in (op.CALL, op.INVOKE):
+            for one in function.by_opcode[opcode]:
+                block, index = self.home(function, one)
+                is_before = index < here[1] if block == here[0] else self.control(function).dominates(block, here[0])
+                for operation in self.device.of(function, one) if is_before else ():
+                    if operation.kind == device.RECORD and set(self._places(function, operation.of)) & set(events):
+                        return True
+        return False
+
+
+def work_behind(site: object, lane: Place) -> Tracked:
+    """Work of a fork that a stream or an event is behind."""
+    return Tracked("work", Place(("global", "work", site, lane)))
+
+
+def _lane(held: Tracked) -> object:
+    return held.place.root[3] if held.kind == "work" else None

@@ -1,0 +1,220 @@
+"""The walk behind SL013: from the begin of a stream capture forward, with what is on a device in it, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.cuda_model.capture import Mode, Status
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.places import Place, register_place
+from streamlint.ordering.walk import MOST_GUESSES, State, Walk
+from streamlint.transfer import device
+from streamlint.transfer.actions import Action, Viewed
+from streamlint.transfer.device import DeviceOperation, DeviceOperations
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import operand_of
+
+OPEN = Tracked("capture", Place(("global", "capture")))
+"""The capture goes on."""
+ENDED = Tracked("ended", OPEN.place)
+ORIGIN = Place(("global", "origin"))
+"""The captured stream, however it is called."""
+OPERATING = frozenset({op.BRANCH, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.SET_ITEM, op.LAUNCH, op.ITEM})
+_COMPUTING = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.ITEM, op.COPY, op.CAST, op.PHI, op.UNPACK, op.NEXT, op.ITER})
+_DEEPEST = 8
+_LOOKED_AT = OPERATING | CALLING
+
+
+class Capture(NamedTuple):
+    """Where a capture begins, and how. ``ends`` is the register of the scope that ends it; NONE where a call does."""
+
+    begin: Site
+    call: ModelledCall
+    mode: Mode
+    ends: int
+    is_blocking: bool
+
+
+class Refused(NamedTuple):
+    """An operation that a capture does not take, the calls in the region that lead to it, and why: ``kind`` as of `operations.Refusal`."""
+
+    capture: Capture
+    operation: DeviceOperation
+    site: Site
+    calls: tuple[Site, ...]
+    kind: str
+    status: Status
+    doubts: int
+    stream: Site | None = None
+
+
+class CaptureWalk(Walk):
+    """Follows a capture."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.device = DeviceOperations(transfer)
+        self._capture: Capture
+        self._found: dict[tuple[Site, tuple[Site, ...], str], Refused] = {}
+        self._forked: dict[Site, Refused] = {}  # work of forks
+        self._joined: set[Site] = set()
+        self._left: set[Site] = set()
+        self._matters: dict[Function, bool] = {}
+
+    # --- what is on a device
+
+    def _is_on_device(self, state: State, operation: DeviceOperation) -> bool:
+        if operation.needs is None:
+            return True
+        return any(self._holds_device(state, register) for register in operation.needs if register >= 0)
+
+    def _holds_device(self, state: State, register: int) -> bool:
+        """Whether a register is shown to hold memory of a device, on this way."""
+        places = self.places.names(state.frame.function, register)
+        return any(held.kind == BUFFER and held.place in places for held in state.tracked) or self._is_shown(state.frame, register, 0)
+
+    def _is_shown(self, frame: Frame, register: int, depth: int) -> bool:
+        """The same by values alone. What a function is given is asked of the call by which the way entered it, not of all its calls."""
+        function = frame.function
+        if not self.device.on_device(function, register):
+            return False
+        if frame.caller is None or frame.call is None or depth > _DEEPEST:
+            return True
+        one = function.definitions[register]
+        if one is None:
+            return True
+        if one[0] == op.PARAM:
+            called = frame.call[0] in (op.CALL, op.INVOKE)
+            given = operand_of(frame.caller.function, frame.call, function, one[3]) if called else None
+            if given is None or given < 0:
+                values = list(self.transfer.values(function, register))
+                return all(isinstance(value, Memory) and value.space == "device" for value in values)
+            return self._is_shown(frame.caller, given, depth + 1)
+        if one[0] in _COMPUTING:
+            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
+        if one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in ("compute", "view") for call in self.transfer.modelled(function, one)):
+            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
+        return True
+
+    def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
+        """What a value from out of view gives that is called in the capture is on the device, and so is what is computed of it."""
+        function = state.frame.function
+        if not op.DEFINES[one[0]]:
+            return
+        held = [buffer for buffer in state.tracked if buffer.kind == BUFFER]
+        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
+            yield Tracked(BUFFER, register_place(one[2]))
+        elif held and any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
+            if any(self._holds_device(state, register) for register in op.reads(one)):
+                yield Tracked(BUFFER, register_place(one[2]))
+        elif held:
+            for action in self.transfer.of(function, one):
+                if isinstance(action, Viewed) and self._holds_device(state, action.register):
+                    yield Tracked(BUFFER, register_place(one[2]))
+
+    def _is_foreign(self, state: State, one: Instruction) -> bool:
+        """Whether a value of which nothing is known is called with arguments, as modules are; or a method of what one has given."""
+        function = state.frame.function
+        if self.transfer.libraries(function, one) or self.transfer.edges(function, one):
+            return False
+        if any(True for _ in self.transfer.modelled(function, one)):
+            return False
+        called = self.facts.callees(function, one)
+        if function.is_cpp:  # what else nothing is known of may be anything
+            return any(self._holds_device(state, each) for register in op.reads(one) for each in _parts(function, register))
+        is_given = len(one) > (6 if one[0] == op.INVOKE else 5) or self._holds_device(state, one[3])
+        return is_given and all(isinstance(value, Unknown) and value.reason != "external" for value in called)
+
+    # --- refusals
+
+    def _refuse_unsafe(self, state: State, one: Instruction, operation: DeviceOperation, kind: str) -> None:
+        if self._capture.mode is not Mode.RELAXED and not any(held.kind == "relaxed" for held in state.tracked):
+            self._refuse(state, one, operation, kind, Status.UNSUPPORTED)
+
+    def _refuse(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> None:
+        refused = self._refusal(state, one, operation, kind, status)
+        key = refused.site, refused.calls, kind
+        if state.doubts <= MOST_GUESSES and (key not in self._found or self._found[key].doubts > refused.doubts):
+            self._found[key] = refused
+
+    def _refusal(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> Refused:
+        calls: list[Site] = []
+        handed = 0  # calls of lambdas that the region was handed: their bodies are what is captured
+        frame = state.frame
+        while frame.caller is not None and frame.call is not None:
+            calls.insert(0, Site(frame.caller.function, frame.call))
+            handed = handed + 1 if frame.function.code.kind == "lambda" else 0
+            frame = frame.caller
+        site, made = Site(state.frame.function, one), self._made(state, operation)
+        return Refused(self._capture, operation, site, tuple(calls[handed:]), kind, status, state.doubts, made)
+
+    def _made(self, state: State, operation: DeviceOperation) -> Site | None:
+        if operation.stream is None or operation.stream.register < 0:
+            return None
+        values = self.transfer.values(state.frame.function, operation.stream.register)
+        return next((value.site for value in values if isinstance(value, LibraryObject) and value.site is not None), None)
+
+    # --- how the walk goes
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        if one[0] == op.ENTER and state.path and state.frame.caller is None and one[3] == state.path[-1][2]:
+            return  # its generator has just given the value
+        yield from super()._entered(state, one, index)
+
+    def _orders_inside(self, function: Function) -> bool:
+        """Whether a function may hold what a capture has to do with, by itself or through what it calls."""
+        found = self._matters.get(function)
+        if found is None:
+            self._matters[function] = False
+            found = self._matters[function] = any(
+                one[0] in OPERATING or bool(self.device.of(function, one)) for one in function.code.instructions() if one[0] in _LOOKED_AT
+            ) or any(
+                edge.is_followed and self._orders_inside(edge.callee)
+                for opcode in CALLING
+                for one in function.by_opcode[opcode]
+                for edge in self.transfer.edges(function, one)
+            )
+        return found
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """A question whether a capture goes on: it does."""
+        function = state.frame.function
+        one = function.definitions[condition] if condition >= 0 else None
+        if one is None or ENDED in state.tracked:
+            return None
+        if one[0] in (op.CALL, op.INVOKE):
+            rows = [call.row for call in self.transfer.modelled(function, one)]
+            return False if any(row.effect == "capture" and row.get("part") == "asked" for row in rows) else None
+        if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
+            return None
+        words = [word for side in one[4:6] if (word := self._word(function, side)) in ("captured", "not-captured")]
+        if not words:
+            return None
+        holds = (words[0] == "captured") == (function.text(one[3]) == "==")
+        return not holds
+
+    def _word(self, function: Function, register: int) -> str:
+        models = self.facts.cpp_models if function.is_cpp else self.facts.models
+        for value in self.transfer.values(function, register):
+            if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
+                return word
+        return models.constants.get(function.dotted(register), "")
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        return False
+
+
+def _parts(function: Function, register: int) -> tuple[int, ...]:
+    """A register, and the elements of the list that it holds."""
+    one = function.definitions[register]
+    return (register, *one[4:]) if one is not None and one[0] == op.BUILD else (register,)

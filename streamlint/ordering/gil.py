@@ -1,0 +1,318 @@
+"""SL009: what waits for a device while Python's GIL is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import Edge
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Models, Row, builtin
+from streamlint.ordering.callbacks import Callbacks
+from streamlint.ordering.entries import Entries, Entry
+from streamlint.ordering.reach import Reach
+from streamlint.transfer import device
+from streamlint.transfer.device import DeviceOperation
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING, Transfer
+
+FOR_GPU, FOR_DRIVER = "waits for the GPU", "may wait for the driver"
+_DEEPEST = 12
+Saved = tuple[tuple[int, bool], ...]
+
+
+class Held(NamedTuple):
+    """A wait with the GIL held: why, the calls that lead to it, and the host function before it that needs the GIL, if there is one."""
+
+    operation: DeviceOperation
+    site: Site
+    why: str
+    calls: tuple[Site, ...] = ()
+    needing: Site | None = None
+
+
+class _At(NamedTuple):
+    """A point of a function: whether the GIL is held, what scopes put back, and the last host function that needs the GIL."""
+
+    block: int
+    held: bool
+    saved: Saved
+    needing: Site | None
+
+
+class Gil:
+    """Finds what waits with the GIL held."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.callbacks = Callbacks(transfer)
+        self.operations = self.callbacks.operations
+        self.reach: Reach = self.callbacks.reach
+        self._known: dict[tuple[Function, bool, bool], tuple[tuple[Held, ...], frozenset[bool]]] = {}
+        self._takes: dict[Function, bool] = {}
+        self._entered: set[Function] = set()  # what Python calls in Cython
+
+    def find(self) -> Iterator[tuple[Entry, Held]]:
+        """The waits of all entries."""
+        entries = list(Entries(self.transfer).find())
+        self._entered = {entry.function for entry in entries if not entry.function.is_cpp}
+        for entry in entries:
+            for held in self.within(entry.function, True, False)[0]:
+                yield entry, held
+
+    def within(self, function: Function, held: bool, on_device: bool, depth: int = 0) -> tuple[tuple[Held, ...], frozenset[bool]]:
+        """The waits of a function that is entered with the GIL held or not, and whether it is held at its end. ``on_device``: its caller
+        has chosen a CUDA device for the tensors that it works on."""
+        key = function, held, on_device
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        self._known[key] = (), frozenset({held})  # in a cycle, the others tell
+        if depth > _DEEPEST:
+            return self._known[key]
+        found: dict[tuple[Site, tuple[Site, ...], str], Held] = {}
+        ends: set[bool] = set()
+        on_device = on_device or self._guards_device(function)
+        seen: set[_At] = set()
+        waiting = [_At(0, held, (), None)]
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            for after in self._block(function, at, on_device, found, depth):
+                if not self._ends(function, after.block):
+                    waiting += (after._replace(block=block) for block in self._next(function, after.block))
+                else:
+                    ends.add(after.held)
+        self._known[key] = tuple(found.values()), frozenset(ends or {held})
+        return self._known[key]
+
+    def _ends(self, function: Function, block: int) -> bool:
+        return function.code.blocks[block][-1][0] == op.RETURN
+
+    def _next(self, function: Function, block: int) -> list[int]:
+        after = list(function.code.successors(block))
+        return after[:-1] if block in function.code.handlers else after
+
+    def _block(
+        self, function: Function, at: _At, on_device: bool, found: dict[tuple[Site, tuple[Site, ...], str], Held], depth: int
+    ) -> Iterator[_At]:
+        """Run a block; the states behind it."""
+        states = [at]
+        edges = self.reach.edges(function)
+        for one in function.code.blocks[at.block]:
+            part, scope = self._change(function, one)
+            if part:
+                states = [_changed(state, part, scope) for state in states]
+                continue
+            if one[0] in (op.DESTROY, op.EXIT):
+                register = one[2] if one[0] == op.DESTROY else one[3]
+                states = [_restored(state, register) for state in states]
+            after: list[_At] = []
+            for state in states:
+                after += self._instruction(function, one, state, on_device, found, depth, edges)
+            states = list(dict.fromkeys(after))
+        yield from states
+
+    def _instruction(
+        self,
+        function: Function,
+        one: Instruction,
+        state: _At,
+        on_device: bool,
+        found: dict[tuple[Site, tuple[Site, ...], str], Held],
+        depth: int,
+        edges: dict[Instruction, list[Edge]],
+    ) -> list[_At]:
+        site = Site(function, one)
+        for operation in self.operations.of(function, one) if one[0] in CALLING else ():
+            if operation.kind == device.CALLBACK and (needing := self._needing(operation, site)) is not None:
+                state = state._replace(needing=needing)
+            why = self.why(function, operation, on_device) if state.held else ""
+            if why:
+                found.setdefault((site, (), why), Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
+            elif operation.kind == device.SYNCHRONIZE:
+                state = state._replace(needing=None)
+        outs: set[bool] = set()
+        for edge in edges.get(one, ()):
+            if edge.callee in self._entered:
+                continue  # it is told of by itself
+            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1)
+            outs |= ends
+            for each in waits:
+                calls = (site, *each.calls)
+                found.setdefault((each.site, calls, each.why), each._replace(calls=calls))
+        return [state._replace(held=held) for held in outs] if outs else [state]
+
+    # --- the GIL
+
+    def _change(self, function: Function, one: Instruction) -> tuple[str, int]:
+        """What an instruction does to the GIL, and the register of the scope that ends that."""
+        for row in self._rows(function, one):
+            if row.effect == "gil":
+                scope = one[2] if row.get("scope") else one[3] if one[0] == op.ENTER else op.NONE
+                return str(row.get("part")), scope
+        return "", op.NONE
+
+    def _rows(self, function: Function, one: Instruction) -> Iterator[Row]:
+        if one[0] in (op.DECLARE, op.CONSTRUCT):
+            spelled = function.unit.ir.constants[one[3]]
+            row = self.facts.cpp_models.call(str(spelled[0])) if spelled is not None else None
+            if row is not None:
+                yield row
+        elif one[0] in (op.CALL, op.INVOKE):
+            yield from (call.row for call in self.transfer.modelled(function, one))
+        elif one[0] == op.ENTER:
+            name = function.dotted(one[3])
+            row = self._cython.attributes.get(name) if not function.is_cpp else None
+            if row is not None:
+                yield row
+
+    @cached_property
+    def _cython(self) -> Models:
+        """The rows of Cython's own names."""
+        return builtin("cython")
+
+    def _needing(self, operation: DeviceOperation, site: Site) -> Site | None:
+        """The registration, if the host function takes the GIL."""
+        call = operation.call
+        if call is not None and any(self._takes_gil(body) for body in self.callbacks.bodies(call)):
+            return site
+        return None
+
+    def _takes_gil(self, function: Function) -> bool:
+        if function not in self._takes:
+            self._takes[function] = False
+            self._takes[function] = any(self._change(function, one)[0] == "take" for one in function.code.instructions()) or any(
+                self._takes_gil(edge.callee) for edges in self.reach.edges(function).values() for edge in edges
+            )
+        return self._takes[function]
+
+    def _guards_device(self, function: Function) -> bool:
+        """Whether a function chooses a CUDA device for what it works on."""
+        for opcode in (op.CONSTRUCT, op.DECLARE):
+            for one in function.by_opcode[opcode]:
+                if any(row.get("on_device") is not None for row in self._rows(function, one)):
+                    return True
+        return False
+
+    # --- waits
+
+    def why(self, function: Function, operation: DeviceOperation, on_device: bool) -> str:
+        """What an operation may wait for; "" if nothing."""
+        kind, call = operation.kind, operation.call
+        if call is not None and call.row.library in ("torch", "cupy", "numba", "python") and not function.is_cpp:
+            return ""  # called as Python would: the library sees to the GIL itself
+        if kind == device.SYNCHRONIZE:
+            return FOR_GPU
+        if kind == device.UPLOAD:
+            return FOR_GPU if call is not None and self._is_shown(function, call.result) else ""
+        if kind == device.COPY:
+            return FOR_GPU if self._copy_waits(function, operation, on_device) else ""
+        if kind == device.READ:
+            return FOR_GPU if function.is_cpp and (on_device or self._is_on_device(function, operation)) else ""
+        if kind in (device.WORK, device.COMPUTE):
+            return FOR_GPU if operation.waits and kind == device.WORK and self._runs_on_device(operation) else ""
+        if kind == device.OTHERS:
+            return f"waits for {operation.memory}"
+        if kind == device.FREE:
+            return "" if operation.cached else FOR_GPU
+        if kind == device.ALLOC:
+            return "" if operation.cached else FOR_DRIVER
+        if kind == device.CALLBACK or (kind == device.DESTROY and operation.is_event):
+            return FOR_DRIVER
+        return ""
+
+    def _is_on_device(self, function: Function, operation: DeviceOperation) -> bool:
+        return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)
+
+    def _is_shown(self, function: Function, register: int) -> bool:
+        """Whether a register is shown to hold memory of a CUDA device: one that is only asked for may be none."""
+        return any(
+            isinstance(value, Memory) and value.space == "device" and value.evidence != "asked"
+            for value in self.transfer.values(function, register)
+        )
+
+    def _copy_waits(self, function: Function, operation: DeviceOperation, on_device: bool) -> bool:
+        """Whether the host sees a copy end: one that is not asynchronous, or that goes to pageable memory."""
+        call = operation.call
+        is_torch = operation.library == "torch"
+        if operation.direction == "d2h":
+            if is_torch and not (on_device or self._is_on_device(function, operation)):
+                return False
+            target = call.one("dst") if call is not None and call.row.effect == "copy" else None
+            return operation.asynchronous is False or (target is not None and self._is_pageable(function, target))
+        if operation.direction != "h2d" or operation.asynchronous is not False:
+            return False
+        if is_torch and call is not None:
+            source = call.one("src") if call.row.effect == "copy" else call.one("of", call.receiver)
+            return source is not None and call.space(source) == "host"
+        return True
+
+    def _is_pageable(self, function: Function, register: int) -> bool:
+        """Whether a register points to pageable memory: a variable of the function is that, too."""
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.CAST, op.COPY):
+            one = function.definitions[one[4] if one[0] == op.CAST else one[3]]
+        if one is not None and one[0] == op.ADDRESS:
+            return True
+        values = list(self.transfer.values(function, register))
+        return bool(values) and all(isinstance(value, Memory) and value.pinning == "pageable" for value in values)
+
+    def _runs_on_device(self, operation: DeviceOperation) -> bool:
+        """Whether an algorithm that takes a policy, or iterators, runs on a device."""
+        call = operation.call
+        if call is None or not call.row.get("policy"):
+            return True
+        return Policies(call).waits
+
+
+class Policies:
+    """The execution policy of an algorithm: whether it runs on a device, and whether the host waits for it."""
+
+    def __init__(self, call: ModelledCall) -> None:
+        self.call = call
+        self.models = call.facts.cpp_models
+
+    @property
+    def waits(self) -> bool:
+        """Whether the host waits: not for what runs on the host, nor where the policy asks for no wait and the host is given no value."""
+        call = self.call
+        policy = self._named(call.operands[0]) if call.operands else ""
+        if self.models.constants.get(policy) == "host-policy":
+            return False
+        if any(value.space == "host" for register in call.operands for value in call.memory(register)):
+            return False
+        rows = [self.models.calls.get(f"{policy}{separator}on") for separator in (".", "::")]
+        is_quiet = any(row is not None and row.get("no_wait") for row in rows)
+        return not (is_quiet and call.row.get("writes") is None)
+
+    def _named(self, register: int) -> str:
+        """The policy by its name, before a stream or an allocator was chosen for it."""
+        function = self.call.function
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
+            one = function.definitions[one[3]]
+        return function.text(one[3]) if one is not None and one[0] == op.NAME else ""
+
+
+def _changed(state: _At, part: str, scope: int) -> _At:
+    """The GIL is let go (``drop``), taken, or put back as it was."""
+    if part == "back":
+        saved = state.saved[-1][1] if state.saved else True
+        return state._replace(held=saved, saved=state.saved[:-1])
+    return state._replace(held=part == "take", saved=(*state.saved, (scope, state.held)))
+
+
+def _restored(state: _At, register: int) -> _At:
+    """A scope ends."""
+    for place, (scope, held) in enumerate(state.saved):
+        if scope == register and scope >= 0:
+            return state._replace(held=held, saved=state.saved[:place])
+    return state

@@ -1,0 +1,270 @@
+"""What instructions ask of the driver and of devices, in one vocabulary for all libraries: copies, work, memory, waits, streams, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.order import is_event
+from streamlint.transfer.transfer import Transfer
+
+COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
+SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
+ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "register", "unregister", "pin"
+STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
+OTHERS, COLLECTIVE = "others", "collective"
+"""A wait for somebody else, ``memory`` says for whom; a collective of several processes."""
+_ON_HOST = frozenset({"host-cpp", "numpy", "python"})
+_CONTAINERS = (Container, Elements, Group)
+_POOLED = frozenset({"torch", "torch-cpp", "cupy"})
+
+
+class DeviceOperation(NamedTuple):
+    """One operation. ``needs`` are the registers of which one must be on a device for it to work there; of ``of`` a wait, query, record or
+    free says what it is about. ``cached``: memory of a pool, which the driver does not see as a rule."""
+
+    kind: str
+    name: str
+    library: str
+    stream: Stream | None = None
+    of: int = op.NONE
+    needs: tuple[int, ...] | None = None
+    direction: str = ""
+    asynchronous: bool | None = None
+    memory: str = ""
+    cached: bool = False
+    waits: bool = False
+    is_event: bool = False
+    call: ModelledCall | None = None
+
+
+class DeviceOperations:
+    """The operations of a program's instructions."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._known: dict[tuple[Function, Instruction], tuple[DeviceOperation, ...]] = {}
+        self._places: dict[tuple[Function, int], bool] = {}
+
+    def of(self, function: Function, one: Instruction) -> tuple[DeviceOperation, ...]:
+        """What an instruction asks of devices."""
+        key = (function, one)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._find(function, one))
+        return found
+
+    def on_device(self, function: Function, register: int) -> bool:
+        """Whether a register is shown to hold memory of a device: by its values, or by how it was computed."""
+        key = (function, register)
+        found = self._places.get(key)
+        if found is None:
+            self._places[key] = False  # a cycle of registers shows nothing
+            found = self._places[key] = self._on_device(function, register)
+        return found
+
+    def _on_device(self, function: Function, register: int) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in"):
+            return False
+        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
+            return True
+        if one is None:
+            return False
+        if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
+            return self._any(function, op.reads(one))
+        if one[0] == op.UNPACK:
+            built = function.definitions[one[3]]
+            if built is not None and built[0] == op.BUILD and one[4] + 4 < len(built):
+                return self.on_device(function, built[4 + one[4]])
+        if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
+            return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
+        if one[0] == op.LOAD:
+            return any(self.on_device(*stored) for stored in stores_of(function, one[3]))
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        calls = list(self.transfer.modelled(function, one))
+        if not calls and one[0] == op.INVOKE and self._is_tensor_method(function, one):
+            return self.on_device(function, one[3])
+        return any(self._gives_device(call) for call in calls)
+
+    def _is_tensor_method(self, function: Function, one: Instruction) -> bool:
+        """Whether a method is one of tensors or arrays that computes, by its name."""
+        models = self.transfer.facts.models
+        rows = (models.method(kind, function.text(one[4])) for kind in ("torch.Tensor", "cupy.ndarray"))
+        return any(row is not None and row.effect in ("compute", "view") for row in rows)
+
+    def _any(self, function: Function, registers: Iterable[int]) -> bool:
+        return any(self.on_device(function, register) for register in registers)
+
+    def _gives_device(self, call: ModelledCall) -> bool:
+        """Whether the result of a call is on a device, by what the call does."""
+        row, function = call.row, call.function
+        if row.effect == "transfer":
+            return row.get("to") == "device" or (row.get("to") == "argument" and "device" in call.device_spaces())
+        if row.effect == "compute" and not row.get("host") and row.get("result") != "scalar":
+            return row.library == "cupy" or self._any(function, call.operands)
+        if row.effect in ("view", "same"):
+            of = call.one("of", call.receiver)
+            return of is not None and call.text("type") in ("", "torch.Tensor") and self.on_device(function, of)
+        return False
+
+    def _find(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
+        if one[0] == op.LAUNCH:
+            yield self._kernel(function, one)
+        for action in self.transfer.of(function, one):
+            yield from self._of_action(function, one, action)
+        if one[0] in (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW):
+            for call in self.transfer.modelled(function, one):
+                yield from self._of_row(call)
+        elif one[0] == op.SET_ITEM and not function.is_cpp:
+            yield from self._stored(function, one)
+        elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
+            operands = tuple(op.reads(one))
+            yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
+
+    def _kernel(self, function: Function, one: Instruction) -> DeviceOperation:
+        launched = function.definitions[one[3]]
+        name = function.text(launched[3]) if launched is not None and launched[0] == op.NAME else "the kernel"
+        register = one[9] if one[5] > 3 else op.NONE
+        stream = Stream(NULL, library="cuda-runtime") if register < 0 else Stream("named", register, "cuda-runtime")
+        return DeviceOperation(KERNEL, name, "cuda-runtime", stream)
+
+    def _of_action(self, function: Function, one: Instruction, action: object) -> Iterator[DeviceOperation]:
+        if isinstance(action, Copied):
+            row = action.call.row
+            library = row.library if row is not None else ""
+            sides = (action.target, action.source)
+            needs = sides if row is not None and row.effect != "copy" and action.direction == "d2h" else None
+            call = ModelledCall(self.transfer.facts, function, action.call, row) if row is not None else None
+            yield DeviceOperation(
+                COPY,
+                action.call.name,
+                library,
+                action.stream,
+                action.target,
+                needs,
+                action.direction,
+                action.asynchronous,
+                call=call,
+            )
+        elif isinstance(action, Read) and action.waits and not (one[0] == op.BRANCH and self._is_container(function, action.register)):
+            yield DeviceOperation(READ, action.name, "", Stream(CURRENT), action.register, (action.register,), waits=True)
+
+    def _is_container(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, _CONTAINERS) for value in self.transfer.values(function, register))
+
+    def _stored(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
+        """A part of a tensor of the host is set to values of a device."""
+        held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
+        if held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
+            yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
+        elif held or _is_part(function, one[3]):
+            needs = (one[2], one[4]) if held else (one[4],)
+            yield DeviceOperation(COMPUTE, "assignment", "", Stream(CURRENT), needs=needs)
+
+    def _uploads(self, call: ModelledCall) -> bool:
+        """Whether a factory uploads data of the host; C++ fills in one number."""
+        for register in call.all("data"):
+            for value in call.values(register):
+                if isinstance(value, _CONTAINERS) or (isinstance(value, Memory) and value.space == "host"):
+                    return True
+                if isinstance(value, (Constant, Scalar)) and not call.function.is_cpp and not call.row.get("alias"):
+                    return True
+        return False
+
+    def _of_row(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        row, effect = call.row, call.row.effect
+        library, name = row.library, call.name
+        if effect in ("launch", "memset"):
+            kind = "graph" if row.get("graph") else WORK
+            waits = bool(row.get("waits")) or (effect == "memset" and bool(row.get("waits")))
+            yield DeviceOperation(kind, name, library, call.stream(), waits=waits, call=call)
+        elif effect == "compute" and not row.get("host"):
+            given = call.all("reads") if row.get("reads") is not None else list(call.operands)
+            needs = tuple(dict.fromkeys((*given, *call.all("writes"), call.result)))
+            yield DeviceOperation(COMPUTE, name, library, call.stream(), needs=needs, waits=bool(row.get("waits")), call=call)
+        elif effect == "synchronize":
+            yield self._waited(call)
+        elif effect == "query":
+            of = call.one("of", call.receiver)
+            register = op.NONE if of is None else of
+            yield DeviceOperation(QUERY, name, library, of=register, is_event=of is not None and is_event(call, of), call=call)
+        elif effect in ("record", "wait"):
+            key = "event" if effect == "record" else "on"
+            of = call.one(key)
+            yield DeviceOperation(effect, name, library, call.stream(), call.result if of is None else of, call=call)
+        else:
+            yield from self._of_memory(call, effect)
+
+    def _waited(self, call: ModelledCall) -> DeviceOperation:
+        of = call.row.get("of")
+        library = call.row.library
+        if of in (CURRENT, NULL):
+            return DeviceOperation(SYNCHRONIZE, call.name, library, Stream(str(of), library=library), waits=True, call=call)
+        register = call.one("of", call.receiver) if of != DEVICE else None
+        if register is None:
+            return DeviceOperation(SYNCHRONIZE, call.name, library, waits=True, call=call)
+        if is_event(call, register):
+            return DeviceOperation(SYNCHRONIZE, call.name, library, of=register, waits=True, is_event=True, call=call)
+        return DeviceOperation(SYNCHRONIZE, call.name, library, call.stream_in(register), register, waits=True, call=call)
+
+    def _of_memory(self, call: ModelledCall, effect: str) -> Iterator[DeviceOperation]:
+        row, library, name = call.row, call.row.library, call.name
+        if effect in (ALLOC, FREE):
+            memory = call.text("memory") or "device"
+            if library in _ON_HOST or memory == "pageable":
+                return
+            stream = call.stream() if row.get("stream") is not None else None
+            of = call.one("of", call.receiver) if effect == FREE else None
+            register = op.NONE if of is None else of
+            cached = stream is not None
+            yield DeviceOperation(effect, name, library, stream, register, memory=memory, cached=cached, waits=effect == FREE, call=call)
+        elif effect == "factory":
+            space = {value.space for value in call.memory(call.result)}
+            if "device" in space and library == "torch" and self._uploads(call):
+                yield DeviceOperation(UPLOAD, name, library, Stream(CURRENT), direction="h2d", waits=True, call=call)
+            if "device" in space or row.get("space") == "device":
+                pooled = library in _POOLED
+                yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=pooled, call=call)
+            elif any(value.pinning == "pinned" for value in call.memory(call.result)):
+                yield DeviceOperation(PIN, name, library, memory="pinned", cached=True, call=call)
+        elif effect == "pin":
+            of = call.one("of", call.receiver)
+            yield DeviceOperation(PIN, name, library, of=op.NONE if of is None else of, memory="pinned", cached=True, call=call)
+        elif effect in (TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK):
+            yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
+        elif effect == "collective" and row.get("part") != "wait":
+            yield DeviceOperation(COLLECTIVE, name, library, call=call)
+        elif effect == "unknown" and call.text("awaits"):
+            yield DeviceOperation(OTHERS, name, library, memory=call.text("awaits"), waits=True, call=call)
+        elif effect == DESTROY:
+            of = call.one("of", call.receiver)
+            yield DeviceOperation(DESTROY, name, library, of=op.NONE if of is None else of, is_event="vent" in name, call=call)
+
+    def kinds(self, function: Function, register: int) -> set[str]:
+        """The kinds of library objects that a register may hold: ``stream``, ``event``."""
+        return {value.kind for value in self.transfer.values(function, register) if isinstance(value, LibraryObject)}
+
+
+def _is_part(function: Function, register: int) -> bool:
+    """Whether an index means a part of an array: no list, dict or other container is indexed so and given an array."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and (one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis))
+
+
+def stores_of(function: Function, cell: int) -> Iterator[tuple[Function, int]]:
+    """What a function and those around it store in a cell: the function and the register."""
+    name = function.unit.ir.constants[cell]
+    holder: Function | None = function
+    while holder is not None:
+        for one in holder.by_opcode[op.STORE]:
+            if holder.unit.ir.constants[one[2]] == name:
+                yield holder, one[3]
+        holder = holder.parent
