@@ -73,7 +73,9 @@ Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"
 
 
 class Walk:
-    """Walks for pending operations of a program."""
+    """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
+
+    ordering: tuple[type[object], ...] = (Synchronized,)
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -93,6 +95,10 @@ class Walk:
         if found is None:
             found = self._graphs[function] = Graph.of(function.code, exceptions=False)
         return found
+
+    def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
+        """What an instruction does, in the order in which the judge hears of it."""
+        return self.transfer.of(function, one)
 
     def home(self, function: Function, one: Instruction) -> tuple[int, int]:
         """The block and the place in it of an instruction."""
@@ -131,7 +137,7 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
-            for action in self.transfer.of(function, one):
+            for action in self.actions(function, one):
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -185,7 +191,7 @@ class Walk:
             ]
             found.update(inner)
             if not any(moved.place.path for moved in inner):
-                found.add(held._replace(place=_aside(held.place, state.frame.depth)))
+                found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
     def _operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
@@ -334,7 +340,7 @@ class Walk:
                 continue
             seen.add(number)
             for one in function.code.blocks[number]:
-                if any(self.orders(state, one, action) for action in self.transfer.of(function, one) if not isinstance(action, Asked)):
+                if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
                     return True
                 if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
@@ -347,7 +353,7 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(isinstance(action, Synchronized) for action in self.transfer.of(function, one))
+                any(isinstance(action, self.ordering) for action in self.transfer.of(function, one))
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]
@@ -363,7 +369,8 @@ class Walk:
         raise NotImplementedError
 
 
-def _aside(place: Place, depth: int) -> Place:
+def aside(place: Place, depth: int) -> Place:
+    """A caller's name for an object, while a callee runs that has none for it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
 
 

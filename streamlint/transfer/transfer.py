@@ -15,12 +15,12 @@ from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
-from streamlint.transfer import copies, language, memory, order
+from streamlint.transfer import copies, language, memory, order, work
 from streamlint.transfer.actions import Action, Lost, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS}
+EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **work.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
 
@@ -33,6 +33,7 @@ class Transfer:
         self.facts = graph.facts
         self.rounds = Rounds(graph)
         self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
+        self._works: dict[tuple[Function, Instruction], tuple[work.Worked, ...]] = {}
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
@@ -43,6 +44,19 @@ class Transfer:
         found = self._actions.get(key)
         if found is None:
             found = self._actions[key] = tuple(self._find(function, one))
+        return found
+
+    def works(self, function: Function, one: Instruction) -> tuple[work.Worked, ...]:
+        """The work on devices that an instruction queues."""
+        key = (function, one)
+        found = self._works.get(key)
+        if found is None:
+            actions = self.of(function, one)
+            calls = self.modelled(function, one) if one[0] in CALLING else ()
+            made = list(work.works(self.facts, function, one, calls, actions))
+            if not made and any(isinstance(action, Lost) for action in actions):
+                made = [work.out_of_view(function, one)]
+            found = self._works[key] = tuple(made)
         return found
 
     def all_of(self, function: Function) -> Iterator[tuple[Instruction, Action]]:
