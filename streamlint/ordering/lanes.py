@@ -72,6 +72,8 @@ class Lanes:
         made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.detail == "created" and value.site)
         if not made:
             made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
+        if any(isinstance(value, LibraryObject) and value.detail in ("current", "default", "null") for value in values):
+            names = (*names, AMBIENT)
         one_made = function.definitions[stream.register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -17,6 +17,7 @@ from streamlint.ordering.walk import MOST_GUESSES, ORDERED, Frame, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Waited, Worked
+from streamlint.waits.questions import alike
 
 CHOOSING = frozenset({"stream", "scope", "set_stream"})
 """Effects of the calls without which a file has but one stream."""
@@ -52,6 +53,7 @@ class Races(Walk):
         self._work: Worked
         self._lane: Lane
         self._writes: bool
+        self._is_evident: bool
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
@@ -77,8 +79,11 @@ class Races(Walk):
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
         read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
-        if work.made >= 0 and not written and (read or in_scope and self._may_be_memory(function, work.made)):
-            written = {work.made} if read else set()
+        if work.made >= 0 and not written and read:
+            written = {work.made}
+        self._is_evident = bool(written or read)
+        if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
+            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane = Site(function, one), work, lane
         for registers, writes in ((written, True), (read, False)):
             if not registers:
@@ -93,15 +98,24 @@ class Races(Walk):
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
         for each in self._shared(function, register):
-            for place in self.places.names(function, each):
+            for place in self._names_of(function, each):
                 yield Tracked(BUFFER, place)
+
+    def _names_of(self, function: Function, register: int) -> Iterator[Place]:
+        """The names of a register's value. C++: a pointer with an offset is a part of what the pointer leads to."""
+        yield from self.places.names(function, register)
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
+            for base, offset in (one[4:6], one[5:3:-1]):
+                for place in self.places.names(function, base):
+                    yield place.behind(Element(alike(function, offset)))
 
     def _shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view of the whole."""
         found = [register]
         for each in found:
             one = function.definitions[each] if each >= 0 else None
-            if one is None or one[0] in (op.ITEM, op.DEREF, op.NEXT):
+            if one is None or one[0] in (op.ITEM, op.DEREF, op.NEXT) or (function.is_cpp and one[0] == op.BINARY):
                 continue
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register not in found:
@@ -120,8 +134,11 @@ class Races(Walk):
                 return True
             if all(value.space == "host" for value in held):
                 return False
-        if work.evident or (in_scope and not work.assumed and work.library):
-            return self._may_be_memory(function, register)
+        if function.is_cpp and work.evident:
+            one = function.definitions[register]
+            return one is None or one[0] != op.CONST
+        if (work.evident or (in_scope and not work.assumed and work.library)) and self._may_be_memory(function, register):
+            return True
         return self._is_made_there(function, register, depth)
 
     def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
@@ -159,7 +176,7 @@ class Races(Walk):
         if one is not None and one[0] == op.CONST:
             return False
         values = list(self.transfer.values(function, register))
-        if any(isinstance(value, Memory) for value in values):
+        if any(isinstance(value, (Memory, Unknown)) for value in values):
             return True
         return not any(isinstance(value, (Constant, Scalar, LibraryObject)) for value in values)
 
@@ -205,7 +222,7 @@ class Races(Walk):
             return ORDERED if writes and self._is_all(state, writes) else None
         if state.doubts > MOST_GUESSES or self._may_be_one(lane):
             return None
-        if not any(self.is_on_device(function, each, work, True) for each in (*writes, *reads)):
+        if not self._is_evident and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in (*writes, *reads)):
             return None
         self._tell(state, one, work, lane)
         return ORDERED
@@ -220,7 +237,7 @@ class Races(Walk):
 
     def _all_names(self, state: State, register: int) -> list[Place]:
         function = state.frame.function
-        return [place for each in self._shared(function, register) for place in self.places.names(function, each)]
+        return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
     def _may_be_one(self, lane: Lane) -> bool:
         """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
@@ -314,7 +331,8 @@ class Races(Walk):
         )
 
     def _is_other_part(self, state: State, one: Instruction) -> bool:
-        return False
+        """Whether a view is a part, which its own names tell of."""
+        return one[0] == op.BINARY
 
     def _has(self, state: State, kind: str, register: int) -> bool:
         if register < 0:
