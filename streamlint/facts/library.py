@@ -266,6 +266,10 @@ class Library(Selectors):
         detail = str(row.get("which", "created"))
         self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
 
+    def _namespace(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A module or class of the library by another way: ``torch.get_device_module(device)``."""
+        self.solver.add(target, self.objects(External, str(row.get("name")), None))
+
     def _scope(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
 
@@ -325,6 +329,7 @@ EFFECTS: dict[str, Effect] = {
     "event": Library._stream,
     "record": Library._stream,
     "scope": Library._scope,
+    "namespace": Library._namespace,
     "object": Library._object,
     "facade": Library._object,
     "loader": Library._loader,

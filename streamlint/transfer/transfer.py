@@ -55,9 +55,17 @@ class Transfer:
             calls = self.modelled(function, one) if one[0] in CALLING else ()
             made = list(work.works(self.facts, function, one, calls, actions))
             if not made and any(isinstance(action, Lost) for action in actions):
-                made = [work.out_of_view(function, one)]
+                named = list(self._by_method(function, one))
+                made = [work.out_of_view(function, one)] if not named else list(work.works(self.facts, function, one, named, ()))
             found = self._works[key] = tuple(made)
         return found
+
+    def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
+        """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
+        if one[0] == op.INVOKE and not function.is_cpp and self.rounds.is_used_near(function.unit, "torch"):
+            row = self.facts.models.method("torch.Tensor", function.text(one[4]))
+            if row is not None:
+                yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
 
     def all_of(self, function: Function) -> Iterator[tuple[Instruction, Action]]:
         """What all instructions of a function do."""
