@@ -21,6 +21,7 @@ from streamlint.waits.questions import alike
 
 CHOOSING = frozenset({"stream", "scope", "set_stream"})
 """Effects of the calls without which a file has but one stream."""
+_TYPES = ("cudaStream_t", "CUstream")
 _DEEPEST = 12
 
 
@@ -68,13 +69,14 @@ class Races(Walk):
         units: dict[int, Unit] = {}
         for name in self.transfer.names(CHOOSING):
             units.update({unit.number: unit for unit in self.facts.program.mentioning(name)})
+        units.update({unit.number: unit for name in _TYPES for unit in self.facts.program.mentioning(name)})
         for _, unit in sorted(units.items()):
             yield from unit.functions
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed:
+        if lane.kind == UNKNOWN or work.assumed or self._has_waited(function, one):
             return
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
@@ -91,6 +93,11 @@ class Races(Walk):
             self._writes = writes
             tracked = {held for register in registers for held in self._names(function, register)}
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), self._decided(function, one)), self._judge)
+
+    def _has_waited(self, function: Function, one: Instruction) -> bool:
+        """Whether the host has waited for the work when the instruction is over."""
+        actions = self.transfer.of(function, one)
+        return any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
 
     def _decided(self, function: Function, one: Instruction) -> frozenset[tuple[tuple[object, ...], bool]]:
         return frozenset()
@@ -213,6 +220,8 @@ class Races(Walk):
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
+        if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
+            return ORDERED
         writes = [register for register in work.writes if self._touches(state, register)]
         reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
         if not writes and not (reads and self._writes):
@@ -353,6 +362,7 @@ class Races(Walk):
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""
+        yield from self._again(state)
         for up in super()._up(state, register):
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
             if lane.kind == NAMED:
@@ -360,6 +370,19 @@ class Races(Walk):
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
             yield up
+
+    def _again(self, state: State) -> Iterator[State]:
+        """A method that nobody in view calls runs once more on the same object, if the stream never leaves that."""
+        function = state.frame.function
+        if state.path or function.method is not function or not function.has_receiver or function.code.name.startswith("__init__"):
+            return
+        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
+            return
+        if self._lane.kind == NAMED and not any(place.root == ("parameter", 0) for place in self._lane.places):
+            return
+        frame = Frame(function, None, None, 0)
+        yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (next(function.code.instructions()),))
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         calls: list[Site] = []

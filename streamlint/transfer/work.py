@@ -15,6 +15,7 @@ from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.order import is_event
 
+_NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
 
@@ -95,15 +96,10 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
     reads, writes = [], []
     for index, register in enumerate(given):
         parameter = kernel.parameters[index] if kernel is not None and index < len(kernel.parameters) else None
-        declared = parameter.annotation if parameter is not None else ""
-        if declared and "*" not in declared and "&" not in declared and "[" not in declared:
+        if parameter is not None and parameter.type is not None and not parameter.type[2] and parameter.type[0] in _NUMBERS:
             continue
-        if kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores:
-            reads.append(register)
-        elif declared.startswith("const ") or " const*" in declared:
-            reads.append(register)
-        else:
-            writes.append(register)
+        is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
+        (reads if is_read else writes).append(register)
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
 
 
@@ -141,6 +137,12 @@ def _memset(call: ModelledCall) -> Iterator[Worked]:
     yield Worked(call.stream(), (), tuple(given), call.name, call.row.library, op.NONE, False, True)
 
 
+def _free(call: ModelledCall) -> Iterator[Worked]:
+    """Memory goes back to the pool in the order of a stream."""
+    if call.row.get("stream") is not None:
+        yield Worked(call.stream(), (), tuple(call.all("of")), call.name, call.row.library, op.NONE, False, True)
+
+
 def _read(call: ModelledCall) -> Iterator[Worked]:
     """``x.item()``: the host fetches a value."""
     given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
@@ -163,6 +165,7 @@ _WORK = {
     "write": _written,
     "memset": _memset,
     "read": _read,
+    "free": _free,
     "launch": _launch,
 }
 
