@@ -76,6 +76,8 @@ class Lanes:
             names = (*names, AMBIENT)
         one_made = function.definitions[stream.register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        if is_given:
+            names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)
 
     def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:

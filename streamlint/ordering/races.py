@@ -220,6 +220,8 @@ class Races(Walk):
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
+        if work.assumed and one[0] == op.INVOKE:
+            return None  # what a method of an object out of view does is its own affair
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
         writes = [register for register in work.writes if self._touches(state, register)]
@@ -253,6 +255,8 @@ class Races(Walk):
         mine = self._lane
         if lane.is_given and not mine.made or mine.is_given and not lane.made:
             return True
+        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
+            return lane.library != "torch"  # members of objects that were given their streams
         if lane.kind == CURRENT and mine.kind == NAMED:
             return mine.blocking is not False
         return mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
@@ -320,7 +324,7 @@ class Races(Walk):
                 if held.kind != BUFFER or held.place.root != place.root:
                     continue
                 rest = rest_behind(place, held.place)
-                if rest is not None and (len(rest) <= depth or self._is_memory(state, register)):
+                if rest is not None and (len(rest) <= depth or state.frame.function.is_cpp or self._is_memory(state, register)):
                     if all(isinstance(key, Element) for key in rest):
                         return True
                 part = rest_behind(held.place, place)
@@ -374,15 +378,25 @@ class Races(Walk):
     def _again(self, state: State) -> Iterator[State]:
         """A method that nobody in view calls runs once more on the same object, if the stream never leaves that."""
         function = state.frame.function
-        if state.path or function.method is not function or not function.has_receiver or function.code.name.startswith("__init__"):
+        marker = next(function.code.instructions())
+        if not self._writes or marker in state.path or function.method is not function or not function.has_receiver:
             return
         mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
         if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
             return
-        if self._lane.kind == NAMED and not any(place.root == ("parameter", 0) for place in self._lane.places):
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane)):
             return
         frame = Frame(function, None, None, 0)
-        yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (next(function.code.instructions()),))
+        yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _leaves(self, function: Function, lane: Place) -> bool:
+        """Whether a method hands a stream to its caller."""
+        for register, one in enumerate(function.definitions):
+            if one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane:
+                if any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
+                    return True
+        return False
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         calls: list[Site] = []

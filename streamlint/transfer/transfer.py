@@ -23,6 +23,7 @@ Effect = Callable[[ModelledCall], Iterator[Action]]
 EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **work.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT})
+_ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
 
 
 class Transfer:
@@ -62,10 +63,13 @@ class Transfer:
 
     def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
-        if one[0] == op.INVOKE and not function.is_cpp and self.rounds.is_used_near(function.unit, "torch"):
-            row = self.facts.models.method("torch.Tensor", function.text(one[4]))
-            if row is not None:
+        if one[0] != op.INVOKE or function.is_cpp:
+            return
+        for library, kind in _ARRAYS:
+            row = self.facts.models.method(kind, function.text(one[4]))
+            if row is not None and self.rounds.is_used_near(function.unit, library):
                 yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+                return
 
     def all_of(self, function: Function) -> Iterator[tuple[Instruction, Action]]:
         """What all instructions of a function do."""
