@@ -406,8 +406,6 @@ class Races(Walk):
             frame = frame.caller
         second = Site(state.frame.function, one)
         first_calls = tuple(Site(self._site.function, call) for call in ())
-        race = Race(
-            self._site, second, self._work, use, self._lane, other, self._writes, first_calls, tuple(calls), state.doubts
-        )
+        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, first_calls, tuple(calls), state.doubts)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race

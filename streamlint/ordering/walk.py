@@ -136,7 +136,9 @@ class Walk:
         for index in range(state.place, len(code)):
             one = code[index]
             if (function, (state.block, index)) == origin:
-                return  # the operation is done anew
+                self.redone(state, one)
+                return
+            state = self.forgotten(state, one)
             for action in self.actions(function, one):
                 answer = judge(state, one, action)
                 if answer == ORDERED:
@@ -159,6 +161,13 @@ class Walk:
             if not state.tracked:
                 return
         yield from self._ends(state, code[-1])
+
+    def redone(self, state: State, one: Instruction) -> None:
+        """A path has come back to the operation that it follows, which is done anew."""
+
+    def forgotten(self, state: State, one: Instruction) -> State:
+        """The state without names that an instruction ends."""
+        return state
 
     # --- calls
 

@@ -42,6 +42,20 @@ class Waited(NamedTuple):
     is_event: bool
 
 
+class Kept(NamedTuple):
+    """The pool is told that a stream uses memory: ``x.record_stream(s)``."""
+
+    register: int
+    stream: Stream
+
+
+def record_use(call: ModelledCall) -> Iterator[Action]:
+    """``x.record_stream(s)``: the pool waits for the stream before it gives the memory to others."""
+    of = call.one("of", call.receiver)
+    if of is not None:
+        yield Kept(of, call.stream())
+
+
 def wait(call: ModelledCall) -> Iterator[Action]:
     """``s.wait_stream(t)``, ``s.wait_event(e)``, ``cudaStreamWaitEvent(s, e)``."""
     on = call.one("on")
@@ -49,7 +63,7 @@ def wait(call: ModelledCall) -> Iterator[Action]:
         yield Waited(call.stream(), on, is_event(call, on))
 
 
-EFFECTS = {"wait": wait}
+EFFECTS = {"wait": wait, "record_use": record_use}
 
 
 def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[ModelledCall], actions: Iterable[Action]) -> Iterator[Worked]:
@@ -123,8 +137,8 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
-    """A factory fills what it makes; `empty` does not."""
-    if not call.row.get("alias") and "empty" not in call.name:
+    """A factory fills what it makes."""
+    if not call.row.get("alias"):
         yield Worked(Stream(CURRENT, library=call.row.library), (), (), call.name, call.row.library, call.result)
 
 

@@ -1,0 +1,190 @@
+"""SL007: memory of one stream's pool is used on another stream, and its last reference goes before the pool's stream waits for that use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
+from streamlint.ordering.lanes import WAITER, Lane
+from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.races import Races
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, Frame, State
+from streamlint.transfer.actions import CURRENT, UNKNOWN, Action, Asked, Recorded, Viewed
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Kept, Waited, Worked
+
+USED = "used"
+_MARK = Place(("global", "used"))
+_OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
+
+
+class Release(NamedTuple):
+    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (the same, where
+    that is the caller's affair)."""
+
+    allocation: Site
+    use: Site
+    drop: Site
+    again: Site
+    lane: Lane
+    library: str
+
+
+class Releases(Races):
+    """Finds memory that goes back to its pool too early."""
+
+    ordering = (*Races.ordering, Kept)
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._released: dict[Site, Release] = {}
+
+    def releases(self) -> Iterator[Release]:
+        """The releases of the program, one for each allocation."""
+        for function in self._functions():
+            if not function.is_cpp:
+                for one in list(function.code.instructions()):
+                    for work in self.transfer.works(function, one):
+                        self._follow_allocation(function, one, work)
+        yield from self._released.values()
+
+    def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
+        frame = Frame(function, None, None, 0)
+        lane = self.lanes.of(frame, one, work.stream)
+        if work.made < 0 or work.assumed or lane.kind == UNKNOWN:
+            return
+        if not self.is_on_device(function, work.made, work, False) and not any(
+            self.is_on_device(function, each, work, lane.kind != CURRENT) for each in work.reads
+        ):
+            return
+        self._site, self._work, self._lane, self._writes, self._is_evident = Site(function, one), work, lane, True, True
+        tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
+        self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    # --- what actions mean
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        tracked = state.tracked
+        if isinstance(action, Worked):
+            return self._used(state, one, action)
+        if isinstance(action, Kept):
+            return ORDERED if self._touches(state, action.register) else None
+        if isinstance(action, Waited):
+            if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
+                return None
+            lane = self.lanes.of(state.frame, one, action.stream)
+            return self._unused(state) if self._is_home(lane) else tracked | lane.tracked(WAITER)
+        if isinstance(action, Viewed):
+            return super()._judge(state, one, action)
+        if isinstance(action, (Recorded, Asked)):
+            return super()._judge(state, one, action) if self._is_in_use(tracked) else None
+        if self._is_in_use(tracked) and self.orders(state, one, action):
+            return self._unused(state)
+        return None
+
+    def _unused(self, state: State) -> str | frozenset[Tracked]:
+        """What is left when the use is over."""
+        rest = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
+        return rest if rest else ORDERED
+
+    def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
+        return any(held.kind == USED for held in tracked)
+
+    def _is_home(self, lane: Lane) -> bool:
+        """Whether a lane may be the stream of the pool."""
+        mine = self._lane
+        if UNKNOWN in (lane.kind, mine.kind):
+            return True
+        return not lane.tracked(STREAM).isdisjoint(mine.tracked(STREAM))
+
+    def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
+        touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
+        lane = self.lanes.of(state.frame, one, work.stream)
+        if not touched:
+            if work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state):
+                self._tell_release(state, one)
+                return ORDERED
+            return None
+        if work.assumed and one[0] == op.INVOKE:
+            return ORDERED  # an owner out of view may keep it
+        if self._is_home(lane):
+            return None
+        if self._may_be_one(lane):
+            return ORDERED
+        kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
+        site = Site(state.frame.function, one)
+        found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
+        if work.assumed and op.DEFINES[one[0]]:
+            found |= {Tracked(BUFFER, Place(("register", one[2])))}
+        return found
+
+    # --- references
+
+    def redone(self, state: State, one: Instruction) -> None:
+        """The next round allocates anew: the name of the last one is bound again."""
+        if self._is_in_use(state.tracked) and not any(self._is_kept(state, held) for held in state.tracked if held.kind == BUFFER):
+            self._tell_release(state, one)
+
+    def _is_kept(self, state: State, held: Tracked) -> bool:
+        """Whether a place outlives a round: a container, an attribute, a variable that holds what the last round has made."""
+        if held.place.path or held.place.root[0] in ("cell", "global"):
+            return True
+        if held.place.root[0] != "register":
+            return False
+        function = state.frame.function
+        register = int(str(held.place.root[1]))
+        made = function.definitions[register]
+        return made is not None and made[0] == op.PHI and any(use[0] != op.PHI for use in function.uses[register])
+
+    def _alive(self, state: State) -> bool:
+        """Whether something refers to the memory: a name, an attribute, an element, a variable of a caller."""
+        return any(self._refers(state, held) for held in state.tracked if held.kind == BUFFER)
+
+    def _refers(self, state: State, held: Tracked) -> bool:
+        if held.place.path or held.place.root[0] != "register":
+            return True
+        function = state.frame.function
+        register = int(str(held.place.root[1]))
+        return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
+
+    def forgotten(self, state: State, one: Instruction) -> State:
+        """``del x``: the registers of a name refer to nothing."""
+        if one[0] != op.UNBIND:
+            return state
+        function = state.frame.function
+        gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
+        return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
+
+    def _returned(self, state: State, register: int) -> Iterator[State]:
+        after = list(super()._returned(state, register))
+        is_last = state.frame.caller is None and not after
+        if is_last and self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
+            self._tell_release(state, state.frame.function.code.blocks[state.block][-1])
+        yield from after
+
+    def _outlives(self, state: State, register: int) -> bool:
+        """Whether the memory is referred to when its function is over."""
+        function = state.frame.function
+        names = self.places.names(function, register) if register >= 0 else ()
+        for held in state.tracked:
+            if held.kind == BUFFER:
+                root = held.place.root[0]
+                if root in ("global", "cell", "this") or (root == "parameter" and held.place.path):
+                    return True
+                if any(rest_behind(place, held.place) is not None for place in names):
+                    return True
+        return False
+
+    def _tell_release(self, state: State, again: Instruction) -> None:
+        if state.doubts > MOST_GUESSES:
+            return
+        use = next(held.announced for held in state.tracked if held.kind == USED)
+        assert use is not None
+        site = Site(state.frame.function, again)
+        lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
+        self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
