@@ -136,8 +136,8 @@ class Walk:
         for index in range(state.place, len(code)):
             one = code[index]
             if (function, (state.block, index)) == origin:
-                self.redone(state, one)
-                return
+                if self.redone(state, one):
+                    return
             state = self.forgotten(state, one)
             for action in self.actions(function, one):
                 answer = judge(state, one, action)
@@ -146,7 +146,7 @@ class Walk:
                 if isinstance(answer, frozenset):
                     state = state._replace(tracked=answer)
             if one[0] == op.YIELD:
-                yield from self._yielded(state, one)
+                yield from self._yielded(state._replace(place=index), one)
                 return
             entered = list(self._entered(state, one, index))
             if entered:
@@ -162,8 +162,9 @@ class Walk:
                 return
         yield from self._ends(state, code[-1])
 
-    def redone(self, state: State, one: Instruction) -> None:
-        """A path has come back to the operation that it follows, which is done anew."""
+    def redone(self, state: State, one: Instruction) -> bool:
+        """Whether a path ends where it has come back to the operation that it follows, which is done anew."""
+        return True
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """The state without names that an instruction ends."""
