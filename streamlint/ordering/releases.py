@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, Frame, State
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
@@ -124,9 +124,16 @@ class Releases(Races):
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
         found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
-        if work.assumed and op.DEFINES[one[0]]:
+        if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
         return found
+
+    def _may_keep(self, state: State, work: Worked) -> bool:
+        """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
+        function = state.frame.function
+        if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
+            return False
+        return any(not self._touches(state, each) and self._may_be_memory(function, each) for each in work.reads)
 
     def _leads(self, state: State, register: int) -> bool:
         """Whether a register holds the memory, or an object that leads to it."""
@@ -178,7 +185,8 @@ class Releases(Races):
         """``del x``: the registers of a name refer to nothing. A container that is emptied keeps nothing."""
         function = state.frame.function
         if one[0] in CALLING and one in state.path and self._is_in_use(state.tracked):
-            self.redone(state, one)
+            if not any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
+                self.redone(state, one)
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
@@ -211,7 +219,9 @@ class Releases(Races):
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
         if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
             return
-        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):
+            return
         if self._lane.kind == NAMED and self._is_lent(state, register):
             mine |= {Tracked(USED, _MARK, "", Site(function, end)), Tracked(STREAM, AMBIENT)}
         if mine:
@@ -272,3 +282,9 @@ class Releases(Races):
         site = Site(state.frame.function, again)
         lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
         self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+
+
+def _later(held: Tracked) -> Tracked:
+    """A place as a later call finds it: an index that was computed is another one then."""
+    keys = (ANY if isinstance(key, Element) and not isinstance(key.key, (int, str)) else key for key in held.place.path)
+    return held._replace(place=Place(held.place.root, tuple(keys)))

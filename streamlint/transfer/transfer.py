@@ -67,6 +67,8 @@ class Transfer:
             return
         for library, kind in _ARRAYS:
             row = self.facts.models.method(kind, function.text(one[4]))
+            if row is not None and row.names[0].endswith("*") and not self.is_tensor(function, one[3]):
+                continue  # any method of a tensor, but this may be none
             if row is not None and self.rounds.is_used_near(function.unit, library):
                 yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
                 return
