@@ -22,8 +22,8 @@ AMBIENT = Place(("global", "ambient"))
 
 
 class Lane(NamedTuple):
-    """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, and whether
-    it is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it."""
+    """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
+    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it."""
 
     kind: str
     places: tuple[Place, ...]
@@ -92,7 +92,7 @@ class Lanes:
             found = self.currents.at(inner.function, at)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)
-            inner, at = inner.caller, inner.call
+            at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:

@@ -43,7 +43,7 @@ class Race(NamedTuple):
 class Races(Walk):
     """Finds the races of a program."""
 
-    ordering = (Synchronized, Waited, Recorded)
+    ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -92,15 +92,12 @@ class Races(Walk):
                 continue
             self._writes = writes
             tracked = {held for register in registers for held in self._names(function, register)}
-            self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), self._decided(function, one)), self._judge)
+            self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
 
     def _has_waited(self, function: Function, one: Instruction) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
         actions = self.transfer.of(function, one)
         return any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
-
-    def _decided(self, function: Function, one: Instruction) -> frozenset[tuple[tuple[object, ...], bool]]:
-        return frozenset()
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
@@ -213,9 +210,8 @@ class Races(Walk):
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
-        elif isinstance(action, Lost):
-            if any(self._leads_to_order(state, register) for register in action.registers):
-                return ORDERED
+        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+            return ORDERED
         return None
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
@@ -253,7 +249,7 @@ class Races(Walk):
     def _may_be_one(self, lane: Lane) -> bool:
         """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
         mine = self._lane
-        if lane.is_given and not mine.made or mine.is_given and not lane.made:
+        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
             return True
         if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
             return lane.library != "torch"  # members of objects that were given their streams
@@ -324,9 +320,13 @@ class Races(Walk):
                 if held.kind != BUFFER or held.place.root != place.root:
                     continue
                 rest = rest_behind(place, held.place)
-                if rest is not None and (len(rest) <= depth or state.frame.function.is_cpp or self._is_memory(state, register)):
-                    if all(isinstance(key, Element) for key in rest):
-                        return True
+                is_whole = rest is not None and all(isinstance(key, Element) for key in rest)
+                if (
+                    rest is not None
+                    and is_whole
+                    and (len(rest) <= depth or state.frame.function.is_cpp or self._is_memory(state, register))
+                ):
+                    return True
                 part = rest_behind(held.place, place)
                 if part is not None and all(isinstance(key, Element) for key in part):
                     return True
@@ -393,9 +393,9 @@ class Races(Walk):
     def _leaves(self, function: Function, lane: Place) -> bool:
         """Whether a method hands a stream to its caller."""
         for register, one in enumerate(function.definitions):
-            if one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane:
-                if any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
-                    return True
+            is_lane = one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane
+            if is_lane and any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
+                return True
         return False
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
@@ -405,7 +405,6 @@ class Races(Walk):
             calls.insert(0, Site(frame.caller.function, frame.call))
             frame = frame.caller
         second = Site(state.frame.function, one)
-        first_calls = tuple(Site(self._site.function, call) for call in ())
-        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, first_calls, tuple(calls), state.doubts)
+        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), tuple(calls), state.doubts)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race

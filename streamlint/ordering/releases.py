@@ -185,8 +185,8 @@ class Releases(Races):
         """``del x``: the registers of a name refer to nothing. A container that is emptied keeps nothing."""
         function = state.frame.function
         if one[0] in CALLING and one in state.path and self._is_in_use(state.tracked):
-            if not any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
-                self.redone(state, one)
+            is_entered = any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
+            _ = is_entered or self.redone(state, one)
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))

@@ -135,9 +135,8 @@ class Walk:
         code = function.code.blocks[state.block]
         for index in range(state.place, len(code)):
             one = code[index]
-            if (function, (state.block, index)) == origin:
-                if self.redone(state, one):
-                    return
+            if (function, (state.block, index)) == origin and self.redone(state, one):
+                return
             state = self.forgotten(state, one)
             for action in self.actions(function, one):
                 answer = judge(state, one, action)

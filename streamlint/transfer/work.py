@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.objects import Constant, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
@@ -21,7 +21,7 @@ _FIRST = 6
 
 
 class Worked(NamedTuple):
-    """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of a result that is new memory.
+    """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
     ``assumed``: the call is out of view, what it is given may not be touched."""
 
     stream: Stream
@@ -95,7 +95,8 @@ def _copied(action: Copied) -> Worked:
     writes = (action.target,) if target != "h" and action.direction != "h2h" else ()
     made = action.target if writes and row is not None and row.effect != "copy" else op.NONE
     evident = action.direction in ("h2d", "d2d", "peer")
-    return Worked(action.stream, reads, writes, action.call.name, row.library if row is not None else "", made, False, evident)
+    library = row.library if row is not None else ""
+    return Worked(action.stream, reads, writes if made == op.NONE else (), action.call.name, library, made, False, evident)
 
 
 def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Worked]:
@@ -107,14 +108,33 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
         stream = ModelledCall(facts, function, call, facts.cpp_models.calls["cudaMemcpyAsync"]).stream_in(configuration[3])
     name = function.dotted(one[3])
     kernel = next((each.code for each in _kernels(facts, function, one[3])), None)
-    reads, writes = [], []
+    reads: list[int] = []
+    writes: list[int] = []
     for index, register in enumerate(given):
         parameter = kernel.parameters[index] if kernel is not None and index < len(kernel.parameters) else None
         if parameter is not None and parameter.type is not None and not parameter.type[2] and parameter.type[0] in _NUMBERS:
             continue
+        if parameter is None and _is_number(facts, function, register):
+            continue
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
+
+
+def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
+    """Whether an argument is a number, no pointer, by its declaration or by how it is computed."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.CONST:
+        return True
+    if one[0] == op.PARAM:
+        declared = function.code.parameters[one[3]].type if one[3] < len(function.code.parameters) else None
+        return declared is not None and not declared[2] and declared[0] in _NUMBERS
+    if one[0] == op.BINARY:
+        return all(_is_number(facts, function, each, depth - 1) for each in one[4:6])
+    values = list(facts.values(function, register).values)
+    return bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
 
 
 def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:
