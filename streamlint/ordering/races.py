@@ -76,7 +76,7 @@ class Races(Walk):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed or self._has_waited(function, one):
+        if lane.kind == UNKNOWN or work.assumed or not work.fills or self._has_waited(function, one):
             return
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}

@@ -32,6 +32,7 @@ class Worked(NamedTuple):
     made: int = op.NONE
     assumed: bool = False
     evident: bool = False
+    fills: bool = True  # a factory may leave what it makes as it is
 
 
 class Waited(NamedTuple):
@@ -159,7 +160,8 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 def _factory(call: ModelledCall) -> Iterator[Worked]:
     """A factory fills what it makes."""
     if not call.row.get("alias"):
-        yield Worked(Stream(CURRENT, library=call.row.library), (), (), call.name, call.row.library, call.result)
+        stream = Stream(CURRENT, library=call.row.library)
+        yield Worked(stream, (), (), call.name, call.row.library, call.result, fills="empty" not in call.name)
 
 
 def _written(call: ModelledCall) -> Iterator[Worked]:
