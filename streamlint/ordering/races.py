@@ -220,6 +220,9 @@ class Races(Walk):
             return None  # what a method of an object out of view does is its own affair
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
+        if self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch"):
+            if self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+                return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register)]
         reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
         if not writes and not (reads and self._writes):
@@ -397,6 +400,16 @@ class Races(Walk):
             if is_lane and any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
                 return True
         return False
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """What a caller still holds of the last round's memory is used later."""
+        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
+
+    def handed(self, function: Function, register: int) -> tuple[Place, ...]:
+        """New memory is not what was read before from where it is now."""
+        one = function.definitions[register] if register >= 0 else None
+        is_read = one is not None and one[0] == op.ATTR and self._work.made >= 0
+        return (register_place(register),) if is_read else self.places.names(function, register)
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         calls: list[Site] = []

@@ -161,6 +161,10 @@ class Walk:
                 return
         yield from self._ends(state, code[-1])
 
+    def handed(self, function: Function, register: int) -> tuple[Place, ...]:
+        """The places of what a function returns."""
+        return self.places.names(function, register)
+
     def redone(self, state: State, one: Instruction) -> bool:
         """Whether a path ends where it has come back to the operation that it follows, which is done anew."""
         return True
@@ -258,7 +262,7 @@ class Walk:
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         if register >= 0 and op.DEFINES[call[0]]:
-            yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            yield from self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
         for held in mine:
             root = held.place.root
             if root[0] == "parameter" and held.place.path:
