@@ -220,9 +220,9 @@ class Races(Walk):
             return None  # what a method of an object out of view does is its own affair
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
-        if self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch"):
-            if self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
-                return ORDERED  # the null stream waits for blocking streams, and they for it
+        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
+        if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+            return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register)]
         reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
         if not writes and not (reads and self._writes):
