@@ -101,6 +101,20 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api, "first_stream": _kind(first), "stream": _kind(second)},
         )
 
+    def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...]) -> Finding:
+        """Two pieces of work that nothing orders, as a finding; ``streams`` are where their streams were made."""
+        conflict = Conflict(first, second, "stream-wait", 0, writes, None)
+        words = "written" if writes else "read"
+        calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
+        return self.finding(
+            second,
+            self._message(conflict),
+            trail=(Step(f"{words} on another stream here", first.span), *streams, *calls),
+            help=self._help(first, second),
+            conflict=conflict,
+            facts={"api": second.api, "first_stream": "unknown", "stream": "unknown"},
+        )
+
     def _out_of_view(self, first: Alloc | Entry, second: Work, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         """The other stream's work is not in view: a caller's, which made an argument, or that of a recycled block's last user."""
         assert conflict.buffer is not None

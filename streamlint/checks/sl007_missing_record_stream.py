@@ -93,6 +93,19 @@ class MissingRecordStream(Check):
             facts={"api": drop.api, "stream": drop.stream.kind if drop.stream is not None else "unknown"},
         )
 
+    def told(self, use: Operation, drop: Drop, streams: tuple[Step, ...]) -> Finding:
+        """A release that nothing orders behind a use, as a finding; ``streams`` are where its stream was made."""
+        trail = self._trail(use, drop, drop)
+        return self.finding(
+            use,
+            "memory freed while another stream may still access it; the allocator may reuse the block",
+            span=drop.allocated,
+            trail=(*trail, *streams),
+            help=self._help(drop),
+            conflict=Conflict(use, drop, "lifetime", 0, True, None, drop),
+            facts={"api": drop.api, "stream": "unknown"},
+        )
+
     def _trail(self, use: Operation, drop: Drop, again: Operation) -> tuple[Step, ...]:
         steps = [Step(f"the allocating stream: {step.message}", step.span) for step in drop.stream.trail[:1]] if drop.stream else []
         steps.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))

@@ -315,6 +315,10 @@ class Library(Selectors):
         else:
             self.solver.add(target, self.objects(LibraryObject, str(row.get("type")), "event", "created", arguments.site))
 
+    def _namespace(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A module or class of the library by another way: ``torch.get_device_module(device)``."""
+        self.solver.add(target, self.objects(External, str(row.get("name")), None))
+
     def _scope(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
 
@@ -405,6 +409,7 @@ EFFECTS: dict[str, Effect] = {
     "event": Library._stream,
     "record": Library._record,
     "scope": Library._scope,
+    "namespace": Library._namespace,
     "object": Library._object,
     "facade": Library._object,
     "pool": Library._object,

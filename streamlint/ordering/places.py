@@ -119,6 +119,8 @@ class Places:
             return self.of(function, one[3])
         if opcode == op.CAST:
             return self.of(function, one[4])
+        if opcode == op.REBIND:
+            return self.of(function, one[5])
         return register_place(register)
 
     def _pointee(self, function: Function, base: Place) -> Place:

@@ -75,6 +75,12 @@ class Currents:
                     if register is not None:
                         opened[one[2]] = call.stream_in(register)
         for one in function.by_opcode[op.ENTER]:
+            made = function.definitions[one[3]] if one[3] >= 0 else None
+            if made is not None and made[0] == op.CALL and one[3] not in opened:  # by another name
+                for call in self.transfer.modelled(function, made):
+                    selector = call.row.get("stream")
+                    if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
+                        opened[one[3]] = call.stream_in(register)
             if one[3] in opened:
                 continue
             values = list(self.transfer.values(function, one[3]))

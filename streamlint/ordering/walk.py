@@ -63,7 +63,9 @@ Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"
 
 
 class Walk:
-    """Walks for pending operations of a program."""
+    """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
+
+    ordering: tuple[type[object], ...] = (Synchronized,)
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -84,6 +86,10 @@ class Walk:
         if found is None:
             found = self._graphs[function] = Graph.of(function.code, exceptions=False)
         return found
+
+    def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
+        """What an instruction does, in the order in which the judge hears of it."""
+        return self.transfer.of(function, one)
 
     def home(self, function: Function, one: Instruction) -> tuple[int, int]:
         """The block and the place in it of an instruction."""
@@ -123,17 +129,18 @@ class Walk:
         code = function.code.blocks[state.block]
         for index in range(state.place, len(code)):
             one = code[index]
-            if (function, (state.block, index)) == origin:
-                return  # the operation is done anew
+            if (function, (state.block, index)) == origin and self.redone(state, one):
+                return
             if op.DEFINES[one[0]]:  # made anew
                 stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
                 state = state._replace(tracked=state.tracked - stale) if stale else state
+            state = self.forgotten(state, one)
             answer = self.arrive(state, one)
             if answer == ORDERED:
                 return
             if isinstance(answer, frozenset):
                 state = state._replace(tracked=answer)
-            for action in self.transfer.of(function, one) if one[1] >= 0 else ():
+            for action in self.actions(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -142,7 +149,7 @@ class Walk:
             if self.passed(state, one):
                 return
             if one[0] == op.YIELD:
-                yield from self._yielded(state, one)
+                yield from self._yielded(state._replace(place=index), one)
                 return
             entered = list(self._entered(state, one, index))
             if entered:
@@ -195,6 +202,18 @@ class Walk:
         """Whether a function is started in another thread."""
         places = self.facts.call_places(function)
         return any(edge.callee is function and edge.is_elsewhere for place in places for edge in self.transfer.edges(*place))
+
+    def handed(self, function: Function, register: int) -> tuple[Place, ...]:
+        """The places of what a function returns."""
+        return self.places.names(function, register)
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """Whether a path ends where it has come back to the operation that it follows, which is done anew."""
+        return True
+
+    def forgotten(self, state: State, one: Instruction) -> State:
+        """The state without names that an instruction ends."""
+        return state
 
     # --- calls
 
@@ -292,7 +311,7 @@ class Walk:
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
         keys = self._keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            given = self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            given = self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
         for held in mine:
             held = self._rekeyed(held, keys)
@@ -460,7 +479,7 @@ class Walk:
                 continue
             seen.add(number)
             for one in function.code.blocks[number]:
-                if any(self.orders(state, one, action) for action in self.transfer.of(function, one) if not isinstance(action, Asked)):
+                if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
                     return True
                 if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
@@ -473,7 +492,7 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(isinstance(action, Synchronized) for action in self.transfer.of(function, one))
+                any(isinstance(action, self.ordering) for action in self.transfer.of(function, one))
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]

@@ -65,7 +65,7 @@ def callback(call: ModelledCall) -> Iterator[Action]:
 
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits."""
-    if call.row.library not in _ON_HOST:
+    if call.row.library not in _ON_HOST and call.row.get("stream") is None:
         yield Synchronized(None, call.name)
 
 

@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, language, memory, order, waiting
+from streamlint.transfer import copies, language, memory, order, waiting, work
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
@@ -25,7 +25,7 @@ from streamlint.waits.operands import argument_registers
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
 _ANY: RowTest = lambda row: True  # noqa: E731
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS}
+EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS, **work.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
@@ -37,6 +37,7 @@ _OF_LANGUAGE = ("builtins.", "elements::")
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
+_ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
 
 
 class Transfer:
@@ -47,6 +48,7 @@ class Transfer:
         self.facts = graph.facts
         self.rounds = Rounds(graph)
         self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
+        self._works: dict[tuple[Function, Instruction], tuple[work.Worked, ...]] = {}
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
@@ -58,6 +60,32 @@ class Transfer:
         if found is None:
             found = self._actions[key] = tuple(self._find(function, one))
         return found
+
+    def works(self, function: Function, one: Instruction) -> tuple[work.Worked, ...]:
+        """The work on devices that an instruction queues."""
+        key = (function, one)
+        found = self._works.get(key)
+        if found is None:
+            actions = self.of(function, one)
+            calls = self.modelled(function, one) if one[0] in CALLING else ()
+            made = list(work.works(self.facts, function, one, calls, actions))
+            if not made and any(isinstance(action, Lost) for action in actions):
+                named = list(self._by_method(function, one))
+                made = [work.out_of_view(function, one)] if not named else list(work.works(self.facts, function, one, named, ()))
+            found = self._works[key] = tuple(made)
+        return found
+
+    def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
+        """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
+        if one[0] != op.INVOKE or function.is_cpp:
+            return
+        for library, kind in _ARRAYS:
+            row = self.facts.models.method(kind, function.text(one[4]))
+            if row is not None and row.names[0].endswith("*") and not self.is_tensor(function, one[3]):
+                continue  # any method of a tensor, but this may be none
+            if row is not None and self.rounds.is_used_near(function.unit, library):
+                yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+                return
 
     def all_of(self, function: Function) -> Iterator[tuple[Instruction, Action]]:
         """What all instructions of a function do."""

@@ -1,0 +1,36 @@
+"""SL006: device work uses memory that work on another stream writes, and nothing orders the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Launch
+from streamlint.ordering.lanes import Lane
+from streamlint.ordering.races import Race, Races
+
+RULE = CrossStreamUseWithoutWait
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    for race in Races(context.transfer).find():
+        yield _told(rule, context, race)
+
+
+def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race) -> Finding:
+    function = race.second.function
+    library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
+    first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
+    second = Launch(span_of(race.second), library, race.use.name, context=context.surroundings(function, race.second_calls))
+    streams = (*_made("that stream", race.lane), *_made("this stream", race.other))
+    return rule.told(first, second, race.is_write, streams)
+
+
+def _made(which: str, lane: Lane) -> Iterator[Step]:
+    """Where a stream was made."""
+    for site in sorted(lane.made, key=span_of)[:1]:
+        yield Step(f"{which}: stream created here", span_of(site))

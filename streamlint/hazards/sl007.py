@@ -1,0 +1,24 @@
+"""SL007: memory goes back to the pool of its stream while another stream may still use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl007_missing_record_stream import MissingRecordStream
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Drop, Launch
+from streamlint.ordering.releases import Releases
+
+RULE = MissingRecordStream
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    for release in Releases(context.transfer).releases():
+        library = release.library or "torch"
+        use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function))
+        drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))
+        made = sorted(release.lane.made, key=span_of)[:1]
+        yield rule.told(use, drop, tuple(Step("the other stream: stream created here", span_of(site)) for site in made))

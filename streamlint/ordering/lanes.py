@@ -1,0 +1,130 @@
+"""Which stream work is queued on, as a path names it, and whether two streams may be the same."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import STREAM, Tracked
+from streamlint.ordering.places import Element, Place, Places
+from streamlint.ordering.streams import Currents
+from streamlint.ordering.walk import aside
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.transfer import Transfer
+
+WAITER = "waiter"
+"""A stream that already waits for the operation that is followed."""
+AMBIENT = Place(("global", "ambient"))
+"""The stream that is current where a path begins; the default stream is the same."""
+
+
+class Lane(NamedTuple):
+    """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
+    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it."""
+
+    kind: str
+    places: tuple[Place, ...]
+    made: frozenset[Site]
+    blocking: bool | None
+    library: str
+    is_given: bool = False
+
+    def tracked(self, kind: str) -> frozenset[Tracked]:
+        """The lane as it is tracked."""
+        if self.kind == CURRENT:
+            return frozenset({Tracked(kind, AMBIENT)})
+        places = [*self.places]
+        if not self.is_element:
+            places += [Place(("global", "made", site)) for site in self.made]
+        return frozenset(Tracked(kind, place) for place in places)
+
+    @property
+    def is_element(self) -> bool:
+        """Whether it is one of several that are made at one place."""
+        return any(isinstance(key, Element) for place in self.places for key in place.path)
+
+
+class Lanes:
+    """The lanes of the work of a program."""
+
+    def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
+        self.transfer = transfer
+        self.places = places
+        self.currents = currents
+
+    def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
+        """The lane that an instruction means by a stream."""
+        depth = frame.depth if depth is None else depth
+        if stream.kind == CURRENT:
+            return self._current(frame, one, stream, depth)
+        if stream.kind == NULL:
+            return Lane(CURRENT, (), frozenset(), True, stream.library)
+        if stream.kind == UNKNOWN or stream.register < 0:
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        function = frame.function
+        values = list(self.transfer.values(function, stream.register))
+        names = self.places.names(function, stream.register)
+        if frame.depth != depth:
+            names = tuple(aside(name, frame.depth) for name in names)
+        made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.detail == "created" and value.site)
+        if not made:
+            made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
+        if any(isinstance(value, LibraryObject) and value.detail in ("current", "default", "null") for value in values):
+            names = (*names, AMBIENT)
+        one_made = function.definitions[stream.register]
+        is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        if is_given:
+            names = (*names, AMBIENT)  # a getter may give the current one
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)
+
+    def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
+        at: Instruction | None = one
+        if stream.register >= 0:  # ``current_stream()`` means the one where it was called
+            made = frame.function.definitions[stream.register]
+            if made is None or made[0] not in (op.CALL, op.INVOKE):
+                return Lane(CURRENT, (), frozenset(), True, stream.library)
+            at = made
+        inner: Frame | None = frame
+        while inner is not None and at is not None:
+            found = self.currents.at(inner.function, at)
+            if found is not None and (found.kind != CURRENT or found.register >= 0):
+                return self.of(inner, at, found, depth)
+            at, inner = inner.call, inner.caller
+        return Lane(CURRENT, (), frozenset(), True, stream.library)
+
+    def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
+        """Whether a stream is ordered with the null stream."""
+        details = {value.detail for value in values if isinstance(value, LibraryObject)}
+        if details & {"blocking", "non-blocking"}:
+            return None if len(details) > 1 else "blocking" in details
+        said = {self._is_made_blocking(site) for site in made}
+        if said:
+            return said.pop() if len(said) == 1 else None
+        return False if stream.library in ("torch", "") else None
+
+    def _is_made_blocking(self, site: Site) -> bool | None:
+        for call in self.transfer.modelled(site.function, site.instruction):
+            if call.row.effect == "stream":
+                return call.switch("blocking")[1]
+        return False
+
+    def is_same(self, tracked: frozenset[Tracked], lane: Lane, kinds: tuple[str, ...] = (STREAM, WAITER)) -> bool:
+        """Whether a lane may be one of those that are tracked."""
+        if lane.kind == UNKNOWN:
+            return True
+        held = {each.place for each in tracked if each.kind in kinds}
+        return not held.isdisjoint(each.place for each in lane.tracked(kinds[0]))
+
+
+def is_unknown(values: list[Object]) -> bool:
+    """Whether nothing is known of a value."""
+    return not values or all(isinstance(value, Unknown) for value in values)
+
+
+def library_of(function: Function, library: str) -> str:
+    """The library of work; operators have none of their own."""
+    return library or ("torch" if not function.is_cpp else "cuda-runtime")

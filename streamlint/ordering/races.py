@@ -1,0 +1,424 @@
+"""SL006: two pieces of device work on two streams use one memory, one of them writes it, and nothing orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
+from streamlint.ordering.places import Element, Place, register_place, rest_behind
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Waited, Worked
+from streamlint.waits.questions import alike
+
+CHOOSING = frozenset({"stream", "scope", "set_stream"})
+"""Effects of the calls without which a file has but one stream."""
+_TYPES = ("cudaStream_t", "CUstream")
+_DEEPEST = 12
+
+
+class Race(NamedTuple):
+    """Two pieces of work that nothing orders, their streams, and the calls that lead to each from where their paths meet."""
+
+    first: Site
+    second: Site
+    work: Worked
+    use: Worked
+    lane: Lane
+    other: Lane
+    is_write: bool
+    first_calls: tuple[Site, ...]
+    second_calls: tuple[Site, ...]
+    doubts: int
+
+
+class Races(Walk):
+    """Finds the races of a program."""
+
+    ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.lanes = Lanes(transfer, self.places, self.currents)
+        self._found: dict[Site, Race] = {}
+        self._devices: dict[tuple[Function, int], bool] = {}
+        self._site: Site
+        self._work: Worked
+        self._lane: Lane
+        self._writes: bool
+        self._is_evident: bool
+
+    def find(self) -> Iterator[Race]:
+        """The races of the program, one for each second piece of work."""
+        for function in self._functions():
+            for one in list(function.code.instructions()):
+                for work in self.transfer.works(function, one):
+                    self._follow_work(function, one, work)
+        yield from self._found.values()
+
+    def _functions(self) -> Iterator[Function]:
+        """The functions of files that make a stream, or make one current."""
+        units: dict[int, Unit] = {}
+        for name in self.transfer.names(CHOOSING):
+            units.update({unit.number: unit for unit in self.facts.program.mentioning(name)})
+        units.update({unit.number: unit for name in _TYPES for unit in self.facts.program.mentioning(name)})
+        for _, unit in sorted(units.items()):
+            yield from unit.functions
+
+    def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
+        frame = Frame(function, None, None, 0)
+        lane = self.lanes.of(frame, one, work.stream)
+        if lane.kind == UNKNOWN or work.assumed or not work.fills or self._has_waited(function, one):
+            return
+        in_scope = lane.kind == NAMED
+        written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
+        read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
+        if work.made >= 0 and not written and read:
+            written = {work.made}
+        self._is_evident = bool(written or read)
+        if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
+            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
+        self._site, self._work, self._lane = Site(function, one), work, lane
+        for registers, writes in ((written, True), (read, False)):
+            if not registers:
+                continue
+            self._writes = writes
+            tracked = {held for register in registers for held in self._names(function, register)}
+            self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
+
+    def _has_waited(self, function: Function, one: Instruction) -> bool:
+        """Whether the host has waited for the work when the instruction is over."""
+        actions = self.transfer.of(function, one)
+        return any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
+
+    def _names(self, function: Function, register: int) -> Iterator[Tracked]:
+        """The memory in a register, by all the names that its function has for it."""
+        for each in self._shared(function, register):
+            for place in self._names_of(function, each):
+                yield Tracked(BUFFER, place)
+
+    def _names_of(self, function: Function, register: int) -> Iterator[Place]:
+        """The names of a register's value. C++: a pointer with an offset is a part of what the pointer leads to."""
+        yield from self.places.names(function, register)
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
+            for base, offset in (one[4:6], one[5:3:-1]):
+                for place in self.places.names(function, base):
+                    yield place.behind(Element(alike(function, offset)))
+
+    def _shared(self, function: Function, register: int) -> list[int]:
+        """A register, and those of which it is a view of the whole."""
+        found = [register]
+        for each in found:
+            one = function.definitions[each] if each >= 0 else None
+            if one is None or one[0] in (op.ITEM, op.DEREF, op.NEXT) or (function.is_cpp and one[0] == op.BINARY):
+                continue
+            for action in self.transfer.of(function, one):
+                if isinstance(action, Viewed) and action.register not in found:
+                    found.append(action.register)
+        return found
+
+    # --- what is on a device
+
+    def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
+        """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
+        if register < 0:
+            return False
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        if held:
+            if any(value.space in ("device", "managed") for value in held):
+                return True
+            if all(value.space == "host" for value in held):
+                return False
+        if function.is_cpp and work.evident:
+            one = function.definitions[register]
+            return one is None or one[0] != op.CONST
+        if (work.evident or (in_scope and not work.assumed and work.library)) and self._may_be_memory(function, register):
+            return True
+        return self._is_made_there(function, register, depth)
+
+    def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
+        key = (function, register)
+        known = self._devices.get(key)
+        if known is None:
+            self._devices[key] = False
+            known = self._devices[key] = self._find_made(function, register, depth)
+        return known
+
+    def _find_made(self, function: Function, register: int, depth: int) -> bool:
+        """Whether the instruction that made a value makes it of memory of a device."""
+        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
+            return True
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth > _DEEPEST:
+            return False
+        if one[0] == op.PHI:
+            return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
+        actions = self.transfer.of(function, one)
+        if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
+            return True
+        if any(self._is_made_there(function, a.register, depth + 1) for a in actions if isinstance(a, Viewed)):
+            return True
+        return any(
+            work.made == register and any(self._is_made_there(function, each, depth + 1) for each in work.reads)
+            for work in self.transfer.works(function, one)
+        )
+
+    def _may_be_memory(self, function: Function, register: int) -> bool:
+        """Whether nothing says that a value is a number, text, or an object that is no memory."""
+        if register < 0:
+            return False
+        one = function.definitions[register]
+        if one is not None and one[0] == op.CONST:
+            return False
+        values = list(self.transfer.values(function, register))
+        if any(isinstance(value, (Memory, Unknown)) for value in values):
+            return True
+        return not any(isinstance(value, (Constant, Scalar, LibraryObject)) for value in values)
+
+    # --- what actions mean
+
+    def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
+        """Waits of the host come last: what waits has worked before."""
+        return (*self.transfer.works(function, one), *super().actions(function, one))
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        tracked = state.tracked
+        if isinstance(action, Worked):
+            return self._worked(state, one, action)
+        if self.orders(state, one, action):
+            return ORDERED
+        if isinstance(action, Recorded):
+            if self._is_ordered(state, one, action.stream):
+                names = self.places.names(state.frame.function, action.event)
+                return tracked | {Tracked(EVENT, place) for place in names}
+        elif isinstance(action, Waited):
+            lane = self.lanes.of(state.frame, one, action.stream)
+            if self._is_behind(state, one, action):
+                return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
+        elif isinstance(action, Viewed):
+            if op.DEFINES[one[0]] and self._holds(state, action.register) and not self._is_other_part(state, one):
+                return tracked | {Tracked(BUFFER, register_place(one[2]))}
+        elif isinstance(action, Asked) and op.DEFINES[one[0]]:
+            if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
+                return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
+        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+            return ORDERED
+        return None
+
+    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
+        function = state.frame.function
+        if work.assumed and one[0] == op.INVOKE:
+            return None  # what a method of an object out of view does is its own affair
+        if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
+            return ORDERED
+        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
+        if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+            return ORDERED  # the null stream waits for blocking streams, and they for it
+        writes = [register for register in work.writes if self._touches(state, register)]
+        reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
+        if not writes and not (reads and self._writes):
+            return None
+        lane = self.lanes.of(state.frame, one, work.stream)
+        if self.lanes.is_same(state.tracked, lane):
+            return ORDERED if writes and self._is_all(state, writes) else None
+        if state.doubts > MOST_GUESSES or self._may_be_one(lane):
+            return None
+        if not self._is_evident and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in (*writes, *reads)):
+            return None
+        self._tell(state, one, work, lane)
+        return ORDERED
+
+    def _is_all(self, state: State, registers: list[int]) -> bool:
+        """Whether all that is tracked is written anew."""
+        return all(
+            any(rest_behind(place, held.place) is not None for register in registers for place in self._all_names(state, register))
+            for held in state.tracked
+            if held.kind == BUFFER and held.place.root[0] != "aside"
+        )
+
+    def _all_names(self, state: State, register: int) -> list[Place]:
+        function = state.frame.function
+        return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
+
+    def _may_be_one(self, lane: Lane) -> bool:
+        """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
+        mine = self._lane
+        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
+            return True
+        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
+            return lane.library != "torch"  # members of objects that were given their streams
+        if lane.kind == CURRENT and mine.kind == NAMED:
+            return mine.blocking is not False
+        return mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+
+    def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
+        return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
+
+    def _is_behind(self, state: State, one: Instruction, action: Waited) -> bool:
+        """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
+        function = state.frame.function
+        if action.is_event:
+            return self._is_event_behind(state, action.on)
+        call = self.transfer.modelled(function, one)
+        stream = next((modelled.stream_in(action.on) for modelled in call), Stream(NAMED, action.on))
+        return self._is_ordered(state, one, stream)
+
+    def _is_event_behind(self, state: State, event: int) -> bool:
+        return self._has(state, EVENT, event) or not self._is_recorded(state.frame.function, event)
+
+    def _is_recorded(self, function: Function, event: int) -> bool:
+        """Whether a record of an event is in view: then it tells what the event waits for."""
+        made = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}
+        place = self.places.of(function, event)
+        for call in self.transfer.sites(frozenset({"record"})):
+            for action in self.transfer.of(call.function, call.instruction):
+                if not isinstance(action, Recorded):
+                    continue
+                if call.function is function and self.places.of(function, action.event) == place:
+                    return True
+                values = self.transfer.values(call.function, action.event)
+                if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
+                    return True
+        return False
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether the host waits for the work."""
+        function = state.frame.function
+        if isinstance(action, Synchronized):
+            if action.of is None:
+                return True
+            if isinstance(action.of, Stream):
+                return self._is_ordered(state, one, action.of)
+            return self._is_event_behind(state, action.of)
+        if isinstance(action, Read) and action.waits:
+            is_there = any(isinstance(v, Memory) and v.space == "device" for v in self.transfer.values(function, action.register))
+            return (is_there or self._touches(state, action.register)) and self._is_ordered(state, one, Stream(CURRENT, library="torch"))
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
+            return self._is_ordered(state, one, action.stream)
+        return False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """A query of the stream, or of an event behind the work."""
+        if self._has(state, DONE, condition):
+            return True
+        return False if self._has(state, STATUS, condition) else None
+
+    # --- what registers hold
+
+    def _touches(self, state: State, register: int, depth: int = 0) -> bool:
+        """Whether what a register holds overlaps with the memory that is tracked."""
+        if register < 0:
+            return False
+        for place in self._all_names(state, register):
+            for held in state.tracked:
+                if held.kind != BUFFER or held.place.root != place.root:
+                    continue
+                rest = rest_behind(place, held.place)
+                is_whole = rest is not None and all(isinstance(key, Element) for key in rest)
+                if (
+                    rest is not None
+                    and is_whole
+                    and (len(rest) <= depth or state.frame.function.is_cpp or self._is_memory(state, register))
+                ):
+                    return True
+                part = rest_behind(held.place, place)
+                if part is not None and all(isinstance(key, Element) for key in part):
+                    return True
+        return False
+
+    def _is_memory(self, state: State, register: int) -> bool:
+        return any(isinstance(value, Memory) for value in self.transfer.values(state.frame.function, register))
+
+    def _holds(self, state: State, register: int) -> bool:
+        """Whether a register holds the memory itself."""
+        return register >= 0 and any(
+            held.kind == BUFFER and rest_behind(held.place, place) == ()
+            for place in self.places.names(state.frame.function, register)
+            for held in state.tracked
+        )
+
+    def _is_other_part(self, state: State, one: Instruction) -> bool:
+        """Whether a view is a part, which its own names tell of."""
+        return one[0] == op.BINARY
+
+    def _has(self, state: State, kind: str, register: int) -> bool:
+        if register < 0:
+            return False
+        names = self.places.names(state.frame.function, register)
+        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+    def _leads_to_order(self, state: State, register: int) -> bool:
+        """Whether a register holds the stream or an event, or an object that leads to it."""
+        if register < 0:
+            return False
+        names = self.places.names(state.frame.function, register)
+        return any(
+            held.kind in (STREAM, EVENT) and held.place != AMBIENT and rest_behind(place, held.place) is not None
+            for place in names
+            for held in state.tracked
+        )
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Callers; what was the ambient stream is the one that is current where they call."""
+        yield from self._again(state)
+        for up in super()._up(state, register):
+            lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
+            if lane.kind == NAMED:
+                moved = {held for held in up.tracked if held.place == AMBIENT}
+                renamed = {one for held in moved for one in lane.tracked(held.kind)}
+                up = up._replace(tracked=(up.tracked - moved) | renamed)
+            yield up
+
+    def _again(self, state: State) -> Iterator[State]:
+        """A method that nobody in view calls runs once more on the same object, if the stream never leaves that."""
+        function = state.frame.function
+        marker = next(function.code.instructions())
+        if not self._writes or marker in state.path or function.method is not function or not function.has_receiver:
+            return
+        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
+            return
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane)):
+            return
+        frame = Frame(function, None, None, 0)
+        yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _leaves(self, function: Function, lane: Place) -> bool:
+        """Whether a method hands a stream to its caller."""
+        for register, one in enumerate(function.definitions):
+            is_lane = one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane
+            if is_lane and any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
+                return True
+        return False
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """What a caller still holds of the last round's memory is used later."""
+        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
+
+    def handed(self, function: Function, register: int) -> tuple[Place, ...]:
+        """New memory is not what was read before from where it is now."""
+        one = function.definitions[register] if register >= 0 else None
+        is_read = one is not None and one[0] == op.ATTR and self._work.made >= 0
+        return (register_place(register),) if is_read else self.places.names(function, register)
+
+    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+        calls: list[Site] = []
+        frame = state.frame
+        while frame.caller is not None and frame.call is not None:
+            calls.insert(0, Site(frame.caller.function, frame.call))
+            frame = frame.caller
+        second = Site(state.frame.function, one)
+        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), tuple(calls), state.doubts)
+        if second not in self._found or race.doubts <= self._found[second].doubts:
+            self._found[second] = race

@@ -1,0 +1,291 @@
+"""SL007: memory of one stream's pool is used on another stream, and its last reference goes before the pool's stream waits for that use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
+from streamlint.ordering.places import ANY, Element, Place, rest_behind
+from streamlint.ordering.races import Races
+from streamlint.ordering.walk import ORDERED, State
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.work import Kept, Waited, Worked
+
+USED = "used"
+_MARK = Place(("global", "used"))
+_EMPTYING = frozenset({"pop", "popleft", "clear"})
+_OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
+
+
+class Release(NamedTuple):
+    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (the same, where
+    that is the caller's affair)."""
+
+    allocation: Site
+    use: Site
+    drop: Site
+    again: Site
+    lane: Lane
+    library: str
+
+
+class Releases(Races):
+    """Finds memory that goes back to its pool too early."""
+
+    ordering = (*Races.ordering, Kept)
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._released: dict[Site, Release] = {}
+
+    def releases(self) -> Iterator[Release]:
+        """The releases of the program, one for each allocation."""
+        for function in self._functions():
+            if not function.is_cpp:
+                for one in list(function.code.instructions()):
+                    for work in self.transfer.works(function, one):
+                        self._follow_allocation(function, one, work)
+        yield from self._released.values()
+
+    def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
+        frame = Frame(function, None, None, 0)
+        lane = self.lanes.of(frame, one, work.stream)
+        if work.made < 0 or work.assumed or lane.kind == UNKNOWN:
+            return
+        self._is_evident = self.is_on_device(function, work.made, work, False) or any(
+            self.is_on_device(function, each, work, lane.kind != CURRENT) for each in work.reads
+        )
+        if not self._is_evident and not (work.library and self._may_be_memory(function, work.made)):
+            return
+        self._site, self._work, self._lane, self._writes = Site(function, one), work, lane, True
+        tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
+        self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    # --- what actions mean
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        tracked = state.tracked
+        if isinstance(action, Worked):
+            return self._used(state, one, action)
+        if isinstance(action, Kept):
+            return ORDERED if self._touches(state, action.register) else None
+        if isinstance(action, Waited):
+            if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
+                return None
+            lane = self.lanes.of(state.frame, one, action.stream)
+            return self._unused(state) if self._is_home(lane) else tracked | lane.tracked(WAITER)
+        if isinstance(action, Viewed):
+            return super()._judge(state, one, action)
+        if isinstance(action, (Recorded, Asked)):
+            return super()._judge(state, one, action) if self._is_in_use(tracked) else None
+        if self._is_in_use(tracked) and self.orders(state, one, action):
+            return self._unused(state)
+        return None
+
+    def _unused(self, state: State) -> str | frozenset[Tracked]:
+        """What is left when the use is over."""
+        rest = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
+        return rest if rest else ORDERED
+
+    def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
+        return any(held.kind == USED for held in tracked)
+
+    def _is_home(self, lane: Lane) -> bool:
+        """Whether a lane may be the stream of the pool."""
+        mine = self._lane
+        if UNKNOWN in (lane.kind, mine.kind):
+            return True
+        return not lane.tracked(STREAM).isdisjoint(mine.tracked(STREAM))
+
+    def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
+        touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
+        if work.assumed and one[0] == op.INVOKE and any(self._leads(state, each) for each in work.reads):
+            return ORDERED  # an owner out of view may keep it
+        lane = self.lanes.of(state.frame, one, work.stream)
+        if not touched:
+            if work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state):
+                self._tell_release(state, one)
+                return ORDERED
+            return None
+        if self._is_home(lane):
+            return None
+        if self._may_be_one(lane):
+            return ORDERED
+        function, in_scope = state.frame.function, lane.kind == NAMED
+        if not self._is_evident and not any(self.is_on_device(function, r, work, in_scope) for r in (*work.reads, *work.writes)):
+            return None
+        kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
+        site = Site(state.frame.function, one)
+        found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
+        if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
+            found |= {Tracked(BUFFER, Place(("register", one[2])))}
+        return found
+
+    def _may_keep(self, state: State, work: Worked) -> bool:
+        """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
+        function = state.frame.function
+        if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
+            return False
+        return any(not self._touches(state, each) and self._may_be_memory(function, each) for each in work.reads)
+
+    def _leads(self, state: State, register: int) -> bool:
+        """Whether a register holds the memory, or an object that leads to it."""
+        if register < 0:
+            return False
+        names = self.places.names(state.frame.function, register)
+        return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        """Also what tells the pool of the use."""
+        if isinstance(action, Kept):
+            return self._touches(state, action.register)
+        return super().orders(state, one, action)
+
+    # --- references
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """The next round allocates anew: the name of the last one is bound again."""
+        gone = ("register", one[2])
+        if any(self._is_kept(state, held) for held in state.tracked if held.kind == BUFFER and held.place.root != gone):
+            return False
+        if self._is_in_use(state.tracked):
+            self._tell_release(state, one)
+        return True
+
+    def _is_kept(self, state: State, held: Tracked) -> bool:
+        """Whether a place outlives a round: a container, an attribute, a variable that holds what the last round has made."""
+        if held.place.path or held.place.root[0] in ("cell", "global"):
+            return True
+        if held.place.root[0] != "register":
+            return False
+        function = state.frame.function
+        register = int(str(held.place.root[1]))
+        made = function.definitions[register]
+        return made is not None and made[0] == op.PHI and any(use[0] != op.PHI for use in function.uses[register])
+
+    def _alive(self, state: State) -> bool:
+        """Whether something refers to the memory: a name, an attribute, an element, a variable of a caller."""
+        return any(self._refers(state, held) for held in state.tracked if held.kind == BUFFER)
+
+    def _refers(self, state: State, held: Tracked) -> bool:
+        if held.place.path or held.place.root[0] != "register":
+            return True
+        function = state.frame.function
+        register = int(str(held.place.root[1]))
+        return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
+
+    def forgotten(self, state: State, one: Instruction) -> State:
+        """``del x``: the registers of a name refer to nothing. A container that is emptied keeps nothing."""
+        function = state.frame.function
+        if one[0] in CALLING and one in state.path and self._is_in_use(state.tracked):
+            is_entered = any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
+            _ = is_entered or self.redone(state, one)
+        if one[0] == op.UNBIND:
+            gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
+            return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
+        if one[0] == op.INVOKE and function.text(one[4]) in _EMPTYING and not function.uses[one[2]]:
+            names = self.places.names(function, one[3])
+            kept = (held for held in state.tracked if held.kind != BUFFER or not any(rest_behind(each, held.place) for each in names))
+            return state._replace(tracked=frozenset(kept))
+        return state
+
+    def _returned(self, state: State, register: int) -> Iterator[State]:
+        after = list(super()._returned(state, register))
+        function = state.frame.function
+        if state.frame.caller is None and not any(True for _ in self.facts.call_places(function)):
+            end = function.code.blocks[state.block][-1]
+            if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
+                self._tell_release(state, end)
+            else:
+                after = [*self._next_call(state, register, end)]
+        yield from after
+
+    def _again(self, state: State) -> Iterator[State]:
+        yield from ()
+
+    def _next_call(self, state: State, register: int, end: Instruction) -> Iterator[State]:
+        """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
+        function = state.frame.function
+        marker = next(function.code.instructions())
+        if state.path.count(marker) > 1 or function.method is not function or not function.has_receiver or function.code.name == "__init__":
+            return
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
+            return
+        mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):
+            return
+        if self._lane.kind == NAMED and self._is_lent(state, register):
+            mine |= {Tracked(USED, _MARK, "", Site(function, end)), Tracked(STREAM, AMBIENT)}
+        if mine:
+            yield State(Frame(function, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _is_lent(self, state: State, register: int) -> bool:
+        """Whether a caller gets the memory."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
+
+    def _may_wait_elsewhere(self, function: Function, lane: Place) -> bool:
+        """Whether another method of the class lets the stream wait."""
+        for other in function.unit.functions:
+            if other is function or other.code.class_name != function.code.class_name or not other.has_receiver:
+                continue
+            if any(True for _ in self.facts.call_places(other)):
+                continue
+            for one in other.by_opcode[op.INVOKE]:
+                for action in self.transfer.of(other, one):
+                    if isinstance(action, Waited) and self.places.of(other, action.stream.register) == lane:
+                        return True
+        return False
+
+    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
+        """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
+        function = state.frame.function
+        if state.frame.caller is not None or self._lane.kind != NAMED or any(True for _ in self.facts.call_places(function)):
+            yield from super()._yielded(state, one)
+            return
+        tracked = state.tracked
+        if self._is_lent(state, one[3]):
+            if any(self._is_from_outside(place) for place in self._lane.places) and not self._lane.made:
+                return
+            tracked = tracked | {Tracked(USED, _MARK, "", Site(function, one)), Tracked(STREAM, AMBIENT)}
+        yield state._replace(place=state.place + 1, tracked=tracked)
+
+    def _is_from_outside(self, place: Place) -> bool:
+        return place.root[0] == "parameter" and not place.path
+
+    def _outlives(self, state: State, register: int) -> bool:
+        """Whether the memory is referred to when its function is over."""
+        function = state.frame.function
+        names = self.places.names(function, register) if register >= 0 else ()
+        for held in state.tracked:
+            if held.kind == BUFFER:
+                root = held.place.root[0]
+                if root in ("global", "cell", "this") or (root == "parameter" and held.place.path):
+                    return True
+                if any(rest_behind(place, held.place) is not None for place in names):
+                    return True
+        return False
+
+    def _tell_release(self, state: State, again: Instruction) -> None:
+        if state.guesses:
+            return
+        use = next(held.announced for held in state.tracked if held.kind == USED)
+        assert use is not None
+        site = Site(state.frame.function, again)
+        lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
+        self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+
+
+def _later(held: Tracked) -> Tracked:
+    """A place as a later call finds it: an index that was computed is another one then."""
+    keys = (ANY if isinstance(key, Element) and not isinstance(key.key, (int, str)) else key for key in held.place.path)
+    return held._replace(place=Place(held.place.root, tuple(keys)))

@@ -1,0 +1,216 @@
+"""Work on devices, by the streams that it is queued on, and waits of streams for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.call_graph import LibraryCall
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, LibraryObject, Scalar
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
+from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.order import is_event
+
+_NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
+_FIRST = 6
+"""Where the configuration of a launch begins among the operands of its instruction."""
+
+
+class Worked(NamedTuple):
+    """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
+    ``assumed``: the call is out of view, what it is given may not be touched."""
+
+    stream: Stream
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    name: str
+    library: str
+    made: int = op.NONE
+    assumed: bool = False
+    evident: bool = False
+    fills: bool = True  # a factory may leave what it makes as it is
+
+
+class Waited(NamedTuple):
+    """A stream waits for a stream, or for an event (``is_event``), in a register."""
+
+    stream: Stream
+    on: int
+    is_event: bool
+
+
+class Kept(NamedTuple):
+    """The pool is told that a stream uses memory: ``x.record_stream(s)``."""
+
+    register: int
+    stream: Stream
+
+
+def record_use(call: ModelledCall) -> Iterator[Action]:
+    """``x.record_stream(s)``: the pool waits for the stream before it gives the memory to others."""
+    of = call.one("of", call.receiver)
+    if of is not None:
+        yield Kept(of, call.stream())
+
+
+def wait(call: ModelledCall) -> Iterator[Action]:
+    """``s.wait_stream(t)``, ``s.wait_event(e)``, ``cudaStreamWaitEvent(s, e)``."""
+    on = call.one("on")
+    if on is not None:
+        yield Waited(call.stream(), on, is_event(call, on))
+
+
+EFFECTS = {"wait": wait, "record_use": record_use}
+
+
+def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[ModelledCall], actions: Iterable[Action]) -> Iterator[Worked]:
+    """The work that an instruction queues; ``actions`` are what else it does."""
+    if one[0] == op.LAUNCH:
+        yield from _launched(facts, function, one)
+    elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
+        if one[0] != op.COMPARE or function.text(one[3]) not in ("is", "is not", "in", "not in"):
+            yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
+    elif one[0] == op.INPLACE and not function.is_cpp:
+        yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
+    elif one[0] == op.SET_ITEM and not function.is_cpp:
+        yield Worked(Stream(CURRENT), (one[4],), (one[2],), "assignment", "")
+    elif one[0] == op.FORMAT:
+        yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
+    for action in actions:
+        if isinstance(action, Copied):
+            yield _copied(action)
+    for call in calls:
+        yield from _WORK[call.row.effect](call) if call.row.effect in _WORK else ()
+
+
+def _copied(action: Copied) -> Worked:
+    source, _, target = action.direction.partition("2")
+    if "<" in action.direction:
+        target, _, source = ("h" if side == "host" else "d" for side in action.direction.partition("<"))
+    row = action.call.row
+    reads = (action.source,) if source != "h" and action.direction != "h2h" else ()
+    writes = (action.target,) if target != "h" and action.direction != "h2h" else ()
+    made = action.target if writes and row is not None and row.effect != "copy" else op.NONE
+    evident = action.direction in ("h2d", "d2d", "peer")
+    library = row.library if row is not None else ""
+    return Worked(action.stream, reads, writes if made == op.NONE else (), action.call.name, library, made, False, evident)
+
+
+def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Worked]:
+    """``kernel<<<…>>>(…)``: a kernel writes what its body stores through, or all that is not constant."""
+    configuration, given = one[_FIRST : _FIRST + one[5]], one[_FIRST + one[5] :]
+    stream = Stream(NULL, library="cuda-runtime")
+    if len(configuration) > 3 and configuration[3] >= 0:
+        call = LibraryCall(one, None, "<<<>>>", None)
+        stream = ModelledCall(facts, function, call, facts.cpp_models.calls["cudaMemcpyAsync"]).stream_in(configuration[3])
+    name = function.dotted(one[3])
+    kernel = next((each.code for each in _kernels(facts, function, one[3])), None)
+    reads: list[int] = []
+    writes: list[int] = []
+    for index, register in enumerate(given):
+        parameter = kernel.parameters[index] if kernel is not None and index < len(kernel.parameters) else None
+        if parameter is not None and parameter.type is not None and not parameter.type[2] and parameter.type[0] in _NUMBERS:
+            continue
+        if parameter is None and _is_number(facts, function, register):
+            continue
+        is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
+        (reads if is_read else writes).append(register)
+    yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
+
+
+def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
+    """Whether an argument is a number, no pointer, by its declaration or by how it is computed."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or depth == 0:
+        return False
+    if one[0] == op.CONST:
+        return True
+    if one[0] == op.PARAM:
+        declared = function.code.parameters[one[3]].type if one[3] < len(function.code.parameters) else None
+        return declared is not None and not declared[2] and declared[0] in _NUMBERS
+    if one[0] == op.BINARY:
+        return all(_is_number(facts, function, each, depth - 1) for each in one[4:6])
+    values = list(facts.values(function, register).values)
+    return bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
+
+
+def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:
+    for value in facts.values(function, register).values:
+        found = getattr(value, "function", None)
+        if isinstance(found, Function):
+            yield found
+
+
+def _compute(call: ModelledCall) -> Iterator[Worked]:
+    """Work on the current stream; the result is new memory, unless it is what was given."""
+    row = call.row
+    if row.get("host") or row.get("cast"):
+        return
+    out = call.all("out")
+    writes = (*call.all("writes"), *out)
+    reads = tuple(call.all("reads")) if row.get("reads") is not None else call.operands
+    is_new = row.get("result") not in ("self", "none", "scalar") and not writes
+    yield Worked(call.stream(), reads, writes, call.name, row.library, call.result if is_new else op.NONE)
+
+
+def _factory(call: ModelledCall) -> Iterator[Worked]:
+    """A factory fills what it makes."""
+    if not call.row.get("alias"):
+        stream = Stream(CURRENT, library=call.row.library)
+        yield Worked(stream, (), (), call.name, call.row.library, call.result, fills="empty" not in call.name)
+
+
+def _written(call: ModelledCall) -> Iterator[Worked]:
+    yield Worked(call.stream(), tuple(call.all("reads")), tuple(call.all("of")), call.name, call.row.library)
+
+
+def _memset(call: ModelledCall) -> Iterator[Worked]:
+    given = call.all("of") or call.all("dst") or list(call.operands[:1])
+    yield Worked(call.stream(), (), tuple(given), call.name, call.row.library, op.NONE, False, True)
+
+
+def _free(call: ModelledCall) -> Iterator[Worked]:
+    """Memory goes back to the pool in the order of a stream."""
+    if call.row.get("stream") is not None:
+        yield Worked(call.stream(), (), tuple(call.all("of")), call.name, call.row.library, op.NONE, False, True)
+
+
+def _read(call: ModelledCall) -> Iterator[Worked]:
+    """``x.item()``: the host fetches a value."""
+    given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
+    yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library)
+
+
+def _launch(call: ModelledCall) -> Iterator[Worked]:
+    """A library queues work, or a kernel."""
+    row = call.row
+    given = tuple(call.all("given"))
+    reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
+    if row.get("given") is not None:
+        reads, writes = (*reads, *given), writes
+    yield Worked(call.stream(), reads, writes, call.name, row.library, op.NONE, False, row.library.startswith("cuda"))
+
+
+_WORK = {
+    "compute": _compute,
+    "factory": _factory,
+    "write": _written,
+    "memset": _memset,
+    "read": _read,
+    "free": _free,
+    "launch": _launch,
+}
+
+
+def out_of_view(function: Function, one: Instruction) -> Worked:
+    """A call out of view: it works on what it is given, on the current stream, and makes its result there."""
+    return Worked(Stream(CURRENT), operands_of(function, one), (), "call", "", op.NONE, True)
+
+
+def is_stream(values: Iterable[object]) -> bool:
+    """Whether a value is a stream."""
+    return any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
