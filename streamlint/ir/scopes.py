@@ -141,7 +141,7 @@ def _nested(function: Function, scope: NameScope) -> None:
     outside: list[object] = [*function.decorators]
     for param in function.params:
         outside += [one for one in (param.default, param.annotation) if one is not None]
-    for name, arguments in function.initialisers:  # captures with an initialiser
+    for name, arguments in function.initialisers if function.is_lambda else ():  # captures with an initialiser
         inner.bound.add(name)
         outside += arguments
     _visit(outside, scope)

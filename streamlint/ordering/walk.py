@@ -122,6 +122,8 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin:
                 return  # the operation is done anew
+            if op.DEFINES[one[0]] and any(held.place.root == ("register", one[2]) for held in state.tracked):  # of an earlier round
+                state = state._replace(tracked=frozenset(held for held in state.tracked if held.place.root != ("register", one[2])))
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:

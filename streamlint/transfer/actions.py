@@ -87,6 +87,13 @@ class Written(NamedTuple):
     name: str
 
 
+class Freed(NamedTuple):
+    """The host gives back the memory that a register holds, and waits for no device."""
+
+    register: int
+    name: str
+
+
 class Viewed(NamedTuple):
     """The result is the same memory, of a type; ``announces``: it is made for the host to look at."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Signalled, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -58,9 +58,11 @@ def callback(call: ModelledCall) -> Iterator[Action]:
 
 
 def free(call: ModelledCall) -> Iterator[Action]:
-    """Memory that the driver frees: the host waits."""
+    """Memory that the driver frees: the host waits; that of the heap goes at once."""
     if call.row.library not in _ON_HOST:
         yield Synchronized(None, call.name)
+    elif (memory := call.one("of")) is not None:
+        yield Freed(memory, call.name)
 
 
 def block(call: ModelledCall) -> Iterator[Action]:

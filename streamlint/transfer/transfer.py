@@ -269,11 +269,11 @@ class Transfer:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             for action in self.of(function, one) if one is not None else ():
-                if isinstance(action, Viewed) and action.register not in found and self._is_shared(function, one, action.register):
+                if isinstance(action, Viewed) and action.register not in found and self.shares(function, one, action.register):
                     found.append(action.register)
         return found
 
-    def _is_shared(self, function: Function, one: Instruction | None, register: int) -> bool:
+    def shares(self, function: Function, one: Instruction | None, register: int) -> bool:
         """Whether what an instruction gives is memory that a register holds: no copy of it, and no element of a container."""
         if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
             return False
