@@ -17,7 +17,7 @@ from streamlint.facts.objects import (
     Object,
     Unknown,
 )
-from streamlint.facts.selectors import UNMOVED, Selectors
+from streamlint.facts.selectors import UNMOVED, Selectors, space_of
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
