@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.origins import EACH, YIELDED, Origins
+from streamlint.ordering.parts import Sum, begins, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending, bottom, calls_to
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.turns import Pools, Turns
-from streamlint.ordering.walk import MOST_GUESSES, State
-from streamlint.transfer.actions import Action, Copied, Freed, Viewed, Written
+from streamlint.ordering.walk import MOST_GUESSES, State, aside
+from streamlint.ordering.conditions import Frame
+from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
@@ -44,8 +49,10 @@ class Reuses(Pending):
         super().__init__(transfer)
         self.flow = Pools(self.places)
         self.turns = Turns()
+        self.origins = Origins(transfer, self.places)
         self._copied: Copied
         self._site: Site
+        self._size: Sum | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
 
     def find(self) -> Iterator[Reuse]:
@@ -60,8 +67,12 @@ class Reuses(Pending):
                 if memory is not None:
                     self._found = {}
                     self._copied, self._site = action, Site(call.function, call.instruction)
+                    size = call.one("bytes")
+                    self._size = None if size is None else sum_of(call.function, size)
                     self.follow(self._site, action, memory)
                     yield from self._found.values()
+
+    # --- which copies
 
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
@@ -72,23 +83,64 @@ class Reuses(Pending):
         return None
 
     def _is_locked(self, call: ModelledCall, register: int) -> bool:
-        held = [value for value in call.values(register) if isinstance(value, Memory) and value.space != "device"]
-        return bool(held) and any(one.pinning == "pinned" for one in held) and not any(one.pinning == "pageable" for one in held)
+        kinds = {value.pinning for value in call.values(register) if isinstance(value, Memory) and value.space != "device"}
+        if kinds == {"pageable"}:
+            return self._is_registered(call.function, register)
+        return "pinned" in kinds and "pageable" not in kinds
+
+    def _is_registered(self, function: Function, register: int) -> bool:
+        """Whether the same variable was page-locked in place."""
+        names = set(self.places.names(function, register))
+        return any(not names.isdisjoint(self.places.names(function, each)) for each in self._registered.get(function, ()))
+
+    @cached_property
+    def _registered(self) -> dict[Function, list[int]]:
+        found: dict[Function, list[int]] = defaultdict(list)
+        for call in self.transfer.sites(frozenset({"register"})):
+            found[call.function] += call.all("of")
+        return dict(found)
+
+    # --- names of the memory
 
     def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
         """The memory by all its names, and views of it that were made before."""
-        names = set(super()._memory(function, target))
+        behind = self._distances(function, target)
+        names = [self._placed(held, behind) for held in super()._memory(function, target)]
         yield from names
+        for register in behind:
+            yield from (Tracked(BUFFER, place) for place in self.origins.of(function, register))
         shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
         for one in function.code.instructions():
             if one[0] in _VIEWING and one[2] not in shared:
                 for action in self.transfer.of(function, one):
                     if isinstance(action, Viewed) and action.register in shared and self.transfer.shares(function, one, action.register):
-                        view = Tracked(BUFFER, register_place(one[2]), action.type or shared[action.register].type)
-                        shared[one[2]] = view
+                        of = shared[action.register]
+                        part = self.part_of(function, one, of)
+                        view = shared[one[2]] = Tracked(BUFFER, register_place(one[2]), action.type or of.type, None, part)
                         yield view
 
-    # --- indices that change from round to round
+    def _distances(self, function: Function, target: int) -> dict[int, Sum]:
+        """By register that the copied memory is a view of: how far behind the copied range it begins."""
+        found: dict[int, Sum] = {target: ()}
+        for register in self.transfer.shared(function, target):
+            one = function.definitions[register] if register >= 0 else None
+            for action in self.transfer.of(function, one) if one is not None else ():
+                if isinstance(action, Viewed) and one is not None:
+                    found.setdefault(action.register, plus(found.get(register, ()), begins(function, one), -1))
+        return found
+
+    def _placed(self, held: Tracked, behind: dict[int, Sum]) -> Tracked:
+        root = held.place.root
+        part = behind.get(int(str(root[1])), None) if root[0] == "register" and not held.place.path else None
+        if part is None:
+            parts = set(behind.values())
+            part = parts.pop() if len(parts) == 1 else list(behind.values())[-1]
+        return held._replace(part=part)
+
+    def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
+        return plus(held.part, begins(function, one))
+
+    # --- indices that change from round to round, generators that go on
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         is_again = any(loop.header == block and state.block in loop.body for loop in self.control(state.frame.function).loops)
@@ -102,20 +154,39 @@ class Reuses(Pending):
         """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant."""
         kept: set[Tracked] = set()
         for held in state.tracked:
-            if self.turns.stays(function, held.place):
+            stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
+            if stays and self.turns.stays(function, held.place):
                 kept.add(held)
             elif held.kind != BUFFER:
                 path = (ANY if isinstance(key, Element) else key for key in held.place.path)
                 kept.add(held._replace(place=Place(held.place.root, tuple(path))))
         return state._replace(tracked=frozenset(kept))
 
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        given = []
+        if one[0] == op.NEXT:
+            given = [held for held in state.tracked if held.place.root == ("register", one[3]) and held.place.path[:1] == (YIELDED,)]
+        if not given:
+            yield from super()._entered(state, one, index)
+            return
+        function, depth = state.frame.function, state.frame.depth
+        rest = {held._replace(place=aside(held.place, depth)) for held in state.tracked}
+        for edge in self.transfer.edges(function, one):
+            for at in edge.callee.by_opcode[op.YIELD]:
+                registers = [self.origins.inside(edge.callee, at[3], held.place.path[1:]) for held in given]
+                inner = {held for register in registers if register is not None for held in self._memory(edge.callee, register)}
+                block, place = self.home(edge.callee, at)
+                frame = Frame(edge.callee, state.frame, one, depth + 1)
+                if not state.frame.runs(edge.callee):
+                    yield state._replace(frame=frame, block=block, place=place + 1, before=0, tracked=frozenset(rest | inner))
+
     # --- what writes
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return not self._is_written(state, action) and super().orders(state, one, action)
+        return self._written(state, one, action) is None and super().orders(state, one, action)
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
-        if not self._is_written(state, action) or state.doubts > MOST_GUESSES:
+        if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:
             return False
         write = Site(state.frame.function, one)
         copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
@@ -127,10 +198,32 @@ class Reuses(Pending):
             self._found[self._site, write] = found
         return True
 
-    def _is_written(self, state: State, action: Action) -> bool:
-        """Whether an action is a write of the host to the memory: by itself, by a copy that it waits for, or the memory's end."""
-        if isinstance(action, (Written, Freed)):
-            return self.held(state, action.register) is not None
-        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("d2h", "h2d", "d2d"):
-            return self.held(state, action.target) is not None
-        return False
+    def _written(self, state: State, one: Instruction, action: Action) -> Tracked | None:
+        """The memory, if an action is a write of the host to it: by itself, by a copy that it waits for, or the memory's end."""
+        function = state.frame.function
+        held: Tracked | None = None
+        if isinstance(action, Written):
+            held = self.held(state, action.register) or self.held_at(state, self._referred(function, one))
+        elif isinstance(action, Freed):
+            return self.held(state, action.register)
+        elif isinstance(action, Updated):
+            places = self.origins.made_with(function, action.register, action.given)
+            return self.held_at(state, [place.behind(EACH) for place in places])
+        elif isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("d2h", "h2d", "d2d"):
+            held = self.held(state, action.target)
+        if held is None:
+            return None
+        return held if lies_in(function, plus(held.part, begins(function, one)), self._size) else None
+
+    def _referred(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """C++: memory to an element of which ``operator[]`` of a class gives a reference."""
+        if not function.is_cpp or one[0] != op.SET_ITEM:
+            return
+        for value in self.transfer.values(function, one[2]):
+            found = self.facts.hierarchy.lookup(value.definition, "operator[]") if isinstance(value, Instance) else None
+            for callee in found[1] if found is not None else ():
+                for returned in callee.by_opcode[op.RETURN]:
+                    place = self.places.of(callee, returned[2])
+                    if place.root == ("parameter", 0):
+                        for name in self.places.names(function, one[2]):
+                            yield name.behind(*place.path[:-1])

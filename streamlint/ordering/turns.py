@@ -28,9 +28,10 @@ class Turns:
 
     def stays(self, function: Function, place: Place) -> bool:
         """Whether all indices on the way to a place do: they are constant, or go round."""
-        return all(not isinstance(key, Element) or self._returns(function, key.key) for key in place.path)
+        return all(not isinstance(key, Element) or self.returns(function, key.key) for key in place.path)
 
-    def _returns(self, function: Function, key: object) -> bool:
+    def returns(self, function: Function, key: object) -> bool:
+        """Whether an index means the same element later on."""
         if not isinstance(key, tuple) or not key:
             return True
         if len(key) == 1:
@@ -42,7 +43,7 @@ class Turns:
         if key[0] in _READING:
             stored = self._stores(function.unit, str(key[1]))
             return not stored or any(self._goes_round(*one) for one in stored)
-        return all(self._returns(function, part) for part in key[1:] if isinstance(part, tuple))
+        return all(self.returns(function, part) for part in key[1:] if isinstance(part, tuple))
 
     def _comes_again(self, function: Function, register: int) -> bool:
         """Whether a register that is no expression holds the same index again: an argument does, a loop's variable only by going round."""

@@ -94,6 +94,14 @@ class Freed(NamedTuple):
     name: str
 
 
+class Updated(NamedTuple):
+    """The object in a register changes the argument that it was made with at a position; where that is on the host, the host does."""
+
+    register: int
+    given: int
+    name: str
+
+
 class Viewed(NamedTuple):
     """The result is the same memory, of a type; ``announces``: it is made for the host to look at."""
 

@@ -65,6 +65,11 @@ def free(call: ModelledCall) -> Iterator[Action]:
         yield Freed(memory, call.name)
 
 
+def unregister(call: ModelledCall) -> Iterator[Action]:
+    """Memory is no longer page-locked: the host waits for what uses it."""
+    yield Synchronized(None, call.name)
+
+
 def block(call: ModelledCall) -> Iterator[Action]:
     """The host waits for another thread, or ends."""
     yield Lost(call.operands)
@@ -75,6 +80,7 @@ EFFECTS = {
     "record": record,
     "query": query,
     "free": free,
+    "unregister": unregister,
     "capture": capture,
     "callback": callback,
     "block": block,
