@@ -17,7 +17,7 @@ DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
-_KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
+KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
 _TAKES = frozenset({"pop", "popleft", "get", "get_nowait", "setdefault", "front", "back", "popitem"})
 _ALL = frozenset({"copy", "values", "list", "tuple", "reversed", "sorted", "iter"})
 
@@ -122,7 +122,7 @@ class Flow:
                             yield from self.moved(tracked, places.names(function, register), target.behind(key))
             return
         receiver = places.names(function, one[3])
-        if name in _KEEPS and self._is_container(function, one[3]):
+        if name in KEEPS and self._is_container(function, one[3]):
             for _, register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
         elif name in ("extend", "update") and given:

@@ -1,10 +1,11 @@
-"""Where a value came from: the container of an element that a loop takes, the generator that has given it."""
+"""Where a value came from: the container of an element that a loop takes, the generator that has given it, the thread at the other end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, Instance, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Element, Key, Place, Places, register_place
@@ -16,6 +17,7 @@ EACH = "each"
 YIELDED = "yielded"
 """The key of what an iterator has given last."""
 _SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
+_TAKING = frozenset({"get", "get_nowait", "popleft", "pop"})
 _DEEPEST = 8
 
 
@@ -97,3 +99,38 @@ class Origins:
         calls = [function.definitions[each] for each in registers if each >= 0]
         names = {call.name for one in calls if one is not None for call in self.transfer.libraries(function, one)}
         return not put or any(name.endswith((".requires_grad_", ".Parameter")) for name in names)
+
+    # --- queues between threads
+
+    def taken(self, function: Function, register: int) -> Iterator[Site]:
+        """Where threads take elements out of a container that a register holds."""
+        held = {value for value in self.transfer.values(function, register) if isinstance(value, Container)}
+        units = {unit for name in _TAKING for unit in self.facts.program.mentioning(name)} if held else set()
+        for unit in sorted(units, key=lambda one: one.number):
+            for other in unit.functions:
+                for one in other.by_opcode[op.INVOKE]:
+                    if other.text(one[4]) in _TAKING and other is not function and self._runs_beside(other):
+                        if any(self._is_same(mine, its) for mine in held for its in self.transfer.values(other, one[3])):
+                            yield Site(other, one)
+
+    def _is_same(self, mine: Container, its: Object) -> bool:
+        """Whether two containers may be one: made at one place, by methods of objects that may be one."""
+        if not isinstance(its, Container) or (mine.frame.function, mine.instruction) != (its.frame.function, its.instruction):
+            return False
+        first, second = mine.frame.receiver, its.frame.receiver
+        if not isinstance(first, Instance) or not isinstance(second, Instance):
+            return True
+        derives = self.facts.hierarchy.derives
+        return any(
+            one.definition is other.definition or (not other.exact and derives(one.definition, other.definition))
+            for one, other in ((first, second), (second, first))
+        )
+
+    def _runs_beside(self, function: Function) -> bool:
+        """Whether a thread runs a function."""
+        edges = [edge for place in self.facts.call_places(function) for edge in self.transfer.edges(*place) if edge.callee is function]
+        return any(edge.is_elsewhere for edge in edges)
+
+    def blocks(self, function: Function, one: Instruction) -> bool:
+        """Whether a call waits for another thread, which may tell it that work is done."""
+        return one[0] in (op.CALL, op.INVOKE) and any(call.row.effect == "block" for call in self.transfer.modelled(function, one))

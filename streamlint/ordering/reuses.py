@@ -11,7 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, KEEPS, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending, bottom, calls_to
@@ -54,6 +54,8 @@ class Reuses(Pending):
         self._site: Site
         self._size: Sum | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
+        self._handed: list[State] = []
+        self._is_beside = False
 
     def find(self) -> Iterator[Reuse]:
         """The reuses of the program."""
@@ -70,6 +72,7 @@ class Reuses(Pending):
                     size = call.one("bytes")
                     self._size = None if size is None else sum_of(call.function, size)
                     self.follow(self._site, action, memory)
+                    self._follow_beside()
                     yield from self._found.values()
 
     # --- which copies
@@ -162,7 +165,20 @@ class Reuses(Pending):
                 kept.add(held._replace(place=Place(held.place.root, tuple(path))))
         return state._replace(tracked=frozenset(kept))
 
+    def _follow_beside(self) -> None:
+        """Follow what threads have taken out of queues that the memory was put in."""
+        self._is_beside = True
+        done: set[State] = set()
+        while self._handed:
+            state = self._handed.pop()
+            if state not in done:
+                done.add(state)
+                self.run(state, self._judge)
+        self._is_beside = False
+
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        if one[0] == op.INVOKE and len(one) > 6 and state.frame.function.text(one[4]) in KEEPS:
+            self._handed += self._taken(state, one)
         given = []
         if one[0] == op.NEXT:
             given = [held for held in state.tracked if held.place.root == ("register", one[3]) and held.place.path[:1] == (YIELDED,)]
@@ -180,10 +196,22 @@ class Reuses(Pending):
                 if not state.frame.runs(edge.callee):
                     yield state._replace(frame=frame, block=block, place=place + 1, before=0, tracked=frozenset(rest | inner))
 
+    def _taken(self, state: State, one: Instruction) -> Iterator[State]:
+        """Where threads take out of a queue what is put in."""
+        function = state.frame.function
+        given = tuple(self.flow.moved(state.tracked, self.places.names(function, one[6]), Place(("register", op.NONE))))
+        for taken in self.origins.taken(function, one[3]) if any(held.kind == BUFFER for held in given) else ():
+            at = taken.instruction
+            tracked = frozenset(held._replace(place=register_place(at[2]).behind(*held.place.path)) for held in given)
+            beside = self.start(taken.function, at, tracked, ())
+            yield beside._replace(stream=state.stream, sites=state.sites, guesses=state.doubts)
+
     # --- what writes
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return self._written(state, one, action) is None and super().orders(state, one, action)
+        if self._written(state, one, action) is not None:
+            return False
+        return super().orders(state, one, action) or (self._is_beside and self.origins.blocks(state.frame.function, one))
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:

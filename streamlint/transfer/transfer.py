@@ -125,6 +125,7 @@ class Transfer:
             return
         if function.is_cpp and opcode in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
+        yield from language.filled(function, one)
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
