@@ -18,6 +18,7 @@ from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer import copies, language, memory, order, updates
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
+from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
@@ -111,6 +112,9 @@ class Transfer:
                 yield Viewed(one[3])
             elif function.is_cpp:
                 yield Read(one[3], "member access", False)
+                yield from member(self.facts, function, one)
+        elif function.is_cpp and opcode == op.SET_ATTR:
+            yield from member(self.facts, function, one)
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
