@@ -70,6 +70,15 @@ class Origins:
             register = one[4 + index]
         return register
 
+    def call_of(self, function: Function, register: int) -> tuple[Instruction | None, tuple[Key, ...]]:
+        """The call whose result a value is taken from, and the keys that lead there."""
+        path: tuple[Key, ...] = ()
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.UNPACK, op.COPY):
+            path = (Element(one[4]), *path) if one[0] == op.UNPACK else path
+            one = function.definitions[one[3]]
+        return (one, path) if one is not None and one[0] in (op.CALL, op.INVOKE) else (None, ())
+
     def made_with(self, function: Function, register: int, position: int) -> Iterator[Place]:
         """The places of an argument that the object in a register was made with."""
         for maker, one in self._makers(function, register):

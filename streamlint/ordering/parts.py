@@ -67,14 +67,26 @@ def begins(function: Function, one: Instruction) -> Sum:
     return sum_of(function, index)
 
 
+def length(function: Function, one: Instruction) -> Sum | None:
+    """How long a part of memory is that an instruction takes; None for all of it."""
+    index = function.definitions[one[4]] if one[0] == op.ITEM and one[4] >= 0 else None
+    if index is not None and index[0] == op.BUILD and len(index) > 4:
+        index = function.definitions[index[4]]
+    if index is None or index[0] != op.SLICE:
+        return (((), 1),) if one[0] == op.ITEM else None
+    if index[4] < 0:
+        return None if index[3] < 0 else ()
+    return plus(sum_of(function, index[4]), sum_of(function, index[3]) if index[3] >= 0 else (), -1)
+
+
 def lies_in(function: Function, distance: Sum, size: Sum | None) -> bool:
-    """Whether an access at a distance from the beginning of a range lies in it. Loops are taken to begin at 0; ``size`` is None for the
-    rest of the memory."""
+    """Whether an access at a distance from the beginning of a range lies in it. Loops are taken to begin at 0; ``size`` is None for all of
+    the memory."""
+    if size is None:
+        return True
     distance = tuple(each for each in distance if each[1] < 0 or not _is_of_loop(function, each[0]))
     if not distance:
         return True
-    if size is None:
-        return False
     return len(distance) == len(size) == 1 and distance[0][0] == size[0][0] and 0 <= distance[0][1] < size[0][1]
 
 

@@ -180,7 +180,7 @@ class Pending(Walk):
             return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
         if isinstance(action, Recorded):
             if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return tracked | {Tracked(EVENT, place) for place in self.places.names(function, action.event)}
+                return tracked | {Tracked(EVENT, place) for place in self.known_as(function, action.event)}
         elif isinstance(action, Viewed):
             held = self.held(state, action.register)
             if held is not None and op.DEFINES[one[0]]:
@@ -199,6 +199,10 @@ class Pending(Walk):
         elif isinstance(action, Lost):
             return self._lost(state, one, action)
         return None
+
+    def known_as(self, function: Function, register: int) -> Iterable[Place]:
+        """The places of an event that is recorded."""
+        return self.places.names(function, register)
 
     def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
         """How far behind the copied range a view begins that an instruction makes."""

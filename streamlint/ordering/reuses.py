@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, KEEPS, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
-from streamlint.ordering.parts import Sum, begins, lies_in, plus, sum_of
+from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending, bottom, calls_to
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.turns import Pools, Turns
@@ -52,6 +52,7 @@ class Reuses(Pending):
         self.origins = Origins(transfer, self.places)
         self._copied: Copied
         self._site: Site
+        self._side_of = op.NONE
         self._size: Sum | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
         self._handed: list[State] = []
@@ -69,13 +70,23 @@ class Reuses(Pending):
                 if memory is not None:
                     self._found = {}
                     self._copied, self._site = action, Site(call.function, call.instruction)
-                    size = call.one("bytes")
-                    self._size = None if size is None else sum_of(call.function, size)
+                    self._side_of, self._size = memory, self._size_of(call, memory)
                     self.follow(self._site, action, memory)
                     self._follow_beside()
                     yield from self._found.values()
 
     # --- which copies
+
+    def _size_of(self, call: ModelledCall, memory: int) -> Sum | None:
+        """How much is copied; None for all of the memory."""
+        size = call.one("bytes")
+        if size is not None:
+            return sum_of(call.function, size)
+        one = call.function.definitions[memory]
+        return length(call.function, one) if one is not None else None
+
+    def is_anew(self, state: State, one: Instruction) -> bool:
+        return self.held(state, self._side_of) is not None
 
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
@@ -86,6 +97,9 @@ class Reuses(Pending):
         return None
 
     def _is_locked(self, call: ModelledCall, register: int) -> bool:
+        one = call.function.definitions[register] if register >= 0 else None
+        if one is not None and any(made.row.effect == "pin" for made in self.transfer.modelled(call.function, one)):
+            return True
         kinds = {value.pinning for value in call.values(register) if isinstance(value, Memory) and value.space != "device"}
         if kinds == {"pageable"}:
             return self._is_registered(call.function, register)
@@ -112,6 +126,7 @@ class Reuses(Pending):
         yield from names
         for register in behind:
             yield from (Tracked(BUFFER, place) for place in self.origins.of(function, register))
+            yield from (Tracked(BUFFER, place, "", None, behind[register]) for place in self._handed_out(function, register))
         shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
         for one in function.code.instructions():
             if one[0] in _VIEWING and one[2] not in shared:
@@ -139,6 +154,21 @@ class Reuses(Pending):
             parts = set(behind.values())
             part = parts.pop() if len(parts) == 1 else list(behind.values())[-1]
         return held._replace(part=part)
+
+    def known_as(self, function: Function, register: int) -> Iterable[Place]:
+        return (*self.places.names(function, register), *self._handed_out(function, register))
+
+    def _handed_out(self, function: Function, register: int) -> Iterator[Place]:
+        """Where a function of the program keeps what it gives back, alone or in a tuple."""
+        yield from self._given_back(function, register)
+        call, path = self.origins.call_of(function, register)
+        for edge in self.transfer.edges(function, call) if call is not None and path else ():
+            for returned in edge.callee.by_opcode[op.RETURN]:
+                inner = self.origins.inside(edge.callee, returned[2], path)
+                place = self.places.of(edge.callee, inner) if inner is not None else None
+                if call is not None and place is not None and place.root[0] == "parameter":
+                    for source in self.sources(function, call, edge.callee, int(str(place.root[1]))):
+                        yield source.behind(*place.path)
 
     def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
         return plus(held.part, begins(function, one))

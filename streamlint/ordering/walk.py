@@ -120,8 +120,8 @@ class Walk:
         code = function.code.blocks[state.block]
         for index in range(state.place, len(code)):
             one = code[index]
-            if (function, (state.block, index)) == origin:
-                return  # the operation is done anew
+            if (function, (state.block, index)) == origin and self.is_anew(state, one):
+                return
             if op.DEFINES[one[0]] and any(held.place.root == ("register", one[2]) for held in state.tracked):  # of an earlier round
                 state = state._replace(tracked=frozenset(held for held in state.tracked if held.place.root != ("register", one[2])))
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
@@ -148,6 +148,10 @@ class Walk:
             if not state.tracked:
                 return
         yield from self._ends(state, code[-1])
+
+    def is_anew(self, state: State, one: Instruction) -> bool:
+        """Whether an operation that a path comes back to is the one that is followed, done anew."""
+        return True
 
     # --- calls
 
