@@ -85,7 +85,7 @@ class Origins:
             given = argument_registers(maker, one)
             if position < len(given) and self._learns(maker, given[position][1]):
                 for place in self.places.names(maker, given[position][1]):
-                    if maker is function or place.root[0] in ("parameter", "global") and place.path:
+                    if maker is function or (place.root[0] in ("parameter", "global") and place.path):
                         yield place
 
     def _makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
@@ -118,9 +118,10 @@ class Origins:
         for unit in sorted(units, key=lambda one: one.number):
             for other in unit.functions:
                 for one in other.by_opcode[op.INVOKE]:
-                    if other.text(one[4]) in _TAKING and other is not function and self._runs_beside(other):
-                        if any(self._is_same(mine, its) for mine in held for its in self.transfer.values(other, one[3])):
-                            yield Site(other, one)
+                    if other.text(one[4]) not in _TAKING or other is function or not self._runs_beside(other):
+                        continue
+                    if any(self._is_same(mine, its) for mine in held for its in self.transfer.values(other, one[3])):
+                        yield Site(other, one)
 
     def _is_same(self, mine: Container, its: Object) -> bool:
         """Whether two containers may be one: made at one place, by methods of objects that may be one."""

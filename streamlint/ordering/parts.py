@@ -87,6 +87,8 @@ def lies_in(function: Function, distance: Sum, size: Sum | None) -> bool:
     distance = tuple(each for each in distance if each[1] < 0 or not _is_of_loop(function, each[0]))
     if not distance:
         return True
+    if function.is_cpp and distance[0][0] == ():
+        return False  # a number of elements, where the size may be one of bytes
     return len(distance) == len(size) == 1 and distance[0][0] == size[0][0] and 0 <= distance[0][1] < size[0][1]
 
 

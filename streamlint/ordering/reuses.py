@@ -11,14 +11,15 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, KEEPS, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending, bottom, calls_to
 from streamlint.ordering.places import ANY, Element, Place, register_place
+from streamlint.ordering.rounds import later
 from streamlint.ordering.turns import Pools, Turns
 from streamlint.ordering.walk import MOST_GUESSES, State, aside
-from streamlint.ordering.conditions import Frame
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -149,7 +150,7 @@ class Reuses(Pending):
 
     def _placed(self, held: Tracked, behind: dict[int, Sum]) -> Tracked:
         root = held.place.root
-        part = behind.get(int(str(root[1])), None) if root[0] == "register" and not held.place.path else None
+        part = behind.get(int(str(root[1]))) if root[0] == "register" and not held.place.path else None
         if part is None:
             parts = set(behind.values())
             part = parts.pop() if len(parts) == 1 else list(behind.values())[-1]
@@ -176,9 +177,16 @@ class Reuses(Pending):
     # --- indices that change from round to round, generators that go on
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
-        is_again = any(loop.header == block and state.block in loop.body for loop in self.control(state.frame.function).loops)
+        function = state.frame.function
+        graph = self.control(function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
         for after in super()._entering(state, block):
-            yield self._anew(after, state.frame.function) if is_again else after
+            if again is None:
+                yield after
+                continue
+            homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
+            known = {(state.frame, key, said) for key, said in later(function, graph, again, homes)}
+            yield self._anew(after._replace(decided=after.decided | known), function)
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         yield from super()._returned(self._anew(state, state.frame.function), register)
