@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Object, Site
@@ -114,14 +115,17 @@ class Origins:
     def taken(self, function: Function, register: int) -> Iterator[Site]:
         """Where threads take elements out of a container that a register holds."""
         held = {value for value in self.transfer.values(function, register) if isinstance(value, Container)}
-        units = {unit for name in _TAKING for unit in self.facts.program.mentioning(name)} if held else set()
-        for unit in sorted(units, key=lambda one: one.number):
-            for other in unit.functions:
-                for one in other.by_opcode[op.INVOKE]:
-                    if other.text(one[4]) not in _TAKING or other is function or not self._runs_beside(other):
-                        continue
+        for other in self._beside if held else ():
+            for one in other.by_opcode[op.INVOKE] if other is not function else ():
+                if other.text(one[4]) in _TAKING:
                     if any(self._is_same(mine, its) for mine in held for its in self.transfer.values(other, one[3])):
                         yield Site(other, one)
+
+    @cached_property
+    def _beside(self) -> list[Function]:
+        """The functions that threads of the program run."""
+        starts = (edge for call in self.transfer.sites({"thread"}) for edge in self.transfer.edges(call.function, call.instruction))
+        return list(dict.fromkeys(edge.callee for edge in starts if edge.is_elsewhere))
 
     def _is_same(self, mine: Container, its: Object) -> bool:
         """Whether two containers may be one: made at one place, by methods of objects that may be one."""
@@ -135,11 +139,6 @@ class Origins:
             one.definition is other.definition or (not other.exact and derives(one.definition, other.definition))
             for one, other in ((first, second), (second, first))
         )
-
-    def _runs_beside(self, function: Function) -> bool:
-        """Whether a thread runs a function."""
-        edges = [edge for place in self.facts.call_places(function) for edge in self.transfer.edges(*place) if edge.callee is function]
-        return any(edge.is_elsewhere for edge in edges)
 
     def blocks(self, function: Function, one: Instruction) -> bool:
         """Whether a call waits for another thread, which may tell it that work is done."""
