@@ -110,6 +110,29 @@ class Origins:
         names = {call.name for one in calls if one is not None for call in self.transfer.libraries(function, one)}
         return not put or any(name.endswith((".requires_grad_", ".Parameter")) for name in names)
 
+    # --- modules
+
+    def is_of_host_module(self, function: Function, register: int, depth: int = _DEEPEST) -> bool:
+        """Whether a value is a parameter of a module that was moved to the host."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0:
+            return False
+        if one[0] in (op.ITEM, op.UNPACK, op.NEXT, op.ITER, op.COPY):
+            return self.is_of_host_module(function, one[3], depth - 1)
+        if one[0] == op.ATTR:
+            owner = function.method.owner if function.method is not None else None
+            stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None else ()
+            return any(self.is_of_host_module(store.function, store.value, depth - 1) for store in stores)
+        if one[0] == op.CALL:
+            is_container = function.dotted(one[3]) in ("dict", "list", "tuple") and len(one) > 5
+            return is_container and self.is_of_host_module(function, one[5], depth - 1)
+        for call in self.transfer.modelled(function, one) if one[0] == op.INVOKE else ():
+            if call.row.effect == "module_to":
+                return call.row.get("to") == "host"
+            if call.row.effect in ("view", "same"):
+                return self.is_of_host_module(function, one[3], depth - 1)
+        return False
+
     # --- queues between threads
 
     def taken(self, function: Function, register: int) -> Iterator[Site]:
@@ -117,9 +140,9 @@ class Origins:
         held = {value for value in self.transfer.values(function, register) if isinstance(value, Container)}
         for other in self._beside if held else ():
             for one in other.by_opcode[op.INVOKE] if other is not function else ():
-                if other.text(one[4]) in _TAKING:
-                    if any(self._is_same(mine, its) for mine in held for its in self.transfer.values(other, one[3])):
-                        yield Site(other, one)
+                its = self.transfer.values(other, one[3]) if other.text(one[4]) in _TAKING else ()
+                if any(self._is_same(mine, each) for mine in held for each in its):
+                    yield Site(other, one)
 
     @cached_property
     def _beside(self) -> list[Function]:

@@ -92,7 +92,7 @@ class Reuses(Pending):
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
         if copied.direction in _UP and self._is_locked(call, copied.source):
-            return copied.source
+            return None if self.origins.is_of_host_module(call.function, copied.target) else copied.source
         if copied.direction in _DOWN and self._is_locked(call, copied.target):
             return copied.target
         return None
