@@ -87,7 +87,7 @@ class Reuses(Pending):
         return length(call.function, one) if one is not None else None
 
     def is_anew(self, state: State, one: Instruction) -> bool:
-        return self.held(state, self._side_of) is not None
+        return self._is_beside or self.held(state, self._side_of) is not None
 
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
