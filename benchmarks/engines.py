@@ -25,7 +25,7 @@ from rename import File, misled, rename
 
 from streamlint.engine import reader
 from streamlint.findings import Finding
-from streamlint.hazards.findings import find, registry
+from streamlint.hazards.findings import find_of, registry
 from streamlint.incremental import Incremental
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
@@ -54,7 +54,7 @@ def lint(folder: Path, files: Iterable[File], document: str, code: str) -> list[
         known = work.program.file_of(source.path)
         return lower(known.module) if known is not None else None
 
-    return list(best(find(work.sources, options, lowered)))
+    return list(best(find_of([code], work.sources, options, lowered)[0]))
 
 
 def wrong(section: Section, code: str, files: Iterable[File], marks: set[Place], folder: Path, words: bool) -> str:

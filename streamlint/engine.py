@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.incremental import Incremental
     from streamlint.program import Module
-    from streamlint.waits.task import WaitsTask
+    from streamlint.whole import WholeTask
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING, CHECKING = "parsing", "checking"
@@ -55,15 +55,15 @@ def _analyse(
 ) -> Report:
     start = time.perf_counter()
     work = _work(sources, options, jobs, units)
-    waits = _waits_tasks(work, options, units)
+    tasks = _whole_tasks(work, options, units)
     work.ready()
     report = work.report
     report.timings["  lower"] = time.perf_counter() - start
     freeze()  # what is collected from now on, a file at a time, is what its paths leave behind
     progress.known(len(sources) - len(work.open))
-    if work.open or any(task.part is None for task in waits):
-        _check(work, waits, options, jobs, cluster)
-    found = join(report, work.parts(), options, _parts(waits))
+    if work.open or any(task.part is None for task in tasks):
+        _check(work, tasks, options, jobs, cluster)
+    found = join(report, work.parts(), options, _parts(tasks))
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
@@ -118,13 +118,13 @@ def parts_of(
     with seldom_collected():
         work = _work(sources, options, jobs, units)
         work.narrow(only)
-        waits = _waits_tasks(work, options, units) if whole else []
+        tasks = _whole_tasks(work, options, units) if whole else []
         work.ready()
         freeze()
         progress.known(sum(source.path in only for source in sources) - len(work.open))
-        if work.open or any(task.part is None for task in waits):
-            _check(work, waits, options, jobs, None)
-        return list(work.parts()), _parts(waits), work.report.problems
+        if work.open or any(task.part is None for task in tasks):
+            _check(work, tasks, options, jobs, None)
+        return list(work.parts()), _parts(tasks), work.report.problems
 
 
 def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units | None) -> Incremental:
@@ -134,28 +134,27 @@ def _work(sources: Sequence[Source], options: Options, jobs: int, units: Units |
     return Incremental(sources, read, units, lambda fresh: read.ahead(fresh, jobs), read.made_of if units is not None else None)
 
 
-def _waits_tasks(work: Incremental, options: Options, units: Units | None) -> list[WaitsTask]:
-    from streamlint.waits.findings import LANGUAGES
-    from streamlint.waits.task import WaitsTask
+def _whole_tasks(work: Incremental, options: Options, units: Units | None) -> list[WholeTask]:
+    from streamlint.whole import WholeTask, kinds
 
     def tree(path: str) -> Module | None:
         file = work.program.file_of(path)
         return file.module if file is not None else None
 
-    return [WaitsTask(work.sources, options, tree, units, language) for language in LANGUAGES]
+    return [WholeTask(work.sources, options, tree, kind, units) for kind in kinds()]
 
 
-def _parts(waits: Iterable[WaitsTask]) -> list[Part]:
-    return [task.part for task in waits if task.part is not None]
+def _parts(tasks: Iterable[WholeTask]) -> list[Part]:
+    return [task.part for task in tasks if task.part is not None]
 
 
-def _check(work: Incremental, waits: Iterable[WaitsTask], options: Options, jobs: int, cluster: Cluster | None) -> None:
+def _check(work: Incremental, tasks: Iterable[WholeTask], options: Options, jobs: int, cluster: Cluster | None) -> None:
     from streamlint.analysis import Analysis, Part
     from streamlint.workers import FEWEST, as_done
 
     analysis = Analysis(work.program, options)
     check = work.check(analysis)
-    wholes = {task.name: task for task in waits if task.part is None}
+    wholes = {task.name: task for task in tasks if task.part is None}
     if cluster is not None and len(work.open) >= FEWEST:
         for task in wholes.values():
             task.done(task.find())

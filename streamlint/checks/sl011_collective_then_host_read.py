@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Collective, Copy, Direction, Evidence, Launch, Operation, Synchronize
 
@@ -67,15 +67,19 @@ class CollectiveThenHostRead(Check):
         collective = self._source(operation, path)
         if collective is None:
             return
-        yield self.finding(
-            operation,
-            f"host read of a collective's result ({operation.name.rpartition('.')[2]}); the host blocks until every rank arrives",
+        yield self.told(operation, collective.span)
+
+    def told(self, read: Operation, collective: Span) -> Finding:
+        """A read of what a collective makes, as a finding."""
+        return self.finding(
+            read,
+            f"host read of a collective's result ({read.name.rpartition('.')[2]}); the host blocks until every rank arrives",
             trail=(
-                Step("asynchronous collective here; wait() on its handle makes the stream wait, not the host", collective.span),
-                *call_trail(operation),
+                Step("asynchronous collective here; wait() on its handle makes the stream wait, not the host", collective),
+                *call_trail(read),
             ),
             help="keep the value on the device until it is needed, or copy it to pinned memory and check an event later",
-            facts={"api": operation.api},
+            facts={"api": read.api},
         )
 
     def _source(self, read: Copy, path: Trace) -> Collective | None:

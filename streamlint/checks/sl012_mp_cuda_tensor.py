@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
     Block,
@@ -105,29 +105,43 @@ class MpCudaTensor(Check):
         missed = next((o for o in put.missed if _evidence(o) <= Evidence.SCOPE), None)
         if missed is None:
             return
-        pickling = "the feeder thread uses another stream" if put.feeder else "the current stream is another one"
-        yield self.finding(
+        stream = getattr(missed, "stream", None)
+        made = next((step.span for step in getattr(stream, "trail", ())[:1]), None)
+        yield self.told_unordered(put, missed.span, made, put.feeder, getattr(stream, "kind", "unknown"))
+
+    def told_unordered(self, put: Operation, written: Span, made: Span | None, feeder: bool, kind: str = "created") -> Finding:
+        """A put of memory whose stream has not finished, as a finding."""
+        pickling = "the feeder thread uses another stream" if feeder else "the current stream is another one"
+        return self.finding(
             put,
             f"put of a CUDA tensor before its stream finishes; {pickling}",
             trail=(
-                *getattr(getattr(missed, "stream", None), "trail", ())[:1],
-                Step("tensor written on its stream here", missed.span),
+                *((Step("stream created here", made),) if made is not None else ()),
+                Step("tensor written on its stream here", written),
                 *call_trail(put, "the put is reached from here"),
             ),
             help="synchronize the stream before the put, or put into a SimpleQueue while the stream is current"
-            if put.feeder
+            if feeder
             else "put the tensor while its stream is current, or synchronize that stream first",
-            facts={"kind": "e", "api": "torch", "stream": getattr(getattr(missed, "stream", None), "kind", "unknown")},
+            facts={"kind": "e", "api": "torch", "stream": kind},
         )
 
     def _relayed(self, put: Put, path: Trace) -> Iterator[Finding]:
         source = next((o for o in path.operations if isinstance(o, Put) and o.buffers and o.channel in put.received), None)
         if source is None or _process(source) == _process(put):
             return
-        yield self.finding(
+        begun = _begun(put)
+        yield self.told_relayed(put, source.span, begun[0].span if begun else None)
+
+    def told_relayed(self, put: Operation, source: Span, started: Span | None) -> Finding:
+        """A put of what another process has sent, as a finding."""
+        return self.finding(
             put,
             "forwarding of a received CUDA tensor to another process; PyTorch raises an error",
-            trail=(Step("tensor received here", source.span), *_begun(put)),
+            trail=(
+                Step("tensor received here", source),
+                *((Step("process started here", started),) if started is not None else ()),
+            ),
             category=Category.ERROR,
             help="send a clone() of the tensor",
             facts={"kind": "c", "api": "torch"},
@@ -143,10 +157,14 @@ class MpCudaTensor(Check):
         behind = [o for o in path.after(put) if o.context.beside is own]
         if any(_may_answer(o) or (isinstance(o, Put) and o.buffers) for o in behind):
             return
-        yield self.finding(
+        yield self.told_outlived(put, own.started.span)
+
+    def told_outlived(self, put: Operation, started: Span) -> Finding:
+        """A put by a process that ends behind it, as a finding."""
+        return self.finding(
             put,
             "put of a CUDA tensor before process exit; the receiver may lose the memory",
-            trail=(own.started,),
+            trail=(Step("process started here", started),),
             category=Category.RACE,
             help="wait for the receiver's answer (an event, a barrier) before the process exits",
             facts={"kind": "b", "api": "torch"},
@@ -159,10 +177,14 @@ class MpCudaTensor(Check):
         taken = next((o for o in path.after(put) if isinstance(o, Get) and o.channel == put.channel and o.context.beside is None), None)
         if taken is None:
             return
-        yield self.finding(
+        yield self.told_own(taken, put.span)
+
+    def told_own(self, taken: Operation, put: Span) -> Finding:
+        """A get of what the same process has put, as a finding."""
+        return self.finding(
             taken,
             "get of a CUDA tensor by the process that put it; CUDA rejects the handle",
-            trail=(Step("put here", put.span),),
+            trail=(Step("put here", put),),
             category=Category.ERROR,
             help="use queue.Queue within one process",
             facts={"kind": "g", "api": "torch"},
@@ -178,14 +200,18 @@ class MpCudaTensor(Check):
                 return
             if self._writes(operation, put):
                 again = any(isinstance(o, Put) and _shares(o, put) and _process(o) == _process(put) for o in path.after(operation))
-                yield self.finding(
-                    operation,
-                    "in-place write to a CUDA tensor after sending it; the receiver may read mixed data",
-                    trail=(Step("sent here; the receiver has not confirmed the end of its work", put.span), *call_trail(operation)),
-                    help="send a clone(), or wait for the receiver's answer before writing",
-                    facts={"kind": "f" if again else "d", "api": "torch"},
-                )
+                yield self.told_written(operation, put.span, again)
                 return
+
+    def told_written(self, write: Operation, put: Span, again: bool) -> Finding:
+        """A write to what was sent, as a finding. ``again``: the same memory is put again behind it."""
+        return self.finding(
+            write,
+            "in-place write to a CUDA tensor after sending it; the receiver may read mixed data",
+            trail=(Step("sent here; the receiver has not confirmed the end of its work", put), *call_trail(write)),
+            help="send a clone(), or wait for the receiver's answer before writing",
+            facts={"kind": "f" if again else "d", "api": "torch"},
+        )
 
     def _answers(self, operation: Operation, put: Put, path: Trace) -> bool:
         if isinstance(operation, Get):
@@ -211,14 +237,18 @@ class MpCudaTensor(Check):
         inside = next((o for o in path.after(spawn) if o.context.beside is child and _uses_cuda(o)), None)
         if before is None or inside is None:
             return
-        how, when = ("", "") if child.method == "fork" else (" (Linux default)", "; fork is the default on Linux before Python 3.14")
-        yield self.finding(
-            spawn,
+        yield self.told_fork(spawn, before.span, inside.span, child.method)
+
+    def told_fork(self, start: Operation, before: Span, inside: Span, method: str) -> Finding:
+        """The start of a forked process between two uses of CUDA, as a finding."""
+        how, when = ("", "") if method == "fork" else (" (Linux default)", "; fork is the default on Linux before Python 3.14")
+        return self.finding(
+            start,
             f"fork{how} after CUDA initialization; CUDA work in the child raises an error",
-            trail=(Step("CUDA used before the fork here", before.span), Step("CUDA used in the forked process here", inside.span)),
+            trail=(Step("CUDA used before the fork here", before), Step("CUDA used in the forked process here", inside)),
             category=Category.ERROR,
             help=f'start the process with the context of multiprocessing.get_context("spawn"){when}',
-            facts={"kind": "a", "api": "torch", "method": child.method},
+            facts={"kind": "a", "api": "torch", "method": method},
         )
 
 

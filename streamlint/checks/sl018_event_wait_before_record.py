@@ -127,6 +127,25 @@ class EventWaitBeforeRecord(Check):
                 if record is None or own or (record.index > first.index and _same(record.stream, first.stream)):
                     yield replace(finding, pairs=((first.span, second.span),))
 
+    def told(
+        self, wait: Wait, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
+    ) -> Finding:
+        """A wait for an event that is recorded only behind it, or nowhere, as a finding."""
+        created = (Step("event created here", made), *(Step("created by this call", call) for call in made_calls))
+        if record is None:
+            trail = (*created, *(Step("also waited for here", at) for at in also), *call_trail(wait))
+            return self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
+        within = (Step("the wait is here", wait.span),) if place != wait.span else ()
+        calls = (step for step in call_trail(wait) if step.span != place)
+        return self.finding(
+            wait,
+            "wait for an event that has not been recorded yet; it orders nothing",
+            span=place,
+            trail=(*created, Step("recorded only here", record), *within, *calls),
+            help=_RECORD,
+            facts={"api": wait.api},
+        )
+
     def _never(self, wait: Wait | Synchronize, path: Trace) -> Iterator[Finding]:
         """The path makes the object, drives it, and waits; no code at hand records."""
         made = _made(wait, path)
@@ -175,9 +194,13 @@ class EventWaitBeforeRecord(Check):
         if lost is None or wait is None or (lost.span == record.span and not _ends_before(record, wait)):
             return
         again = lost.span == record.span  # in the next round of a loop
-        steps = [] if again else [Step("recorded again here", record.span)]
-        steps.append(Step(f"this wait covers only the {'last' if again else 'second'} record", wait.span))
-        yield self.finding(
+        yield self.told_lost(lost, None if again else record.span, wait.span)
+
+    def told_lost(self, lost: Record, again: Span | None, wait: Span) -> Finding:
+        """A record that another one replaces, or its own in the next round of a loop, before anybody waits for it, as a finding."""
+        steps = [Step("recorded again here", again)] if again is not None else []
+        steps.append(Step(f"this wait covers only the {'last' if again is None else 'second'} record", wait))
+        return self.finding(
             lost,
             "event record is lost; another stream records the event again before any wait",
             trail=tuple(steps),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Copy, Operation
@@ -87,11 +87,15 @@ class PeerCopyUnprepared(Check):
         start = facts.program_without_peers
         if start is None:
             return
-        yield self.finding(
-            operation,
+        yield self.told(operation, start)
+
+    def told(self, copy: Copy, start: Span) -> Finding:
+        """A copy between devices that its program does not prepare, as a finding."""
+        return self.finding(
+            copy,
             "copy between devices without enabled peer access; it is staged through the host",
-            trail=(Step("the program starts here and never enables peer access", start), *call_trail(operation)),
+            trail=(Step("the program starts here and never enables peer access", start), *call_trail(copy)),
             help="call cudaDeviceEnablePeerAccess for each pair that cudaDeviceCanAccessPeer allows"
             " (cudaMemPoolSetAccess for memory of a pool)",
-            facts={"api": operation.api, "direction": "peer"},
+            facts={"api": copy.api, "direction": "peer"},
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import (
@@ -87,17 +87,22 @@ class CudaInDataloaderWorker(Check):
             return
         if _is_consequence(operation, worker, path):
             return
+        yield self.told(operation, worker.started.span, worker.method)
+
+    def told(self, operation: Operation, started: Span, method: str) -> Finding:
+        """Work in the workers of a loader that stands at a place, as a finding."""
         name = operation.name.rpartition(".")[2]
         work = f"CUDA work ({name})" if name else "CUDA work"
         message = f"{work} in a DataLoader worker; a forked process cannot initialize CUDA again"
         if name == "default_collate":
             message = "collation of device tensors in DataLoader workers; a forked process cannot initialize CUDA again"
-        yield self.finding(
+        begun = Step("workers of this loader run it", started)
+        return self.finding(
             operation,
             message,
-            trail=(worker.started, *(s for s in call_trail(operation, "reached through this call") if s.span != worker.started.span)),
+            trail=(begun, *(s for s in call_trail(operation, "reached through this call") if s.span != started)),
             help="keep the worker on the host, and move the batch in the training loop with pin_memory=True and non_blocking=True",
-            facts={"api": operation.api, "method": worker.method},
+            facts={"api": operation.api, "method": method},
         )
 
     def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:

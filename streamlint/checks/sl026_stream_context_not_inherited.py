@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spawn, Synchronize, Wait, starts
 
@@ -97,16 +97,21 @@ class StreamContextNotInherited(Check):
         stream = dict(beside.currents)[library]
         if stream.kind == "foreign":
             return  # a value from out of view that was entered: nothing shows that it is a stream
-        yield self.finding(
-            operation,
+        made = next((step.span for step in stream.trail[:1]), None)
+        yield self.told(operation, made, work.span, stream.kind, library)
+
+    def told(self, start: Operation, made: Span | None, work: Span, kind: str, library: str = "") -> Finding:
+        """The start of a thread whose work runs on its default stream, as a finding."""
+        return self.finding(
+            start,
             "thread started under a stream does not inherit it; it works on the default stream",
             trail=(
-                *(Step("stream that is current at the start", step.span) for step in stream.trail[:1]),
-                Step("runs on the new thread's default stream", work.span),
-                *call_trail(operation, "the start is reached from here"),
+                *((Step("stream that is current at the start", made),) if made is not None else ()),
+                Step("runs on the new thread's default stream", work),
+                *call_trail(start, "the start is reached from here"),
             ),
             help="enter the stream in the function that the thread runs",
-            facts={"api": library, "stream": stream.kind},
+            facts={"api": library or start.api, "stream": kind},
         )
 
     def _work_on_default(self, spawn: Spawn, path: Trace) -> tuple[Operation, str] | None:

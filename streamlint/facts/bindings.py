@@ -11,6 +11,7 @@ from streamlint.facts.cpp_callers import Place
 from streamlint.facts.exports import Export, Exports
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.library import SYMBOLS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     ClassObject,
@@ -19,6 +20,7 @@ from streamlint.facts.objects import (
     External,
     FunctionObject,
     Instance,
+    LibraryObject,
     Memory,
     ModuleObject,
     Object,
@@ -61,8 +63,16 @@ class Bindings(Cpp):
     def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         if isinstance(value, FunctionObject) and value.function.is_cpp and name == "default":
             self.solver.add(target, value)
+        elif isinstance(value, LibraryObject) and value.kind == SYMBOLS and (found := self.symbols(name)):
+            for one in found:
+                self.solver.add(target, self.function_object(one, None))
         elif type(value) is not External or not self.exported(f"{value.name}.{name}", target):
             super().member(value, name, target, site)
+
+    def symbols(self, name: str) -> list[Function]:
+        """The functions of C that a shared library may have by a name."""
+        units = [unit for unit in self.program.mentioning(name) if unit.is_cpp]
+        return [one for unit in units for one in unit.named.get(name, ()) if isinstance(one, Function)]
 
     def exported(self, name: str, target: Node) -> bool:
         """What C++ binds to a name of Python arrives at a node; false if there is nothing."""

@@ -183,6 +183,9 @@ class CallGraph:
             return self.all_calls(function)
         found = _Found()
         self.ask(function, asked)
+        for one in asked:
+            if one[0] in (op.CONSTRUCT, op.NEW):
+                self.called(function, one)  # no value flows from there
         self.facts.solver.solve()
         for one in asked:
             self._look_at(function, one, found)

@@ -336,6 +336,8 @@ class CppCalls(CppPlaces):
                 self.converted(function, kind, given, node)
             if not arguments.positional:
                 self.solver.add(node, self.null_stream(), None, arguments.site)
+        elif one[0] == op.DECLARE and value is None and meant is not None and self.cpp_models.call(str(resolved[0])) is not None:
+            self.made_of_library(str(resolved[0]), resolved, frame, arguments, node)  # a class: its constructor makes the object
         elif one[0] == op.DECLARE or isinstance(value, (Elements, Memory)):
             if value is not None and value is not self.scalar:
                 self.solver.add(node, value, None, arguments.site)

@@ -8,7 +8,7 @@ from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
 from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.library import EFFECTS
+from streamlint.facts.library import EFFECTS, STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
@@ -139,7 +139,7 @@ class CppLibrary(CppCalls):
         """A tensor by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
-        if isinstance(value, LibraryObject) and value.type == "torch.stream":
+        if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:
             return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
         return value
 
@@ -210,8 +210,9 @@ class CppLibrary(CppCalls):
         return getattr(value, "value", None) == 0
 
     def cpp_event(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """An event is created."""
-        self.into(row, arguments, target, self.objects(LibraryObject, "cudaEvent_t", "event", "", arguments.site))
+        """An event is created: a handle, or an object of a class."""
+        kind = next((name for name in row.names if self.cpp_models.type_named(name) is not None), "cudaEvent_t")
+        self.into(row, arguments, target, self.objects(LibraryObject, kind, "event", "", arguments.site))
 
     def cpp_callback(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A function of the program is run later, or on another thread."""
@@ -269,10 +270,13 @@ class CppLibrary(CppCalls):
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
         elif kind == "pointer" and name in ("get", "release"):  # of the smart pointer that holds it
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
-        elif "::" in kind or kind.startswith(("cuda", "CU")) or kind in ("pointer", "array"):
+        elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
         else:
             super().library_member(value, name, target)
+
+    def _is_of_python(self, target: Node) -> bool:
+        return target.site is not None and not target.site.function.is_cpp
 
     def elements_member(self, value: Elements, name: str, target: Node) -> None:
         if name in ("first", "second"):

@@ -94,7 +94,11 @@ class CppTypes(Language):
         if meant is None:
             return self.scalar if name in PLAIN and not pointers and name != "void" else None
         if meant.kind == "buffer":
-            return None if pointers else self.objects(Memory, meant.space, meant.memory, meant.base or meant.name, "none")
+            if pointers:
+                return None
+            allocators = (self.cpp_models.type_named(str(one[0])) for one in kind[1] if isinstance(one, tuple))
+            own = next((row.memory for row in allocators if row is not None and row.memory != "unknown"), meant.memory)
+            return self.objects(Memory, meant.space, own, meant.base or meant.name, "none")
         if meant.kind == "device":
             return self.objects(DeviceValue, "unknown")
         if meant.kind in ("stream", "event", "pointer", "graph") and exact:

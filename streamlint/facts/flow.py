@@ -46,7 +46,7 @@ class Flow:
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
-        self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_all)
+        self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_names, self.gathered_all)
         self.objects = Objects()
         self.solver.beyond = self.objects(Unknown, "budget")
         self.scalar: Object = self.objects(Scalar)
@@ -109,6 +109,10 @@ class Flow:
 
     def gathered_more(self, value: Object) -> Object:
         """The same where these are too many."""
+        raise NotImplementedError
+
+    def gathered_names(self, value: Object) -> Object:
+        """The same where even these are."""
         raise NotImplementedError
 
     def gathered_all(self, value: Object) -> Object:

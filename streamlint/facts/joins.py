@@ -1,4 +1,4 @@
-"""What a node keeps where it would hold too many objects: joined ones, in four steps, so that no set grows without bound.
+"""What a node keeps where it would hold too many objects: joined ones, in five steps, so that no set grows without bound.
 
 Functions, methods and classes are joined to `Many`, which leads to each of them over one place for all calls of a kind: who calls one of
 a thousand functions of a table adds its arguments to that place, and the thousand functions are given them from there. So n calls of m
@@ -140,13 +140,21 @@ class Joins(Flow):
             return value
         return self._many(value.kind, dirname(value.of.path), value)
 
-    def gathered_all(self, value: Object) -> Object:
-        """The same for many folders: callables of the program are one, and names of libraries, and objects of libraries by their types."""
+    def gathered_names(self, value: Object) -> Object:
+        """The same for many names: methods of a folder are one, whatever they are called, and names of libraries, and objects of libraries
+        by their types."""
         if isinstance(value, Many):
-            return self._many(value.kind.partition(" ")[0], EVERYWHERE, value) if value.of != EVERYWHERE else value
+            kind, name = value.kind.partition(" ")[::2]
+            if isinstance(value.of, Unit):
+                return self._many(kind, dirname(value.of.path), value)
+            return self._many(kind, value.of, value) if name else value
         if isinstance(value, LibraryObject):
             return self.objects(LibraryObject, value.type, value.kind)
         return self.objects(Unknown, "external") if isinstance(value, External) else value
+
+    def gathered_all(self, value: Object) -> Object:
+        """The same for many folders: callables of the program are one."""
+        return self._many(value.kind, EVERYWHERE, value) if isinstance(value, Many) and value.of != EVERYWHERE else value
 
     def _merged(self, value: PartialObject) -> PartialObject:
         """A callable with all the arguments that it is bound to, as many at a time, anywhere."""

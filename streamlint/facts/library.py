@@ -15,9 +15,10 @@ from streamlint.facts.objects import (
     LibraryObject,
     Memory,
     Object,
+    Site,
     Unknown,
 )
-from streamlint.facts.selectors import UNMOVED, Selectors, space_of
+from streamlint.facts.selectors import UNMOVED, Selectors
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
@@ -39,8 +40,12 @@ class Library(Selectors):
 
     def row_of(self, callee: External) -> Row | None:
         """The row of a library's function or method."""
-        row = self.models.call(callee.name)
+        row = self.models.calls.get(callee.name)
         owner, _, method = callee.name.rpartition(".")
+        if row is None and owner and self.models.type_named(owner) is not None:
+            row = self.models.method(owner, method)  # a row of a base before a pattern
+        if row is None:
+            row = self.models.call(callee.name)
         return self.models.method(owner, method) if row is None and owner else row
 
     def _by_row(self, row: Row | None, callee: External, arguments: Arguments, target: Node) -> None:
@@ -75,6 +80,13 @@ class Library(Selectors):
             self.unknown(target, "external")
 
     # --- members of library objects
+
+    def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
+        row = self.models.attribute(f"{value.name}.{name}") if isinstance(value, External) and value.receiver is None else None
+        if row is not None and row.effect == "stream_of":
+            self._stream(row, None, self.no_arguments(site), target)
+        else:
+            super().member(value, name, target, site)
 
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else "torch.device"
@@ -265,7 +277,7 @@ class Library(Selectors):
         self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
 
     def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        kind = row.names[0] if row.effect in ("stream", "event") else f"{row.library}.stream"
+        kind = row.names[0] if row.effect in ("stream", "event") else STREAM_TYPES.get(row.library, f"{row.library}.stream")
         detail = str(row.get("which", "created"))
         self.solver.add(target, self.objects(LibraryObject, kind, row.effect.partition("_")[0], detail, arguments.site))
 
@@ -289,6 +301,14 @@ class Library(Selectors):
             self.solver.edge(node, target)
         elif receiver is not None:
             self.solver.add(target, receiver)
+
+    def _extension(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A shared library whose functions are found by symbol, or memory that C sees."""
+        if row.get("part") in ("symbols", "held"):
+            self.solver.add(target, self.objects(LibraryObject, row.names[0], SYMBOLS))
+        else:
+            for node in arguments.positional[:1]:
+                self.solver.edge(node, target)
 
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         for node in arguments.positional:
@@ -322,11 +342,22 @@ class Library(Selectors):
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.solver.add(target, self.objects(LibraryObject, "torch.distributed.Work", "object", ""))
 
+    def _pipe(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """The two ends of a pipe."""
+        ends = (self.holding(self.objects(LibraryObject, str(row.get("type")), "object", "")) for _ in range(2))
+        self.solver.add(target, self.objects(Group, "tuple", tuple(ends)))
+
     def _opaque(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.unknown_call("external", arguments, target)
 
 
+STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
+"""The type of a library's current stream, whose methods it has."""
+SYMBOLS = "symbols"
+"""The kind of a shared library that is opened."""
 EFFECTS: dict[str, Effect] = {
+    "pipe": Library._pipe,
+    "extension": Library._extension,
     "pinned_options": Library._pinned_options,
     "factory": Library._factory,
     "load": Library._opaque,

@@ -38,12 +38,30 @@ def registry() -> dict[str, Hazard]:
     return {name.upper(): importlib.import_module(f"streamlint.hazards.{name}") for name in names}
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> list[Finding]:
-    """What the rules that are selected tell of the sources. ``lowered`` gives the intermediate representation of a file."""
-    rules = [hazard for code, hazard in registry().items() if not options.codes or code in options.codes]
-    if not rules:
-        return []
+@functools.cache
+def codes() -> frozenset[str]:
+    """The rules that are answered here and by nothing else: their checks look at no path."""
+    return frozenset(code for code, hazard in registry().items() if not _is_on_paths(hazard.RULE))
+
+
+def _is_on_paths(check: type[Check]) -> bool:
+    hooks = ((check.on_operation, Check.on_operation), (check.on_conflict, Check.on_conflict), (check.on_map, Check.on_map))
+    return any(mine is not plain for mine, plain in hooks)
+
+
+def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> tuple[list[Finding], int]:
+    """What the rules that are answered here tell of the sources, and how many questions about values were cut.
+
+    ``lowered`` gives the intermediate representation of a file.
+    """
+    return find_of([code for code in sorted(codes()) if not options.codes or code in options.codes], sources, options, lowered)
+
+
+def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> tuple[list[Finding], int]:
+    """The same for these rules."""
+    if not asked:
+        return [], 0
     program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
     context = Context(program, options, models.load("python", options.user_models))
-    found = [finding for hazard in rules for finding in hazard.find(context)]
-    return sorted(found, key=Finding.sort_key)
+    found = [finding for code in asked for finding in registry()[code].find(context)]
+    return sorted(found, key=Finding.sort_key), context.facts.solver.cut

@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
+from streamlint.ir import opcodes as op
 from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
 
@@ -29,7 +30,9 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding
     row = copied.call.row
     assert row is not None
     held = [value for value in context.facts.values(function, copied.target).values if isinstance(value, Held)]
-    pageable = bool(held) and all(value.pinning == "pageable" for value in held)
+    made = function.definitions[copied.target] if copied.target >= 0 else None
+    is_variable = made is not None and made[0] in (op.ADDRESS, op.ADDRESS_ATTR)  # on the stack
+    pageable = is_variable or (bool(held) and all(value.pinning == "pageable" for value in held))
     sources = [value for value in context.facts.values(function, copied.source).values if isinstance(value, Held)]
     on_device = any(value.space == "device" for value in sources) or row.library != "torch"
     copy = Copy(
@@ -42,7 +45,13 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding
         host_memory=Memory.PAGEABLE if pageable else Memory.PINNED,
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )
-    looked = HostRead(span_of(read.read), row.library, read.name, context=context.surroundings(read.read.function, read.read_calls))
+    looked = HostRead(
+        span_of(read.accessor or read.read),
+        row.library,
+        read.name,
+        context=context.surroundings(read.read.function, read.read_calls),
+        asked=span_of(read.read) if read.accessor is not None else None,
+    )
     shown = not pageable and not is_uncalled(context, read.read.function)
     return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown)
 

@@ -29,6 +29,7 @@ class EarlyRead(NamedTuple):
     copied: Copied
     read: Site
     name: str
+    accessor: Site | None  # C++: the getter that reads; ``read`` is the call of it
     copy_calls: tuple[Site, ...]
     read_calls: tuple[Site, ...]
     doubts: int
@@ -102,10 +103,11 @@ class EarlyReads(Pending):
         if not self._is_sure and not action.name.startswith(_OF_TENSORS):
             return False
         calls, read = calls_to(state), held.announced or Site(state.frame.function, one)
+        accessor = read if calls and _gives_back(read.function) else None
         while calls and _gives_back(read.function):
             read = calls.pop()
         copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
-        found = EarlyRead(self._site, self._copied, read, action.name, copy_calls, tuple(calls), state.doubts)
+        found = EarlyRead(self._site, self._copied, read, action.name, accessor, copy_calls, tuple(calls), state.doubts)
         before = self._found.get((self._site, read))
         if before is None or found.doubts < before.doubts:
             self._found[self._site, read] = found
@@ -116,4 +118,5 @@ def _gives_back(function: Function) -> bool:
     """C++: whether a method does nothing but give back what it reads: whoever calls it chooses when."""
     if not function.is_cpp or function.owner is None or len(function.code.blocks) != 1:
         return False
-    return len(function.code.parameters) == 1 and all(one[0] in _GETTER for one in function.code.blocks[0])
+    is_plain = len(function.code.parameters) == 1 or function.code.name.startswith("operator")
+    return is_plain and all(one[0] in _GETTER for one in function.code.blocks[0])

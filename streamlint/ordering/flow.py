@@ -17,7 +17,7 @@ DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
-KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
+_KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
 _TAKES = frozenset({"pop", "popleft", "get", "get_nowait", "setdefault", "front", "back", "popitem"})
 _ALL = frozenset({"copy", "values", "list", "tuple", "reversed", "sorted", "iter"})
 
@@ -104,9 +104,17 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
+        if (inside := owned(function, one)) is not None:
+            owner = places.of(function, one[3]) if name == "reset" else target
+            yield from self.moved(tracked, places.names(function, inside), owner)
+            return
         if one[0] == op.CALL:
             if name in _ALL and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target)
+            elif name in ("all", "any") and given:
+                said = DONE if name == "all" else LATE
+                elements = self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
+                yield from (held for held in elements if held.kind == said)
             elif name == "zip":
                 for index, (_, register) in enumerate(given):
                     inner = places.names(function, register)
@@ -122,7 +130,7 @@ class Flow:
                             yield from self.moved(tracked, places.names(function, register), target.behind(key))
             return
         receiver = places.names(function, one[3])
-        if name in KEEPS and self._is_container(function, one[3]):
+        if name in _KEEPS and self._is_container(function, one[3]):
             for _, register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
         elif name in ("extend", "update") and given:
@@ -139,6 +147,19 @@ class Flow:
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values
         return not values or any(isinstance(value, Container) or type(value).__name__ in ("Elements", "Unknown") for value in values)
+
+
+def owned(function: Function, one: Instruction) -> int | None:
+    """C++: the register of what an owner, such as a smart pointer, is given, gives, or is made of."""
+    if not function.is_cpp or one[0] not in (op.CALL, op.INVOKE):
+        return None
+    name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
+    given = [register for _, register in argument_registers(function, one)]
+    if one[0] == op.INVOKE:
+        if name == "reset" and given:
+            return given[0]
+        return one[3] if name in ("get", "release") and not given else None
+    return given[0] if name in function.unit.ir.aliases and len(given) == 1 else None
 
 
 def _is_exactly(target: Place, held: Place) -> bool:

@@ -20,6 +20,7 @@ from streamlint.ordering.walk import ORDERED, State, Walk, aside
 from streamlint.transfer.actions import (
     CURRENT,
     NAMED,
+    NULL,
     UNKNOWN,
     VARIABLE,
     Action,
@@ -35,6 +36,7 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, unnegated
 
 Answer = str | frozenset[Tracked] | None
@@ -49,6 +51,10 @@ class Where(NamedTuple):
 
 class Pending(Walk):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action is what must not come before the copy has ended: it is told, and the path ends."""
@@ -80,16 +86,28 @@ class Pending(Walk):
             for place in (*self.places.names(function, register), *self._given_back(function, register)):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
+                yield from (Tracked(BUFFER, other, kind) for other in self._behind_reference(function, place))
             same = self.places.of(function, register)
             if same.root[0] != "register" or same.path:
                 for each, made in enumerate(function.definitions):
                     if made is not None and self.places.of(function, each) == same:
                         yield Tracked(BUFFER, register_place(each), kind)
 
+    def _behind_reference(self, function: Function, place: Place) -> Iterator[Place]:
+        """C++: the address of a variable that is a reference parameter is that of what the caller passed."""
+        if place.root[0] != "cell" or place.path[-1:] != (ADDRESS,):
+            return
+        for stored, register in (
+            (target, value) for one in function.by_opcode[op.STORE] for target, value in self.places.assigned(function, one)
+        ):
+            made = function.definitions[register]
+            if stored.root == place.root and made is not None and made[0] == op.PARAM:
+                yield Place(("parameter", made[3]), (ADDRESS,))
+
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE) or depth == 0:
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
             return
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
@@ -137,8 +155,13 @@ class Pending(Walk):
         function, register = where.frame.function, where.stream.register
         tracked = state.tracked
         if register >= 0:
-            tracked = tracked | {Tracked(STREAM, place) for place in self._names(state.frame, where.frame, register)}
-        made, _ = sites_of(list(self.transfer.values(function, register)))
+            shared = self.transfer.shared(function, register)
+            tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
+            if where.frame == state.frame:  # a function of the program may have given it back
+                tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
+        values = list(self.transfer.values(function, register))
+        made, _ = sites_of(values)
+        state = state._replace(is_blocking=self._is_blocking(made, values))
         return state._replace(tracked=tracked, stream=where.stream, sites=made)
 
     def raised(self, state: State, call: Instruction) -> State:
@@ -161,6 +184,11 @@ class Pending(Walk):
             return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
+        if mine.kind == CURRENT:
+            made, _ = sites_of(list(self.transfer.values(where.frame.function, stream.register)))
+            return bool(made & self._ambient(bottom(state.frame).function))
+        if stream.kind == NULL:
+            return state.is_blocking
         if stream.kind != NAMED or mine.kind != NAMED:
             return False
         values = list(self.transfer.values(where.frame.function, stream.register))
@@ -169,6 +197,27 @@ class Pending(Walk):
             return True
         place = self.places.of(where.frame.function, stream.register)
         return not made and is_unknown(values) and place.root[0] == "register" and not place.path
+
+    def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
+        """Where the streams were made that are current where a function is called."""
+        if (function, depth) not in self._ambients:
+            self._ambients[function, depth] = frozenset()  # of a cycle
+            found: set[Site] = set()
+            for caller, call in self.callers(function) if depth else ():
+                current = self.currents.at(caller, call)
+                if current is None:
+                    found |= self._ambient(caller, depth - 1)
+                elif current.register >= 0:
+                    found |= sites_of(list(self.transfer.values(caller, current.register)))[0]
+            self._ambients[function, depth] = frozenset(found)
+        return self._ambients[function, depth]
+
+    def _is_blocking(self, made: Iterable[Site], values: Iterable[Object]) -> bool:
+        """Whether streams wait for the null stream, and it for them."""
+        if any(isinstance(value, LibraryObject) and value.detail == "blocking" for value in values):
+            return True
+        calls = (call for site in made for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "stream")
+        return any(not call.function.is_cpp and call.switch("blocking")[1] is True for call in calls)
 
     # --- what actions mean
 
@@ -229,7 +278,7 @@ class Pending(Walk):
             return self._is_awaited(state, action.of)
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
-        if isinstance(action, Copied) and action.asynchronous is False and action.direction != "h2h":
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
             return self._is_same_stream(state, self._where(state.frame, one, action.stream))
         return False
 

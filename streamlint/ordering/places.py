@@ -98,6 +98,8 @@ class Places:
         opcode = one[0]
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
+        if opcode == op.UNDEF and function.is_cpp and function.method is not None:
+            return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         if opcode in (op.NAME, op.ADDRESS_NAME):
             found = self.of_name(function, function.text(one[3]))
             return found.behind(ADDRESS) if opcode == op.ADDRESS_NAME else found

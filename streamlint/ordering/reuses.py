@@ -12,7 +12,7 @@ from streamlint.facts.objects import Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, KEEPS, Tracked
+from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending, bottom, calls_to
@@ -23,6 +23,7 @@ from streamlint.ordering.walk import MOST_GUESSES, State, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import Key
 
 COPYING = frozenset({"copy", "transfer", "move"})
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
@@ -56,8 +57,6 @@ class Reuses(Pending):
         self._side_of = op.NONE
         self._size: Sum | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
-        self._handed: list[State] = []
-        self._is_beside = False
 
     def find(self) -> Iterator[Reuse]:
         """The reuses of the program."""
@@ -73,7 +72,6 @@ class Reuses(Pending):
                     self._copied, self._site = action, Site(call.function, call.instruction)
                     self._side_of, self._size = memory, self._size_of(call, memory)
                     self.follow(self._site, action, memory)
-                    self._follow_beside()
                     yield from self._found.values()
 
     # --- which copies
@@ -87,7 +85,7 @@ class Reuses(Pending):
         return length(call.function, one) if one is not None else None
 
     def is_anew(self, state: State, one: Instruction) -> bool:
-        return self._is_beside or self.held(state, self._side_of) is not None
+        return self.held(state, self._side_of) is not None
 
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
@@ -191,6 +189,14 @@ class Reuses(Pending):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         yield from super()._returned(self._anew(state, state.frame.function), register)
 
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """An index that goes round means the same slot again, whichever function uses it."""
+        again: dict[Key, Element] = {}
+        for key in held.place.path if held.kind == BUFFER else ():
+            if isinstance(key, Element) and isinstance(key.key, tuple) and self.turns.returns(self._site.function, key.key):
+                again[key.key] = key
+        return super()._rekeyed(held, {**again, **keys})
+
     def _anew(self, state: State, function: Function) -> State:
         """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant."""
         kept: set[Tracked] = set()
@@ -203,20 +209,7 @@ class Reuses(Pending):
                 kept.add(held._replace(place=Place(held.place.root, tuple(path))))
         return state._replace(tracked=frozenset(kept))
 
-    def _follow_beside(self) -> None:
-        """Follow what threads have taken out of queues that the memory was put in."""
-        self._is_beside = True
-        done: set[State] = set()
-        while self._handed:
-            state = self._handed.pop()
-            if state not in done:
-                done.add(state)
-                self.run(state, self._judge)
-        self._is_beside = False
-
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
-        if one[0] == op.INVOKE and len(one) > 6 and state.frame.function.text(one[4]) in KEEPS:
-            self._handed += self._taken(state, one)
         given = []
         if one[0] == op.NEXT:
             given = [held for held in state.tracked if held.place.root == ("register", one[3]) and held.place.path[:1] == (YIELDED,)]
@@ -237,19 +230,24 @@ class Reuses(Pending):
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
         """Where threads take out of a queue what is put in."""
         function = state.frame.function
-        given = tuple(self.flow.moved(state.tracked, self.places.names(function, one[6]), Place(("register", op.NONE))))
+        names = self.places.names(function, one[6]) if len(one) > 6 else ()
+        given = tuple(self.flow.moved(state.tracked, names, Place(("register", op.NONE))))
         for taken in self.origins.taken(function, one[3]) if any(held.kind == BUFFER for held in given) else ():
             at = taken.instruction
             tracked = frozenset(held._replace(place=register_place(at[2]).behind(*held.place.path)) for held in given)
             beside = self.start(taken.function, at, tracked, ())
             yield beside._replace(stream=state.stream, sites=state.sites, guesses=state.doubts)
 
+    def _is_beside(self, state: State) -> bool:
+        """Whether a path goes on in another thread."""
+        return not state.path and bottom(state.frame).function is not self._site.function
+
     # --- what writes
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is not None:
             return False
-        return super().orders(state, one, action) or (self._is_beside and self.origins.blocks(state.frame.function, one))
+        return super().orders(state, one, action) or (self._is_beside(state) and self.origins.blocks(state.frame.function, one))
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:

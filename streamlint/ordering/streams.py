@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
@@ -11,8 +12,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
+_GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
+"""By opcode: where the register of a context manager or guard stands."""
 _CHOOSING = frozenset({"scope", "set_stream"})
 Stack = tuple[Stream, ...]
 
@@ -34,8 +38,9 @@ class Currents:
         if found is None:
             found = self._known[function] = {}
             opened, chosen = self._changes(function)
-            if opened or chosen:
-                self._spread(function, opened, chosen, found)
+            guards = self._guards(function) if function.is_cpp else {}
+            if opened or chosen or guards:
+                self._spread(function, opened, chosen, guards, found)
         return found
 
     def _changes(self, function: Function) -> tuple[dict[int, Stream], dict[Instruction, Stream]]:
@@ -52,6 +57,12 @@ class Currents:
                         opened[one[2]] = call.stream_in(register)
                     else:
                         chosen[one] = call.stream_in(register)
+        for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until it is destroyed
+            row = self.transfer.facts.cpp_models.call(str(function.unit.ir.constants[one[3]][0]))
+            selector = row.get("stream") if row is not None and row.effect == "scope" else None
+            if row is not None and isinstance(selector, Selector) and selector.position is not None and len(one) > 5 + selector.position:
+                call = ModelledCall(self.transfer.facts, function, LibraryCall(one, row, row.names[0], None), row)
+                opened[one[2]] = call.stream_in(one[5 + selector.position])
         for one in function.by_opcode[op.ENTER]:
             if one[3] in opened:
                 continue
@@ -60,13 +71,30 @@ class Currents:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
 
+    def _guards(self, function: Function) -> dict[int, Stream]:
+        """C++: by register of an object that makes a stream current as long as it lives, the stream."""
+        found: dict[int, Stream] = {}
+        for one in function.by_opcode[op.CONSTRUCT]:
+            if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
+                for call in self.transfer.modelled(function, one):
+                    selector = call.row.get("stream")
+                    register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
+                    if register is not None:
+                        found[one[2]] = call.stream_in(register)
+        return found
+
     @cached_property
     def _names(self) -> frozenset[str]:
         """The names of functions that make a stream current."""
         return self.transfer.names(_CHOOSING)
 
     def _spread(
-        self, function: Function, opened: dict[int, Stream], chosen: dict[Instruction, Stream], found: dict[Instruction, Stack]
+        self,
+        function: Function,
+        opened: dict[int, Stream],
+        chosen: dict[Instruction, Stream],
+        guards: dict[int, Stream],
+        found: dict[Instruction, Stack],
     ) -> None:
         graph = Graph.of(function.code)
         begin: dict[int, Stack] = {0: ()}
@@ -74,9 +102,14 @@ class Currents:
             stack = begin.get(block, ())
             for one in function.code.blocks[block]:
                 found[one] = stack
-                if one[0] == op.ENTER and one[3] in opened:
-                    stack = (*stack, opened[one[3]])
-                elif one[0] == op.EXIT and one[3] in opened and stack:
+                guard = one[_GUARDED[one[0]]] if one[0] in _GUARDED else -1
+                if one[0] in (op.ENTER, op.CONSTRUCT) and guard in opened:
+                    stack = (*stack, opened[guard])
+                elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
+                    stack = stack[:-1]
+                elif one[0] == op.CONSTRUCT and one[2] in guards:
+                    stack = (*stack, guards[one[2]])
+                elif one[0] == op.DESTROY and one[2] in guards and stack:
                     stack = stack[:-1]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])

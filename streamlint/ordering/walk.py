@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import Flow, Tracked
-from streamlint.ordering.places import ANY, Place, Places, register_place
+from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import CALLING, Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
+_PUT = frozenset({"put", "put_nowait"})
 _DEEPEST = 8
 
 
@@ -46,6 +48,7 @@ class State(NamedTuple):
     path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
+    is_blocking: bool = False  # whether the null stream waits for it
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property
@@ -122,14 +125,17 @@ class Walk:
             one = code[index]
             if (function, (state.block, index)) == origin and self.is_anew(state, one):
                 return
-            if op.DEFINES[one[0]] and any(held.place.root == ("register", one[2]) for held in state.tracked):  # of an earlier round
-                state = state._replace(tracked=frozenset(held for held in state.tracked if held.place.root != ("register", one[2])))
+            if op.DEFINES[one[0]]:  # made anew
+                stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
+                state = state._replace(tracked=state.tracked - stale) if stale else state
             for action in self.transfer.of(function, one) if one[1] >= 0 else ():
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
                 if isinstance(answer, frozenset):
                     state = state._replace(tracked=answer)
+            if self.passed(state, one):
+                return
             if one[0] == op.YIELD:
                 yield from self._yielded(state, one)
                 return
@@ -139,19 +145,55 @@ class Walk:
                 return
             added = state.tracked
             state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
-            new = added - state.tracked
-            viewed = [held for held in new if held.place == register_place(one[2])] if op.DEFINES[one[0]] else []
-            if viewed:  # a view that an action of this instruction has made
-                state = state._replace(tracked=state.tracked | frozenset(viewed))
+            if op.DEFINES[one[0]]:  # what the actions of this instruction have made of it stays
+                state = state._replace(tracked=state.tracked | {held for held in added if held.place.root == ("register", one[2])})
             if one[0] in (op.COMPARE, op.UNARY) and (more := self.derived(state, one)):
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
+            if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
+                yield from self._taken(state, one)
         yield from self._ends(state, code[-1])
 
     def is_anew(self, state: State, one: Instruction) -> bool:
         """Whether an operation that a path comes back to is the one that is followed, done anew."""
         return True
+
+    def _taken(self, state: State, one: Instruction) -> Iterator[State]:
+        """Threads that take what was put into a queue go on with it."""
+        function = state.frame.function
+        queues = self._queues(function, one[3])
+        place = self.places.of(function, one[3])
+        moved = list(self.flow.moved(state.tracked, [place], Place(("taken",)), (ANY,))) if queues else []
+        for taker, call in self._takers if moved else ():
+            if queues.isdisjoint(self._queues(taker, call[3])):
+                continue
+            block, index = self.home(taker, call)
+            tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
+            frame = Frame(taker, None, None, 0)
+            there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
+            yield there._replace(guards=frozenset(), decided=frozenset())
+
+    def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
+        """Where the containers were made that a register may hold."""
+        values = self.transfer.values(function, register)
+        return {(value.frame.function, value.instruction) for value in values if isinstance(value, Container)}
+
+    @cached_property
+    def _takers(self) -> list[tuple[Function, Instruction]]:
+        """The calls by which threads of the program take something out of a queue."""
+        found: list[tuple[Function, Instruction]] = []
+        for unit in self.facts.program.mentioning("get"):
+            for function in unit.functions if not unit.is_cpp else ():
+                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("get", "get_nowait") and len(one) < 8]
+                if calls and self._is_thread(function):
+                    found += [(function, one) for one in calls]
+        return found
+
+    def _is_thread(self, function: Function) -> bool:
+        """Whether a function is started in another thread."""
+        places = self.facts.call_places(function)
+        return any(edge.callee is function and edge.is_elsewhere for place in places for edge in self.transfer.edges(*place))
 
     # --- calls
 
@@ -187,7 +229,7 @@ class Walk:
                 for param in range(len(callee.code.parameters))
                 for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
             ]
-            found.update(inner)
+            found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
             if not any(moved.place.path for moved in inner):
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
@@ -219,18 +261,14 @@ class Walk:
 
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
-        guards = frozenset(guard for guard in state.guards if guard[0] != state.frame)
-        if state.frame.caller is not None:
-            yield from self._returned(state, one[3])
-        else:
-            for up in self._up(state._replace(guards=guards), one[3]):
-                call = up.path[-1]
-                alone = register_place(call[2])
-                moved = (
-                    held._replace(place=Place(alone.root, (ANY, *held.place.path))) for held in up.tracked if held.place.root == alone.root
-                )
-                rest = (held for held in up.tracked if held.place.root != alone.root)
-                yield up._replace(tracked=frozenset((*moved, *rest)))
+        call = state.frame.call
+        if state.frame.caller is None or call is None:
+            for up in self._up(state, one[3]):
+                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+            return
+        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        for back in self._returned(state, one[3]):
+            yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
@@ -251,26 +289,71 @@ class Walk:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        keys = self._keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
-            yield from self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            given = self.flow.moved(mine, self.places.names(function, register), register_place(call[2]))
+            yield from (self._rekeyed(held, keys) for held in given)
         for held in mine:
+            held = self._rekeyed(held, keys)
             root = held.place.root
             if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
-                given = self.sources(caller, call, function, int(str(root[1])))
-                if given:
-                    yield held._replace(place=given[-1].behind(*held.place.path))
+                for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
+                    yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
+        """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
+        sources = self.sources(caller, call, function, index)
+        if is_inside or not sources or sources[0].root[0] != "register":
+            yield from sources[-1:]
+            return
+        for register in self.transfer.shared(caller, int(str(sources[0].root[1]))):
+            yield from self.places.names(caller, register)
+
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
+        found = dict.fromkeys(self.facts.call_places(function))
+        if function.is_cpp and function.owner is None:
+            for unit in self.facts.program.mentioning(function.code.name):
+                for caller in unit.functions if not unit.is_cpp else ():
+                    found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
+        return [place for place in found if self._runs(*place, function)]
+
+    def _runs(self, caller: Function, call: Instruction, function: Function) -> bool:
+        edges = self.transfer.edges(caller, call)
+        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges)
+
+    def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other: arguments are parameters."""
+        found: dict[Key, Element] = {}
+        for param in callee.by_opcode[op.PARAM]:
+            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is None or register < 0:
+                continue
+            outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
+            if is_down and isinstance(outer.key, tuple):
+                found[outer.key] = inner
+            elif not is_down and isinstance(inner.key, tuple):
+                found[inner.key] = outer
+        return found
+
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
+        path = tuple(
+            keys.get(key.key, ANY if held.kind != BUFFER else Element(("elsewhere", key.key)))
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            else key
+            for key in held.place.path
+        )
+        return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers of the function with which a path begins."""
         function = state.frame.function
         if len(state.path) >= _DEEPEST:
             return
-        for caller, call in self.facts.call_places(function):
-            edges = self.transfer.edges(caller, call)
-            if not any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                continue
+        for caller, call in self.callers(function):
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
@@ -278,6 +361,10 @@ class Walk:
                 block, index = self.home(caller, call)
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        """Whether a path ends with an instruction, whatever it does."""
+        return False
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a path may come from a call."""
@@ -318,7 +405,9 @@ class Walk:
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
-        is_head = any(state.block == loop.header for loop in graph.loops)
+        loop = next((loop for loop in graph.loops if loop.header == state.block), None)
+        is_head = loop is not None
+        is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
         done = self.done_where(state, condition)
         if done is not None:
@@ -330,6 +419,10 @@ class Walk:
             if known and holds not in known:
                 continue
             after = state
+            if loop is not None and is_first and block not in loop.body:
+                if _is_for(function, condition):
+                    continue  # a loop over elements is looked at as it runs
+                after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
                 other = end[4] if taken else end[3]
                 if self._may_order(state, other, join):
@@ -340,6 +433,12 @@ class Walk:
                     after = after._replace(decided=after.decided | {(state.frame, key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
+
+    def _is_first(self, state: State, loop: Loop) -> bool:
+        """Whether a path stands at the head of a loop before the first round."""
+        before = state.frame.function.code.predecessors()[state.block]
+        came = before[state.before] if state.before < len(before) else NOBODY
+        return came not in loop.body and len(before) > 1
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
         asked = self._asked.get(function)
@@ -391,6 +490,29 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def _named(caller: Function, name: str) -> Iterator[Instruction]:
+    """The calls of a member of a name, by an attribute or by ``getattr``."""
+    yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
+    for one in caller.by_opcode[op.CALL]:
+        made = caller.definitions[one[3]]
+        if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
+            yield one
+
+
+def _is_for(function: Function, condition: int) -> bool:
+    """Whether a condition asks an iterator for one more element."""
+    one = function.definitions[condition] if condition >= 0 else None
+    return one is not None and one[0] == op.MORE
+
+
+def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
+    """What a register holds is an element of what it holds."""
+    alone = register_place(register)
+    return frozenset(
+        held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
+    )
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

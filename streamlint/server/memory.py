@@ -22,7 +22,7 @@ from streamlint.options import Options, Source
 from streamlint.program import Module
 from streamlint.seams import INCLUDE
 from streamlint.server.kept import Edit, untouched
-from streamlint.waits.findings import find
+from streamlint.whole import kinds
 
 if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers
@@ -83,8 +83,12 @@ class Memory:
         if before is not None and old is not None and text is not None and _same_around(before, part, path):
             part.partial |= old != text
             return list(map(Edit.between(old, text).finding, before.waits))
-        found = find(part.sources, part.options, self._intermediate)
-        return [finding for finding in found.findings if finding.span.file == path]
+        found: list[Finding] = []
+        for kind in kinds():
+            if not part.options.codes or part.options.codes & kind.codes:
+                asked = [source for source in part.sources if source.language in kind.languages]
+                found += kind.find(asked, part.options, self._intermediate)[0] if asked else []
+        return [finding for finding in found if finding.span.file == path]
 
     def _intermediate(self, source: Source) -> ModuleIR | None:
         self._breathe()

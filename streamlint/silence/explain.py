@@ -14,6 +14,7 @@ from streamlint.config import Resolver, Settings
 from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Problem, Report
+from streamlint.hazards import findings as hazards
 from streamlint.interpreter.index import Program
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower as to_ir
@@ -99,6 +100,7 @@ class _Looked:
         self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
         self.waits = hot_waits(self.sources, every, self.lowered)
         parts += [Part(findings_of(waits, every)) for waits in self.waits]
+        parts.append(Part(hazards.find(self.sources, every, self.lowered)[0]))
         report.problems += [problem for part in parts for problem in part.problems]
         asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
@@ -108,6 +110,12 @@ class _Looked:
         """The intermediate representation of a source."""
         file = self.program.files.get(source.path) if self.program is not None else None
         return to_ir(file.module) if file is not None else None
+
+
+def _of_program(looked: _Looked, options: Options) -> list[Finding]:
+    """What rules find that are asked of the program as a whole."""
+    found = find(looked.sources, options, looked.lowered).findings
+    return found + hazards.find(looked.sources, options, looked.lowered)[0]
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -154,7 +162,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([*_check(program, wide, mine.path), *find(looked.sources, wide, looked.lowered).findings], mine.path, rows):
+        for finding in _at([*_check(program, wide, mine.path), *_of_program(looked, wide)], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in looked.parts:

@@ -25,10 +25,9 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
         return
     out, to = call.one("out"), call.row.get("to")
     target = call.result if out is None else out
-    spaces = {value.space for value in call.memory(call.result)}
-    if to == "argument" and not spaces:
-        spaces = call.device_spaces()
-    if to == "host" or (to == "argument" and "host" in spaces and call.device_spaces()):
+    named = call.device_spaces()
+    spaces = named or {value.space for value in call.memory(call.result)}
+    if to == "host" or (to == "argument" and "host" in spaces and named):
         if not call.is_on_host(source):
             yield _copied(call, target, source, "d2h")
         yield Viewed(source)

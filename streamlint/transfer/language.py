@@ -46,7 +46,7 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
         return
     is_of_c = function.is_cpp or (function.unit.source.language == "cython" and not any("." in value.type for value in held))
     if not held and not is_of_c:
-        unknown = all(isinstance(value, Unknown) for value in values(function, base))
+        unknown = any(isinstance(value, Unknown) for value in values(function, base))
         if one[0] == op.ITEM and unknown and not isinstance(function.constant(one[4]), str):
             yield Viewed(base)  # of a tensor, if it is one
         return

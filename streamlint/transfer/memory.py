@@ -18,6 +18,9 @@ def read(call: ModelledCall) -> Iterator[Action]:
     if call.row.get("of") is None and call.receiver is None:
         return
     given = call.all("of") if call.row.get("of") is not None else [call.instruction[3]]
+    if call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register)):
+        yield from (Viewed(register) for register in given)  # an address as a number
+        return
     yield from (Read(register, call.name, True, call.receiver in given, DEEP) for register in given)
 
 

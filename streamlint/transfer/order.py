@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -52,6 +52,12 @@ def capture(call: ModelledCall) -> Iterator[Action]:
         yield Synchronized(None, call.name)
 
 
+def stream_of(call: ModelledCall) -> Iterator[Action]:
+    """A stream that wraps the handle of another library's: the same stream."""
+    if call.text("which") == "external" and (source := call.one("from")) is not None:
+        yield Viewed(source)
+
+
 def callback(call: ModelledCall) -> Iterator[Action]:
     """A host function behind the work of a stream: what it is given may tell that the work is done."""
     yield Signalled(call.stream(), call.operands)
@@ -83,6 +89,7 @@ EFFECTS = {
     "unregister": unregister,
     "capture": capture,
     "callback": callback,
+    "stream_of": stream_of,
     "block": block,
     "exit": block,
     "unknown": block,

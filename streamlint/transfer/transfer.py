@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
@@ -9,25 +10,28 @@ from functools import cached_property
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Memory, Object
+from streamlint.facts.objects import Elements, Instance, Memory, Object
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, language, memory, order, updates
+from streamlint.transfer import copies, language, memory, order, updates, waiting
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **updates.EFFECTS}
+EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS, **updates.EFFECTS}
 """By the effect of a row: the function that gives its actions."""
-CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY})
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_SYNCS = frozenset("sync syncs synced syncing synchronize synchronizes synchronise synchronized synchronization synchronizer".split())
+"""C++: words by which a function out of view says that it may wait for the device; they silence, and never cause a finding."""
 _OF_LANGUAGE = ("builtins.", "elements::")
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
@@ -93,6 +97,9 @@ class Transfer:
         if one[0] not in CALLING and not is_operator:
             self._edges[key], self._libraries[key] = (), ()
             return
+        if one[0] == op.DECLARE:
+            self._edges[key], self._libraries[key] = tuple(self._constructors(function, one)), ()
+            return
         if one[0] in (op.EXIT, op.DESTROY):
             self._libraries[key] = ()
             self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
@@ -103,6 +110,11 @@ class Transfer:
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)
 
+    def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
+        """The constructors of a variable of a class of the program that is declared without arguments."""
+        if any(isinstance(value, Instance) for value in self.values(function, one[2])):
+            yield from (Edge(one, callee) for callee in self.facts.enters(function, one))
+
     def _find(self, function: Function, one: Instruction) -> Iterator[Action]:
         opcode = one[0]
         if opcode in language.OPERATORS:
@@ -111,7 +123,7 @@ class Transfer:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
             elif function.is_cpp:
-                yield Read(one[3], "member access", False)
+                yield Read(one[3], "member access", False, False, (0, VARIABLE))
                 yield from member(self.facts, function, one)
         elif function.is_cpp and opcode == op.SET_ATTR:
             yield from member(self.facts, function, one)
@@ -121,7 +133,9 @@ class Transfer:
             yield Read(one[3], "loop", False)
         if opcode in language.ELEMENTS:
             yield from language.element(function, one, self.values, self.is_tensor)
-        if opcode == op.CONSTRUCT and any(isinstance(value, Elements) for value in self.values(function, one[2])):
+            if function.is_cpp and opcode == op.ITEM:
+                yield Read(one[2], "element", False, False, (VARIABLE,))
+        if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
             yield from (Read(register, "copying", False) for register in one[5:])
         if opcode == op.EXIT and self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
@@ -140,6 +154,8 @@ class Transfer:
                 yield Viewed(one[3])
             return
         if self._is_lost(function, one, modelled):
+            if function.is_cpp and not _SYNCS.isdisjoint(map(str.lower, _WORD.findall(last_name(function, one)))):
+                yield Synchronized(None, "out of view")
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
@@ -155,8 +171,10 @@ class Transfer:
             return True
         if any(edge.is_followed for edge in edges):
             return False
-        others = [call for call in self.libraries(function, one) if call.row is None and not call.name.startswith(_OF_LANGUAGE)]
-        return bool(others) or ((function, one) in self._unknown and not modelled)
+        libraries = self.libraries(function, one)
+        if any(call.name.startswith(_OF_LANGUAGE) for call in libraries):
+            return False
+        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""
@@ -204,19 +222,19 @@ class Transfer:
 
     # --- where calls are
 
-    def sites(self, effects: Collection[str], key: str = "") -> Iterator[ModelledCall]:
+    def sites(self, effects: Collection[str], key: str = "", among: Collection[Unit] | None = None) -> Iterator[ModelledCall]:
         """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
         With the key of a switch only those that may set it: by the row, by its default, or by an argument. Files that name none of these
-        functions are not lowered.
+        functions are not lowered. ``among``: only of these files.
         """
         wanted = self._wanted(effects, key)
-        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name)}
+        units = {unit.number: unit for name in wanted for unit in self.facts.program.mentioning(name) if among is None or unit in among}
         for _, unit in sorted(units.items()):
             others = self._renamed(unit, wanted)
             for function in unit.functions:
                 for one in function.code.instructions():
-                    if one[0] not in (op.CALL, op.INVOKE):
+                    if one[0] not in (op.CALL, op.INVOKE) and (key or one[0] != op.CONSTRUCT):
                         continue
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
@@ -285,6 +303,11 @@ class Transfer:
         return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
 
 
+def _is_container(value: Object) -> bool:
+    """C++: whether an object is a container of the standard library: made of another one, it copies the elements."""
+    return isinstance(value, Elements) or (isinstance(value, Memory) and value.type.startswith("std::"))
+
+
 def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:
     """Whether a call may set a switch of a row: the row or a default does, or an argument stands where the switch is."""
     held = row.get(key) if key else True
@@ -308,4 +331,6 @@ def last_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what a call calls."""
     if one[0] == op.INVOKE:
         return function.text(one[4])
+    if one[0] == op.CONSTRUCT:
+        return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
+
 import pytest
 from facts.programs import facts_of
 
 from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.joins import EVERYWHERE
+from streamlint.facts.objects import Many
+from streamlint.ir import opcodes as op
 
 
 def entered(line: str, before: str = "", **files: str) -> set[str]:
@@ -100,3 +105,30 @@ def test_a_class_that_is_mixed_in_answers_for_the_one_behind_it(bases: str, foun
     go = next(one for one in facts.program.units["main.py"].functions if one.name == "B.go")
     mixed = [edge.callee.name for edge in CallGraph(facts).all_calls(go).edges if edge.callee.name.startswith("M.")]
     assert mixed == found
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_methods_of_many_names_in_few_folders_are_each_called(files: int) -> None:
+    names = [f"visit_{number}" for number in range(60)]
+    methods = "".join(f"    def {name}(self): pass\n" for name in names)
+    visitors = {f"nodes{number}": f"class Visitor{number}:\n{methods}" for number in range(files)}
+    imports = "".join(f"from {name} import {name.replace('nodes', 'Visitor')}\n" for name in visitors)
+    made = ", ".join(f"Visitor{number}()" for number in range(files))
+    before = f"{imports}import sys\nvisitors = [{made}]"
+    found = entered("getattr(visitors[len(sys.argv)], 'visit_' + sys.argv[1])()", before, **visitors)
+    assert found == {f"Visitor{number}.{name}" for number in range(files) for name in names}
+
+
+@pytest.mark.parametrize(("folders", "of"), [(30, {f"p{number}" for number in range(30)}), (50, {EVERYWHERE})])
+def test_functions_of_too_many_folders_are_one(folders: int, of: set[str]) -> None:
+    files = {f"p{number}/m": f"def f{number}(): pass\ndef g{number}(): pass\n" for number in range(folders)}
+    imports = "".join(f"from p{number}.m import *\n" for number in range(folders))
+    names = [f"{name}{number}" for number in range(folders) for name in "fg"]
+    for order in (names, names[::-1]):
+        facts = facts_of(main=f"{imports}[{', '.join(order)}][int(input())]()\n", **files)
+        body = facts.program.units["main.py"].body
+        node = CallGraph(facts).called(body, body.by_opcode[op.CALL][-1])
+        facts.solver.solve()
+        places = [one.of for one in node.values if isinstance(one, Many)]
+        assert len(places) == len(node.values)
+        assert {place if isinstance(place, str) else posixpath.dirname(place.path) for place in places} == of

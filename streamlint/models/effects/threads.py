@@ -30,13 +30,21 @@ THREADS = (
             key("kind", "word", "What runs the function.", "thread process"),
             key("pool", "place", "The pool that runs the function, where the pool decides the kind."),
             key("awaited", "bool", "The caller does nothing else meanwhile."),
+            key("method", "word", "How the process is started, where the call decides it.", "fork spawn"),
             RETURNS,
         ),
     ),
     Effect(
         "pool",
         "makes a pool of threads or processes",
-        (RETURNS, key("workers", "place", "The number of threads or processes.")),
+        (
+            RETURNS,
+            key("workers", "place", "The number of threads or processes."),
+            key("kind", "word", "What works in the pool; threads if left out.", "thread process"),
+            key("lazy", "bool", "The pool starts its processes when it is first given work."),
+            key("initializer", "place", "A function that each thread or process runs first."),
+            key("context", "place", "The context that says how processes are started."),
+        ),
     ),
     Effect(
         "start",

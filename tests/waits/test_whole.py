@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import engine
+from streamlint import engine, whole
 from streamlint.cache.store import Store
 from streamlint.cache.units import Units
 from streamlint.config import Settings
 from streamlint.findings import Report
 from streamlint.options import Source
-from streamlint.waits import findings, task
+from streamlint.waits import findings
 
 HELPER = "def note(loss, rows):\n    rows.append(loss.item())\n"
 LOOP = """import torch
@@ -51,7 +51,7 @@ def test_what_is_kept_is_not_found_again(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise AssertionError("it was to be kept")
 
-    monkeypatch.setattr(task, "find", fail)
+    monkeypatch.setattr(whole.waits, "find", fail)
     assert told(look(Store(tmp_path))) == first
 
 
@@ -72,6 +72,6 @@ def test_a_fault_of_ours_costs_the_two_rules(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(task, "find", fail)
+    monkeypatch.setattr(whole.waits, "find", fail)
     (problem,) = look().problems
     assert problem.message == "internal error: SL020, SL021 saw no Python file of this run: ValueError: odd"

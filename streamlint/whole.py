@@ -1,33 +1,55 @@
-"""SL020 and SL021 of a run's files of one language: a task beside the files, for the program facts are solved once for all of them."""
+"""What rules find in a program as a whole: tasks beside the files, for the program facts are solved once for all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.analysis import Part
 from streamlint.cache.intermediate import IntermediateCache
 from streamlint.cache.store import digest
 from streamlint.cache.units import Units
 from streamlint.findings import Problem
+from streamlint.hazards import findings as hazards
 from streamlint.interpreter.recursion import deeper
 from streamlint.options import Options, Source
-from streamlint.waits.findings import CODES, find
+from streamlint.waits import findings as waits
 
 if TYPE_CHECKING:
+    from streamlint.findings import Finding
     from streamlint.ir import ModuleIR
     from streamlint.program import Module
 
 _FRAMES = 10_000  # of Python: chains of calls are followed by recursion
-_WORDS = {"python": "Python", "cuda": "C++"}
+_WORDS = {"python": "Python", "cuda": "C++", "cython": "Cython"}
 Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
+Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "tuple[list[Finding], int]"]
+
+
+class Kind(NamedTuple):
+    """Rules that are asked of files of some languages at once: ``find`` gives the findings, and how many questions were cut."""
+
+    codes: frozenset[str]
+    languages: tuple[str, ...]
+    find: Find
+
+    @property
+    def title(self) -> str:
+        """What the files are called in messages."""
+        return " and ".join(_WORDS[one] for one in self.languages)
+
+
+def kinds() -> list[Kind]:
+    """All tasks of a run."""
+    alone = [Kind(waits.CODES, (language,), waits.find) for language in waits.LANGUAGES]
+    return [*alone, Kind(hazards.codes(), ("python", "cuda", "cython"), hazards.find)]
 
 
 @dataclass
-class WaitsTask:
-    """What the two rules find in the files of a language: kept under a hash of all of them, or found anew.
+class WholeTask:
+    """What rules find in the files of a run: kept under a hash of all of them, or found anew.
 
     ``lowered`` gives the syntax tree of a file, where its intermediate representation is not kept.
     """
@@ -35,24 +57,25 @@ class WaitsTask:
     sources: Sequence[Source]
     options: Options
     lowered: Lowered
+    kind: Kind
     units: Units | None = None
-    language: str = "python"
     part: Part | None = None  # what was found
     key: str = ""
 
     def __post_init__(self) -> None:
-        asked = not self.options.codes or not CODES.isdisjoint(self.options.codes)
-        self.sources = [one for one in self.sources if one.language == self.language] if asked else []
+        asked = not self.options.codes or not self.kind.codes.isdisjoint(self.options.codes)
+        self.sources = [one for one in self.sources if one.language in self.kind.languages] if asked and self.kind.codes else []
         if not self.sources:
             self.part = Part()
         elif self.units is not None:
-            self.key = digest("\0".join(part for one in self.sources for part in (one.path, digest(one.text))))
+            texts = "\0".join(part for one in self.sources for part in (one.path, digest(one.text)))
+            self.key = digest(f"{' '.join(sorted(self.kind.codes))}\0{texts}")
             self.part = self.units.load_whole(self.key)
 
     @property
     def name(self) -> str:
         """Its name among the paths of files."""
-        return f"<{_WORDS[self.language]} as a whole>"
+        return f"<{', '.join(sorted(self.kind.codes))} in {self.kind.title}>"
 
     @property
     def size(self) -> int:
@@ -60,11 +83,11 @@ class WaitsTask:
         return sum(len(one.text) for one in self.sources)
 
     def find(self) -> Part:
-        """What is found. A fault of ours costs the two rules, never the run."""
+        """What is found. A fault of ours costs these rules, never the run."""
         part = Part()
         try:
             with deeper(_FRAMES):
-                part.findings, part.coverage.over_budget = find(self.sources, self.options, self._intermediate)
+                part.findings, part.coverage.over_budget = self.kind.find(self.sources, self.options, self._intermediate)
         except Exception as error:
             self.lose(part, f"{type(error).__name__}: {error}")
         return part
@@ -78,7 +101,7 @@ class WaitsTask:
     def lose(self, part: Part, why: str) -> Part:
         """What is told where the task did not come to its end."""
         part.findings.clear()
-        what = f"internal error: {', '.join(sorted(CODES))} saw no {_WORDS[self.language]} file of this run: {why}"
+        what = f"internal error: {', '.join(sorted(self.kind.codes))} saw no {self.kind.title} file of this run: {why}"
         part.problems.append(Problem(self.sources[0].path, what))
         return part
 

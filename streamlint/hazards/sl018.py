@@ -1,0 +1,49 @@
+"""SL018: a wait for an event that has not been recorded yet, and records that are lost to a later one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl018_event_wait_before_record import EventWaitBeforeRecord
+from streamlint.facts.functions import Function
+from streamlint.findings import Finding, Span
+from streamlint.hazards.context import Context, span_of
+from streamlint.ir import opcodes as op
+from streamlint.operations import Record, Wait
+from streamlint.ordering.events import EmptyWait, EmptyWaits
+from streamlint.ordering.lost_records import LostRecords
+
+RULE = EventWaitBeforeRecord
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule = RULE()
+    seen: set[Span] = set()
+    for wait in EmptyWaits(context.transfer).find():
+        finding = _told(rule, context, wait)
+        if finding.span not in seen:
+            seen.add(finding.span)
+            yield finding
+    for lost in LostRecords(context.transfer).find():
+        record = Record(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
+        yield rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
+
+
+def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
+    operation = Wait(span_of(empty.wait), name=empty.name, context=context.surroundings(empty.wait.function, empty.calls))
+    place = operation.span
+    if empty.record is not None:
+        for depth, call in enumerate(empty.calls):
+            others = empty.record_calls[: depth + 1]
+            if others != empty.calls[: depth + 1] and all(_only_calls(site.function) for site in (*empty.calls[depth + 1 :], empty.wait)):
+                place = span_of(call)
+                break
+    record = span_of(empty.record) if empty.record is not None else None
+    made_calls = tuple(map(span_of, empty.made_calls))
+    return rule.told(operation, span_of(empty.made), made_calls, record, tuple(map(span_of, empty.also)), place)
+
+
+def _only_calls(function: Function) -> bool:
+    """Whether a function does nothing but make one call."""
+    return sum(len(function.by_opcode[opcode]) for opcode in (op.CALL, op.INVOKE, op.LAUNCH)) == 1

@@ -1,0 +1,155 @@
+"""SL012: what processes may not do with tensors of queues: forward them, end behind a put, take what they have put themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.sent_tensors import sent
+from streamlint.transfer.actions import Lost
+from streamlint.transfer.channels import Channels, End
+from streamlint.transfer.spawns import Spawn
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.uses import Uses
+
+_PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI})
+
+
+class Forwarded(NamedTuple):
+    """A put of what another process has sent, and where that process sends it."""
+
+    put: Site
+    source: Site
+    started: Site
+
+
+class ChannelUses:
+    """Finds misuses of channels between processes."""
+
+    def __init__(self, transfer: Transfer, channels: Channels, uses: Uses) -> None:
+        self.transfer = transfer
+        self.channels = channels
+        self.uses = uses
+
+    # --- forwarding
+
+    def forwarded(self, put: End) -> Iterator[Forwarded]:
+        """The source of what a put forwards."""
+        function = put.site.function
+        own = self.channels.runs.get(function, ())
+        for register in put.call.all("of"):
+            taken = self._taken(function, register)
+            if taken is None or not own:
+                continue
+            received, part = taken
+            for source in self.channels.puts:
+                others = self.channels.runs.get(source.site.function, ())
+                if source.channel & received and set(map(_start, others)) != set(map(_start, own)) and self._sends(source, part):
+                    yield Forwarded(put.site, source.site, own[0].start)
+                    return
+
+    def _taken(self, function: Function, register: int) -> tuple[frozenset[Site], int | None] | None:
+        """The channel that a value was taken from, and which part of what was taken it is."""
+        part: int | None = None
+        seen: set[int] = set()
+        while register >= 0 and register not in seen:
+            seen.add(register)
+            one = function.definitions[register]
+            if one is None:
+                return None
+            if one[0] == op.UNPACK and part is None:
+                part, register = one[4], one[3]
+            elif one[0] in _PASSED_ON:
+                register = one[3]
+            elif one[0] == op.INVOKE and any(call.row.effect == "get" for call in self.transfer.modelled(function, one)):
+                return self.channels.of(function, one[3]), part
+            else:
+                return None
+        return None
+
+    def _sends(self, source: End, part: int | None) -> bool:
+        """Whether a put sends memory of a device, in a part of what it sends."""
+        function = source.site.function
+        if part is None:
+            return bool(sent(function, source, self.uses))
+        for register in source.call.all("of"):
+            built = function.definitions[register]
+            if built is not None and built[0] == op.BUILD and 4 + part < len(built) and self.uses.on_device(function, built[4 + part]):
+                return True
+        return False
+
+    # --- processes that end
+
+    def outlived(self, put: End) -> Spawn | None:
+        """The process that ends behind a put, without word of the receiver."""
+        function = put.site.function
+        spawns = [spawn for spawn in self.channels.runs.get(function, ()) if function in spawn.roots and spawn.pool is None]
+        if not spawns or self._is_in_endless_loop(function, put.site.instruction):
+            return None
+        spawn = spawns[0]
+        for caller, register in spawn.given.values():
+            channel = self.channels.of(caller, register)
+            if channel and not channel & put.channel and self._is_channel(channel):
+                return None  # another channel may tell it when to end
+        for one in _behind(function, put.site.instruction):
+            if any(isinstance(action, Lost) for action in self.transfer.of(function, one)) or self._is_end(function, one):
+                return None
+        return spawn
+
+    def _is_channel(self, channel: frozenset[Site]) -> bool:
+        return any(end.channel & channel for end in (*self.channels.puts, *self.channels.gets))
+
+    def _is_end(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction takes from a channel, or puts memory of a device."""
+        return any(get.site == Site(function, one) for get in self.channels.gets) or any(
+            put.site == Site(function, one) and sent(function, put, self.uses) for put in self.channels.puts
+        )
+
+    def _is_in_endless_loop(self, function: Function, one: Instruction) -> bool:
+        """Whether a loop around an instruction goes over no elements: what ends it is not known."""
+        graph = Graph.of(function.code, exceptions=False)
+        home = next(number for number, block in enumerate(function.code.blocks) if one in block)
+        place = graph.innermost[home]
+        while place != NOBODY:
+            loop = graph.loops[place]
+            if not any(each[0] == op.MORE for each in function.code.blocks[loop.header]):
+                return True
+            place = loop.parent
+        return False
+
+    # --- one process at both ends
+
+    def taken_back(self, put: End) -> Site | None:
+        """The get by which a process takes what it has put itself."""
+        function = put.site.function
+        if not put.channel or function in self.channels.runs or self.channels.is_given_away(put.channel):
+            return None
+        behind = set(_behind(function, put.site.instruction))
+        for get in self.channels.gets:
+            if get.channel & put.channel and get.site.function is function and get.site.instruction in behind:
+                return get.site
+        return None
+
+
+def _start(spawn: Spawn) -> Site:
+    return spawn.start
+
+
+def _behind(function: Function, one: Instruction) -> Iterator[Instruction]:
+    """The instructions that may follow another one in its function."""
+    graph = Graph.of(function.code, exceptions=False)
+    home = next(number for number, block in enumerate(function.code.blocks) if one in block)
+    code = function.code.blocks[home]
+    yield from code[code.index(one) + 1 :]
+    seen, waiting = set[int](), list(graph.successors[home])
+    while waiting:
+        block = waiting.pop()
+        if block not in seen:
+            seen.add(block)
+            yield from (each for each in function.code.blocks[block] if each != one)
+            waiting += graph.successors[block]

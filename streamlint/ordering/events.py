@@ -1,0 +1,256 @@
+"""SL018: waits for an event that nothing has recorded before them on any path from where the event is made.
+
+An event is followed from where it is made. A record, or a call out of view that is given it, makes it recorded. A wait that is met only
+before that orders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.flow import EVENT, Tracked, owned
+from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.walk import State, Walk
+from streamlint.transfer.actions import Action, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.waiting import Waited
+
+RECORDED = "recorded"
+WAITED = "waited"
+"""A mark of a path: a wait that it came by, before any record."""
+_QUEUING = frozenset({"launch", "copy", "memset"})
+
+
+class EmptyWait(NamedTuple):
+    """A wait for an event that represents no work yet. ``calls`` lead to it from the function that ``made_calls`` lead to the event from.
+
+    ``record`` is the first one behind it, None where nothing records; ``also`` are other waits for the event.
+    """
+
+    made: Site
+    wait: Site
+    name: str
+    record: Site | None
+    calls: tuple[Site, ...]
+    made_calls: tuple[Site, ...]
+    record_calls: tuple[Site, ...] = ()
+    also: tuple[Site, ...] = ()
+
+
+class _Met(NamedTuple):
+    """A wait as a path came by it: with its calls, and the stream that waits as the outermost function names it."""
+
+    site: Site
+    calls: tuple[Site, ...]
+    above: tuple[Instruction, ...]
+    stream: Place | None
+    name: str
+
+
+class EmptyWaits(Walk):
+    """Finds the waits of a program for events that are not recorded yet."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.events = EventPlaces(transfer, self.places)
+        self._site: Site
+        self._met: list[_Met] = []
+        self._roots: list[Frame] = []
+        self._behind: dict[int, tuple[Site, tuple[Site, ...], Place | None]] = {}
+        self._late: set[tuple[Site, tuple[Site, ...]]] = set()
+
+    def find(self) -> Iterator[EmptyWait]:
+        """The empty waits of the program."""
+        for function, one, place in self.events.made():
+            self._site, self._met, self._roots, self._behind, self._late = Site(function, one), [], [], {}, set()
+            cut = self.cut
+            self.run(self.start(function, one, frozenset({Tracked(EVENT, place)}), ()), self._judge)
+            if self.cut == cut:
+                told = list(self._told())
+                yield from told or self._of_members(function, one, place)
+
+    # --- what actions mean
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        function = state.frame.function
+        if isinstance(action, Recorded):
+            if self._holds(state, EVENT, action.event):
+                return self._recorded(state, one, action)
+        elif isinstance(action, (Waited, Synchronized)) and isinstance(action.of, int):
+            site, calls = Site(function, one), _calls(state.frame)
+            if self._holds(state, RECORDED, action.of):
+                self._late.add((site, calls))
+            elif self._holds(state, EVENT, action.of):
+                stream = self._resolved(state.frame, self._stream(state, one, action.stream)) if isinstance(action, Waited) else None
+                met = _Met(site, calls, state.path, stream, action.name)
+                if met not in self._met:
+                    self._met.append(met)
+                    self._roots.append(_root(state.frame))
+                return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._met.index(met))))}
+        elif (
+            isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
+        ):
+            return _with(state.tracked, EVENT, RECORDED)
+        return None
+
+    def _recorded(self, state: State, one: Instruction, action: Recorded) -> frozenset[Tracked]:
+        stream = self._resolved(state.frame, self._stream(state, one, action.stream))
+        for held in state.tracked:
+            if held.kind == WAITED:
+                number = int(str(held.place.root[2]))
+                self._behind.setdefault(number, (Site(state.frame.function, one), _calls(state.frame), stream))
+        return frozenset(held for held in _with(state.tracked, EVENT, RECORDED) if held.kind != WAITED)
+
+    def _stream(self, state: State, one: Instruction, stream: Stream) -> Place | None:
+        function = state.frame.function
+        if stream.register < 0:
+            current = self.currents.at(function, one)
+            return self.events.stream_place(function, current.register) if current is not None and current.register >= 0 else None
+        return self.events.stream_place(function, stream.register)
+
+    def _resolved(self, frame: Frame, place: Place | None) -> Place | None:
+        """A place by the name that the outermost function of a path has for it."""
+        while place is not None and frame.caller is not None and frame.call is not None:
+            if place.root[0] != "parameter":
+                return None
+            sources = self.sources(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
+            place = sources[-1].behind(*place.path) if sources else None
+            frame = frame.caller
+            if place is not None and place.root[0] == "register" and not place.path:
+                place = self.events.stream_place(frame.function, int(str(place.root[1])))
+        return place
+
+    def _holds(self, state: State, kind: str, register: int) -> bool:
+        names = self.events.names(state.frame.function, register)
+        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+    def _leads(self, state: State, register: int) -> bool:
+        """Whether a register holds the event, or an object that leads to it."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(held.kind == EVENT and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        return False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        return None
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        return frozenset()
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """The callers, unless the event outlives the call that made it: it is made on a condition, or the function's results are kept."""
+        function, one = state.frame.function, state.path[-1] if state.path else self._site.instruction
+        if not state.path and function is not self._site.function:
+            return
+        if function.decorations and not (function.is_property or function.is_class_method or function.is_static):
+            return
+        if self._is_unconditional(function, one):
+            waited = frozenset(held for held in state.tracked if held.kind == WAITED)
+            yield from (up._replace(tracked=up.tracked | waited) for up in super()._up(state, register))
+
+    def passed(self, state: State, one: Instruction) -> bool:
+        return all(held.kind == WAITED for held in state.tracked)
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False  # what the event is not given to records nothing
+
+    def _is_unconditional(self, function: Function, one: Instruction) -> bool:
+        graph = self.control(function)
+        headers = {loop.header for loop in graph.loops}
+        return all(block in headers for block, _ in graph.controlled_by[self.home(function, one)[0]])
+
+    # --- what is told
+
+    def _told(self) -> Iterator[EmptyWait]:
+        for number, met in enumerate(self._met):
+            if (met.site, met.calls) in self._late:
+                continue
+            made_calls = tuple(Site(self._holder(met, depth), call) for depth, call in enumerate(reversed(met.above)))
+            record = self._behind.get(number)
+            if self._is_told(number, met, record):
+                site, calls = (record[0], record[1]) if record is not None else (None, ())
+                yield EmptyWait(self._site, met.site, met.name, site, met.calls, made_calls, calls)
+
+    def _holder(self, met: _Met, depth: int) -> Function:
+        """The function in which a call stands that led from the event's maker upwards."""
+        holder = self._roots[self._met.index(met)].function
+        for call in tuple(reversed(met.above))[:depth]:
+            holder = next((edge.callee for edge in self.transfer.edges(holder, call) if edge.is_followed), holder)
+        return holder
+
+    def _is_told(self, number: int, met: _Met, record: tuple[Site, tuple[Site, ...], Place | None] | None) -> bool:
+        root = self._roots[number].function
+        if met.above and self.events.is_static(root, met.above[-1]):
+            return False
+        is_of_object = self._site.function.code.name == "__init__"
+        if is_of_object and not met.above and met.calls:
+            return False  # a method that the constructor is the first to call: behind it, there is a record
+        if record is None:
+            is_kept = is_of_object and (met.calls or not met.above)
+            return not is_kept or not self.events.is_recorded(self._site)
+        if not is_of_object or not met.calls:
+            return True
+        return met.stream is not None and (met.stream == record[2] or self._works_later(root, record, met.stream))
+
+    def _works_later(self, root: Function, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
+        """Whether the stream that waits gets work behind the record: work that the wait should have held back."""
+        site = record[1][0] if record[1] else record[0]
+        block, index = self.home(root, site.instruction)
+        behind = list(root.code.blocks[block][index + 1 :])
+        graph, seen = self.control(root), set[int]()
+        waiting = list(graph.successors[block])
+        while waiting:
+            number = waiting.pop()
+            if number not in seen:
+                seen.add(number)
+                behind += root.code.blocks[number]
+                waiting += graph.successors[number]
+        return any(self._works_on(root, one, stream) for one in behind)
+
+    def _works_on(self, function: Function, one: Instruction, stream: Place) -> bool:
+        if one[0] == op.LAUNCH:
+            return one[5] > 3 and self.events.same(function, one[9], stream)
+        if one[0] not in CALLING:
+            return False
+        for call in self.transfer.modelled(function, one):
+            if call.row.effect in _QUEUING and self.events.same(function, call.stream().register, stream):
+                return True
+        return any(self.events.same(function, register, stream) for edge in self.transfer.edges(function, one) for register in one[6:])
+
+    def _of_members(self, function: Function, one: Instruction, place: Place) -> Iterator[EmptyWait]:
+        """C++: waits for a private event of a class that no code records or gives away."""
+        if not function.is_cpp or place.root != ("parameter", 0) or len(place.path) != 1 or function.owner is None:
+            return
+        waits = self.events.waits_of_member(function.owner, str(place.path[0]))
+        if waits:
+            yield EmptyWait(Site(function, one), waits[0][0], waits[0][1], None, (), (), also=tuple(site for site, _ in waits[1:]))
+
+
+def _with(tracked: frozenset[Tracked], kind: str, other: str) -> frozenset[Tracked]:
+    return frozenset(held._replace(kind=other) if held.kind == kind else held for held in tracked)
+
+
+def _root(frame: Frame) -> Frame:
+    while frame.caller is not None:
+        frame = frame.caller
+    return frame
+
+
+def _calls(frame: Frame) -> tuple[Site, ...]:
+    """The calls that are in progress, the outermost first."""
+    calls: list[Site] = []
+    while frame.caller is not None and frame.call is not None:
+        calls.insert(0, Site(frame.caller.function, frame.call))
+        frame = frame.caller
+    return tuple(calls)

@@ -1,0 +1,221 @@
+"""SL018: records of an event that are lost, for another stream records it again before anybody waits for it.
+
+A record is followed forward. A wait for the event, or a stream that waits for the recording one before it records, keeps it. In a loop the
+next round records again, if the stream is another one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.flow import EVENT, STREAM, Tracked
+from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.streams import sites_of
+from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.waiting import Waited
+
+AGAIN = "recorded again"
+
+
+class LostRecord(NamedTuple):
+    """A record, the one that replaces it (None: its own in the next round of a loop), and the wait that covers only the later one."""
+
+    record: Site
+    name: str
+    again: Site | None
+    wait: Site
+
+
+class LostRecords(Walk):
+    """Finds the records of a program that nobody has waited for when they are replaced."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.events = EventPlaces(transfer, self.places)
+        self._site: Site
+        self._stream: Stream
+        self._loop: Loop | None = None
+        self._kept = False
+        self._wait: Site | None = None
+        self._found: LostRecord | None = None
+        self._name = ""
+
+    def find(self) -> Iterator[LostRecord]:
+        """The lost records of the program."""
+        for call in self.transfer.sites(frozenset({"record"})):
+            for action in self.transfer.of(call.function, call.instruction):
+                if isinstance(action, Recorded) and action.event != call.result:
+                    self._follow(call.function, call.instruction, action, call.name)
+                    if self._found is not None:
+                        yield self._found
+                    elif self._loop is not None and self._wait is not None and not self._kept:
+                        yield LostRecord(self._site, call.name, None, self._wait)
+
+    def _follow(self, function: Function, one: Instruction, action: Recorded, name: str) -> None:
+        self._site, self._name = Site(function, one), name
+        self._found, self._wait, self._kept = None, None, False
+        self._stream = self._stream_at(function, one, action.stream)
+        self._loop = self._loop_of(function, one, action)
+        tracked = {Tracked(EVENT, place) for place in self.events.names(function, action.event)}
+        if self._stream.register >= 0:
+            tracked |= {Tracked(STREAM, place) for place in self.places.names(function, self._stream.register)}
+            tracked.add(Tracked(STREAM, self.events.stream_place(function, self._stream.register)))
+        self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
+
+    def _stream_at(self, function: Function, one: Instruction, stream: Stream) -> Stream:
+        return (self.currents.at(function, one) or stream) if stream.kind == CURRENT else stream
+
+    # --- loops
+
+    def _loop_of(self, function: Function, one: Instruction, action: Recorded) -> Loop | None:
+        """The innermost loop around a record, if each round records the same event on another stream."""
+        graph = self.control(function)
+        place = graph.innermost[self.home(function, one)[0]]
+        if place == NOBODY or self._stream.kind != NAMED:
+            return None
+        loop = graph.loops[place]
+        if self._varies(function, loop, action.event) or not self._varies(function, loop, self._stream.register):
+            return None
+        return loop
+
+    def _varies(self, function: Function, loop: Loop, register: int) -> bool:
+        """Whether a register is computed anew in a loop from what is another one in each round."""
+        seen: set[int] = set()
+        waiting = [register]
+        while waiting:
+            each = waiting.pop()
+            one = function.definitions[each] if each >= 0 else None
+            if one is None or each in seen:
+                continue
+            seen.add(each)
+            block = self.home(function, one)[0]
+            if block not in loop.body:
+                continue
+            if one[0] == op.NEXT or (one[0] == op.PHI and block == loop.header):
+                if not self._is_unchanged(function, one):
+                    return True
+            elif one[0] in (op.CALL, op.INVOKE) and self._makes(function, one):
+                return True
+            elif one[0] == op.LOAD:
+                cell = one[3]
+                stores = [each for each in function.by_opcode[op.STORE] if each[2] == cell and self.home(function, each)[0] in loop.body]
+                waiting += (each[3] for each in stores)
+            elif one[0] == op.REBIND:
+                waiting.append(one[5])
+            elif one[0] not in (op.CALL, op.INVOKE):
+                waiting += op.reads(one)
+        return False
+
+    def _is_unchanged(self, function: Function, one: Instruction) -> bool:
+        """C++: a variable that a call may have changed by reference, and nothing else: a handle that is passed by value."""
+        if one[0] != op.PHI:
+            return False
+        origins = {self._origin(function, register) for register in one[3:]} - {one[2]}
+        return len(origins) == 1
+
+    def _origin(self, function: Function, register: int) -> int:
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.REBIND, op.COPY):
+            register = one[5] if one[0] == op.REBIND else one[3]
+            one = function.definitions[register] if register >= 0 else None
+        return register
+
+    def _makes(self, function: Function, one: Instruction) -> bool:
+        """Whether a call makes a stream each time."""
+        site = Site(function, one)
+        return site in sites_of(list(self.transfer.values(function, one[2])))[0]
+
+    # --- what actions mean
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        if isinstance(action, Recorded):
+            if self._is_event(state, EVENT, action.event):
+                return self._recorded(state, one, action)
+        elif isinstance(action, (Waited, Synchronized)):
+            return self._waited(state, one, action)
+        elif isinstance(action, Lost):
+            for register in action.registers:
+                if self._is_event(state, EVENT, register) or self._is_event(state, AGAIN, register):
+                    self._keep(state)
+                    return ORDERED
+        return None
+
+    def _recorded(self, state: State, one: Instruction, action: Recorded) -> str | frozenset[Tracked]:
+        stream = self._stream_at(state.frame.function, one, action.stream)
+        if self._is_behind(state, stream):
+            return ORDERED
+        return frozenset(
+            Tracked(AGAIN, held.place, announced=Site(state.frame.function, one)) for held in state.tracked if held.kind == EVENT
+        )
+
+    def _is_behind(self, state: State, stream: Stream) -> bool:
+        """Whether a stream is the one of the record, has waited for it, or may be either."""
+        mine = self._stream
+        if stream.kind != NAMED or mine.kind != NAMED:
+            return stream.kind == mine.kind or "unknown" in (stream.kind, mine.kind) or CURRENT in (stream.kind, mine.kind)
+        function = state.frame.function
+        places = {*self.places.names(function, stream.register), self.events.stream_place(function, stream.register)}
+        if any(held.kind == STREAM and rest_behind(place, held.place) == () for place in places for held in state.tracked):
+            return True
+        first, is_first = sites_of(list(self.transfer.values(self._site.function, mine.register)))
+        second, is_second = sites_of(list(self.transfer.values(function, stream.register)))
+        return bool(first & second) and not (len(first) > 1 and is_first and is_second)
+
+    def _waited(self, state: State, one: Instruction, action: Waited | Synchronized) -> str | frozenset[Tracked] | None:
+        function, of = state.frame.function, action.of
+        if isinstance(of, Stream):
+            of = of.register
+        if of is None:
+            return ORDERED  # the host waits for the device
+        if self._is_event(state, AGAIN, of):
+            again = next(held.announced for held in state.tracked if held.kind == AGAIN)
+            self._found = LostRecord(self._site, self._name, again, Site(function, one))
+            return ORDERED
+        if self._is_event(state, EVENT, of):
+            if self._loop is not None and state.frame.caller is None and function is self._site.function and self._is_within(state):
+                self._kept = True
+            elif self._loop is not None and self._wait is None:
+                self._wait = Site(function, one)
+            return ORDERED
+        if self._is_event(state, STREAM, of):
+            if isinstance(action, Synchronized):
+                self._keep(state)
+                return ORDERED
+            if action.stream.register >= 0:
+                return state.tracked | {Tracked(STREAM, self.events.stream_place(function, action.stream.register))}
+        return None
+
+    def _keep(self, state: State) -> None:
+        if self._loop is not None and state.frame.function is self._site.function and self._is_within(state):
+            self._kept = True
+
+    def _is_within(self, state: State) -> bool:
+        return self._loop is not None and state.block in self._loop.body
+
+    def _is_event(self, state: State, kind: str, register: int) -> bool:
+        names: tuple[Place, ...] = self.events.names(state.frame.function, register)
+        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        return False
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        return None
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        return frozenset()
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False

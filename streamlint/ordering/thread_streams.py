@@ -1,0 +1,182 @@
+"""SL026: threads that are started while a stream is current, and work on the default stream of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.places import Places
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Stream, Synchronized
+from streamlint.transfer.spawns import THREAD, Spawn, Spawns
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.uses import WORK, Use, Uses
+from streamlint.transfer.waiting import Waited
+
+_DEEPEST = 5
+_HIGHEST = 3
+_LIBRARIES = {"cupy": "cupy", "numba": "numba"}
+
+
+class LostStream(NamedTuple):
+    """A start under a stream, where that stream was made current, and the work that runs on the thread's default stream."""
+
+    start: Site
+    stream: Site | None
+    work: Site
+    library: str
+    calls: tuple[Site, ...]
+
+
+class ThreadStreams:
+    """Finds the starts of threads whose functions rely on the stream of the one that starts them."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.spawns = Spawns(transfer)
+        self.currents = Currents(transfer)
+        self.places = Places(transfer.facts)
+        self.uses = Uses(transfer, self._is_scoped)
+
+    def find(self) -> Iterator[LostStream]:
+        """The lost streams of the program."""
+        for spawn in self.spawns.all():
+            if spawn.kind != THREAD:
+                continue
+            function, one = spawn.start.function, spawn.start.instruction
+            for home, stream, calls in self._currents_at(function, one, 0):
+                library = self._library(home, stream)
+                found = self._work(spawn, library)
+                if found is not None and (self._is_busy(function, one, stream) or not self._waits_behind(found)):
+                    yield LostStream(spawn.start, self._made(home, stream), found, library, calls)
+                    break
+
+    # --- what is current
+
+    def _is_scoped(self, function: Function, one: Instruction) -> bool:
+        return self.currents.at(function, one) is not None
+
+    def _currents_at(self, function: Function, one: Instruction, depth: int) -> Iterator[tuple[Function, Stream, tuple[Site, ...]]]:
+        """The streams that may be current at an instruction, each with its function and the calls that lead from there."""
+        stream = self.currents.at(function, one)
+        if stream is not None:
+            if stream.kind == NAMED:
+                yield function, stream, ()
+            return
+        if depth < _HIGHEST and not self._scoping.isdisjoint(self.transfer.facts.program.mentioning(function.code.name)):
+            for caller, call in self.transfer.facts.call_places(function):
+                if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call)):
+                    for home, found, calls in self._currents_at(caller, call, depth + 1):
+                        yield home, found, (*calls, Site(caller, call))
+
+    @cached_property
+    def _scoping(self) -> frozenset[Unit]:
+        """The files that may make a stream current: they mention a function that does, and its module or class, or a class of streams."""
+        mentioning = self.transfer.facts.program.mentioning
+        found: set[Unit] = set()
+        for models in (self.transfer.facts.models, self.transfer.facts.cpp_models):
+            for name, row in models.calls.items():
+                parts = name.replace("::", ".").split(".")
+                if row.effect in ("scope", "set_stream") and len(parts) > 1:
+                    found |= set(mentioning(parts[-1])) & set(mentioning(parts[-2]))
+            for name, kind in models.types.items():
+                if kind.kind == "stream":
+                    found |= set(mentioning(name.replace("::", ".").rpartition(".")[2]))
+        return frozenset(found)
+
+    def _library(self, function: Function, stream: Stream) -> str:
+        """The library whose current stream it is."""
+        types = [value.type for value in self.transfer.values(function, stream.register) if isinstance(value, LibraryObject)]
+        begin = types[0].partition(".")[0] if types else stream.library.partition("-")[0]
+        return _LIBRARIES.get(begin, "torch")
+
+    def _made(self, function: Function, stream: Stream) -> Site | None:
+        values = self.transfer.values(function, stream.register)
+        return next((value.site for value in values if isinstance(value, LibraryObject) and value.site is not None), None)
+
+    # --- what the thread does
+
+    def _work(self, spawn: Spawn, library: str) -> Site | None:
+        """The first work of the thread on its own default stream; None where it orders its work itself before."""
+        if spawn.made is not None and not spawn.roots:
+            is_module = self._runs_module(spawn)
+            return Site(spawn.made.function, spawn.made.instruction) if is_module and library == "torch" else None
+        self.uses.given = dict(spawn.given)
+        for root in spawn.roots:
+            found = self._first(root, library, 0)
+            if isinstance(found, Site):
+                return found
+        return None
+
+    def _runs_module(self, spawn: Spawn) -> bool:
+        assert spawn.made is not None
+        values = self.transfer.values(spawn.made.function, spawn.runs)
+        return any(isinstance(value, LibraryObject) and value.kind == "module" for value in values)
+
+    def _first(self, function: Function, library: str, depth: int) -> Site | bool:
+        """The first work on the default stream; True where the thread waits before, False where it goes on."""
+        graph = Graph.of(function.code, exceptions=False)
+        for block in graph.order:
+            for one in function.code.blocks[block]:
+                if self.currents.at(function, one) is not None:
+                    continue
+                for action in self.transfer.of(function, one):
+                    if isinstance(action, Waited) or (isinstance(action, Synchronized) and not self._is_own(action)):
+                        return True
+                if any(self._is_on_default(use, library) for use in self.uses.at(function, one)):
+                    return Site(function, one)
+                for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
+                    found = self._first(edge.callee, library, depth + 1) if edge.is_followed else False
+                    if found:
+                        return found
+        return False
+
+    def _is_own(self, action: Synchronized) -> bool:
+        """Whether the host waits for what the thread itself has queued."""
+        return isinstance(action.of, Stream) and action.of.kind in (CURRENT, NULL)
+
+    def _is_on_default(self, use: Use, library: str) -> bool:
+        if use.kind != WORK or use.stream.kind != CURRENT:
+            return False
+        return (use.library.partition("-")[0] or "torch") == library
+
+    def _waits_behind(self, work: Site) -> bool:
+        """Whether the thread waits for its work before it ends."""
+        function = work.function
+        graph = Graph.of(function.code, exceptions=False)
+        homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
+        place = homes[work.instruction]
+        for one, (block, index) in homes.items():
+            is_behind = (block == place[0] and index > place[1]) or (block != place[0] and graph.post_dominates(block, place[0]))
+            actions = self.transfer.of(function, one) if is_behind else ()
+            if any(isinstance(action, Synchronized) and not isinstance(action.of, int) for action in actions):
+                return True
+        return False
+
+    # --- what the one that starts it has done
+
+    def _is_busy(self, function: Function, start: Instruction, stream: Stream) -> bool:
+        """Whether the stream has work that nobody has waited for when the thread starts, as far as its function shows."""
+        graph = Graph.of(function.code, exceptions=False)
+        homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
+        block, index = homes[start]
+        while block != NOBODY:
+            for one in reversed(function.code.blocks[block][:index] if index >= 0 else function.code.blocks[block]):
+                for action in self.transfer.of(function, one):
+                    if isinstance(action, Synchronized) and self._is_for(function, action, stream):
+                        return False
+                if self.currents.at(function, one) == stream and any(use.kind == WORK for use in self.uses.at(function, one)):
+                    return True
+            block, index = graph.dominators[block], -1
+        return False
+
+    def _is_for(self, function: Function, action: Synchronized, stream: Stream) -> bool:
+        if not isinstance(action.of, Stream) or action.of.register < 0:
+            return not isinstance(action.of, int)
+        return self.places.of(function, action.of.register) == self.places.of(function, stream.register)

@@ -1,0 +1,170 @@
+"""Queues and pipes between processes: which end is which channel, and who puts and takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.nearness import units_near
+from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers, operand_of
+
+_DEEPEST = 6
+_ENDS = frozenset({"put", "get"})
+Channel = frozenset[Site]
+"""Where the queue or pipe was made; empty where that is not known."""
+
+
+class End(NamedTuple):
+    """A put or a get of a program."""
+
+    call: ModelledCall
+    channel: Channel
+
+    @property
+    def site(self) -> Site:
+        """Where it stands."""
+        return Site(self.call.function, self.call.instruction)
+
+
+class Channels:
+    """The channels of a program."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.spawns = [spawn for spawn in Spawns(transfer).all() if spawn.kind == PROCESS]
+
+    @cached_property
+    def puts(self) -> list[End]:
+        """All puts between processes."""
+        return list(self._ends("put"))
+
+    @cached_property
+    def gets(self) -> list[End]:
+        """All gets between processes."""
+        return list(self._ends("get"))
+
+    @cached_property
+    def _near(self) -> set[Unit]:
+        """The files that may use channels: those that make them, and those of the functions that processes run."""
+        near = units_near(self.transfer, _ENDS)
+        return near | {function.unit for function in self.runs} if near else near
+
+    def _ends(self, effect: str) -> Iterator[End]:
+        for call in self.transfer.sites(frozenset({effect}), among=self._near):
+            if not call.row.get("local") and call.instruction[0] == op.INVOKE:
+                yield End(call, self.of(call.function, call.instruction[3]))
+
+    # --- which channel
+
+    def of(self, function: Function, register: int, depth: int = 0) -> Channel:
+        """The channels that a register may hold."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth > _DEEPEST:
+            return frozenset()
+        if one[0] in (op.COPY, op.ENTER, op.AWAIT):
+            return self.of(function, one[3], depth + 1)
+        if one[0] in (op.UNPACK, op.ITEM):
+            return self._part(function, one, depth + 1)
+        if one[0] == op.PARAM:
+            given = [*self._given(function, one[3])]
+            return frozenset(site for caller, each in given for site in self.of(caller, each, depth + 1))
+        if one[0] == op.PHI:
+            return frozenset(site for each in one[3:] for site in self.of(function, each, depth + 1))
+        if one[0] == op.LOAD:
+            return self._cell(function, one, depth + 1)
+        if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
+            stores = function.owner.own_stores.get(function.text(one[4]), ())
+            return frozenset(site for store in stores for site in self.of(store.function, store.value, depth + 1))
+        if one[0] in (op.CALL, op.INVOKE):
+            return frozenset({Site(function, one)})
+        return frozenset()
+
+    def _part(self, function: Function, one: Instruction, depth: int) -> Channel:
+        built = function.definitions[one[3]]
+        if built is not None and built[0] == op.BUILD and one[0] == op.UNPACK and one[4] + 4 < len(built):
+            return self.of(function, built[4 + one[4]], depth)
+        return self.of(function, one[3], depth)
+
+    def _cell(self, function: Function, one: Instruction, depth: int) -> Channel:
+        name, owner = function.unit.ir.constants[one[3]]
+        home = function.unit.function(owner)
+        stored = [each[3] for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner)]
+        return frozenset(site for each in stored for site in self.of(home, each, depth))
+
+    def _given(self, function: Function, index: int) -> Iterator[tuple[Function, int]]:
+        for spawn in self.spawns:
+            given = spawn.given.get((function, index))
+            if given is not None:
+                yield given
+        for caller, call in self.facts.call_places(function):
+            register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is not None and register >= 0:
+                yield caller, register
+
+    # --- who runs what
+
+    @cached_property
+    def runs(self) -> dict[Function, list[Spawn]]:
+        """By function: the processes that run it, as their own or as a part of it."""
+        found: dict[Function, list[Spawn]] = {}
+        for spawn in self.spawns:
+            for function, _ in Spawns(self.transfer).processes.reached(list(spawn.roots)):
+                found.setdefault(function, []).append(spawn)
+        return found
+
+    def is_given_away(self, channel: Channel) -> bool:
+        """Whether a channel is an argument of anything: another process or code out of view may use it."""
+        for site in channel:
+            function = site.function
+            waiting, seen = [site.instruction[2]], set[int]()
+            while waiting:
+                register = waiting.pop()
+                if register in seen:
+                    continue
+                seen.add(register)
+                for use in function.uses[register]:
+                    if use[0] in (op.CALL, op.INVOKE) and any(each == register for _, each in argument_registers(function, use)):
+                        return True
+                    if use[0] in (op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD):
+                        return True
+                    if op.DEFINES[use[0]] and use[0] not in (op.CALL, op.INVOKE):
+                        waiting.append(use[2])
+        return False
+
+    def replies_often(self, channel: Channel) -> bool:
+        """Whether the process that fills a channel puts there several times for one value that it takes: no reply to one put."""
+        for put in self.puts:
+            if put.channel & channel and put.site.function in self.runs:
+                function = put.site.function
+                takes = [get for get in self.gets if get.site.function is function and not get.channel & channel]
+                if takes and self._is_often(function, takes[0].site.instruction, channel):
+                    return True
+        return False
+
+    def _is_often(self, function: Function, take: Instruction, channel: Channel) -> bool:
+        graph = Graph.of(function.code, exceptions=False)
+        homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        around = graph.innermost[homes[take]]
+        count = 0
+        for put in self.puts:
+            if put.site.function is not function or not put.channel & channel:
+                continue
+            place = graph.innermost[homes[put.site.instruction]]
+            if place == around:
+                count += 1
+            while place not in (NOBODY, around):
+                place = graph.loops[place].parent
+                if place == around:
+                    return True
+        return count > 1

@@ -1,0 +1,134 @@
+"""What a program runs in other processes and threads, and how processes are started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, PartialObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers
+
+FORK, DEFAULT, SPAWN = "fork", "default", "spawn"
+_CONTEXT = "multiprocessing.context.BaseContext"
+_DEEPEST = 6
+
+
+class Processes:
+    """The functions that processes, workers and threads of a program run."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+
+    # --- how processes are started
+
+    @cached_property
+    def program_method(self) -> str:
+        """The start method that the program sets for all its processes."""
+        for call in self.transfer.sites(frozenset({"setting"})):
+            register = call.one("value")
+            if call.row.get("what") == "start-method" and register is not None:
+                said = {value.value for value in call.values(register) if isinstance(value, Constant)}
+                if said != {FORK}:
+                    return SPAWN
+        return DEFAULT
+
+    def method_of(self, function: Function, register: int | None) -> str:
+        """How processes are started that a register chooses: a context, or the name of a method. ``spawn`` where that is not known."""
+        if register is None:
+            return self.program_method
+        said: set[str] = set()
+        node = self.facts.values(function, register)
+        for value in node.values:
+            if isinstance(value, Constant):
+                said.add(str(value.value) if value.value is not None else self.program_method)
+            elif isinstance(value, LibraryObject) and value.type == _CONTEXT:
+                said |= {
+                    self._chosen(site.function, site.instruction)
+                    for site in node.trace(value)
+                    if self._makes_context(site.function, site.instruction)
+                }
+            else:
+                said.add("")
+        return said.pop() if len(said) == 1 and said <= {FORK, DEFAULT} else SPAWN
+
+    def _makes_context(self, function: Function, one: Instruction) -> bool:
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(call.row.get("type") == _CONTEXT for call in self.transfer.modelled(function, one))
+
+    def _chosen(self, function: Function, one: Instruction) -> str:
+        given = argument_registers(function, one)
+        values = self.transfer.values(function, given[0][1]) if given else ()
+        said = {str(value.value) for value in values if isinstance(value, Constant)}
+        return said.pop() if len(said) == 1 else "" if given else self.program_method
+
+    # --- what is handed over
+
+    def callables(self, function: Function, register: int, methods: tuple[str, ...] = ("__call__",), depth: int = 0) -> Iterator[Function]:
+        """The functions that a value stands for: itself, methods of an object, and those that objects of libraries are made of."""
+        node = self.facts.values(function, register)
+        for value in node.values:
+            yield from self._of_value(value, methods)
+            if isinstance(value, LibraryObject) and depth < _DEEPEST:
+                for site in node.trace(value):
+                    if site.instruction[0] in (op.CALL, op.INVOKE) and self._is_made(site.function, site.instruction, value):
+                        for given in self._held(site.function, site.instruction):
+                            yield from self.callables(site.function, given, methods, depth + 1)
+        one = function.definitions[register]
+        if one is not None and one[0] in (op.UNPACK, op.ITEM) and depth < _DEEPEST:
+            yield from self._of_parts(function, one[3], methods, depth + 1)
+
+    def _of_value(self, value: Object, methods: tuple[str, ...]) -> Iterator[Function]:
+        while isinstance(value, PartialObject):
+            value = value.callee
+        if isinstance(value, FunctionObject):
+            yield value.function
+        elif isinstance(value, BoundMethod):
+            yield value.method.function
+        elif isinstance(value, Instance):
+            for name in methods:
+                found = self.facts.hierarchy.lookup(value.definition, name)
+                yield from found[1] if found is not None else ()
+
+    def _of_parts(self, function: Function, register: int, methods: tuple[str, ...], depth: int) -> Iterator[Function]:
+        """A part of what a library divides: ``random_split``."""
+        one = function.definitions[register]
+        if (
+            one is not None
+            and one[0] in (op.CALL, op.INVOKE)
+            and any(c.row.effect == "split" for c in self.transfer.modelled(function, one))
+        ):
+            for _, given in argument_registers(function, one)[:1]:
+                yield from self.callables(function, given, methods, depth)
+
+    def _is_made(self, function: Function, one: Instruction, value: LibraryObject) -> bool:
+        calls: list[ModelledCall] = list(self.transfer.modelled(function, one))
+        return any(call.row.get("type") == value.type or value.type in call.row.names for call in calls)
+
+    def _held(self, function: Function, one: Instruction) -> Iterator[int]:
+        """The registers of what a call is given, and of what lists among them hold."""
+        for _, register in argument_registers(function, one):
+            yield register
+            built = function.definitions[register]
+            if built is not None and built[0] == op.BUILD:
+                yield from built[4:]
+
+    def reached(self, roots: Iterator[Function] | list[Function]) -> Iterator[tuple[Function, tuple[tuple[Function, Instruction], ...]]]:
+        """The functions that run as a part of others, each with the calls that lead to it."""
+        waiting = [(root, ()) for root in dict.fromkeys(roots)]
+        seen = {root for root, _ in waiting}
+        found: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]] = list(waiting)
+        for function, calls in found:
+            yield function, calls
+            if len(calls) >= _DEEPEST:
+                continue
+            for edge in self.transfer.graph.calls(function).edges:
+                if edge.is_followed and edge.callee not in seen:
+                    seen.add(edge.callee)
+                    found.append((edge.callee, (*calls, (function, edge.instruction))))

@@ -1,0 +1,208 @@
+"""Instructions that use a CUDA device for sure: work on its memory, transfers to it, calls of the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
+from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.waits.operands import operand_of
+
+WORK, OTHER, PIN = "work", "other", "pin"
+_RUNTIME = frozenset({"touch", "synchronize", "event", "stream", "record", "wait", "query"})
+_QUEUED = frozenset({"launch", "memset"})
+_OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
+_PASSED_ON = frozenset({op.ITEM, op.COPY, op.AWAIT, op.UNPACK, op.NEXT, op.ITER})
+_COMPUTING = frozenset({"compute", "view", "same"})
+_DEEPEST = 8
+_ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+
+
+class Use(NamedTuple):
+    """What an instruction does on a device: ``work`` on a stream, ``other`` calls of the runtime, ``pin``. ``given`` are the registers
+    of memory that was on the device before."""
+
+    kind: str
+    name: str
+    library: str
+    stream: Stream
+    given: tuple[int, ...] = ()
+
+
+class Uses:
+    """The uses of devices in a program."""
+
+    def __init__(self, transfer: Transfer, scoped: Callable[[Function, Instruction], bool] | None = None) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.scoped = scoped
+        self.given: dict[tuple[Function, int], tuple[Function, int]] = {}  # by parameter: what a thread's start gives for it
+        self._deciding: set[tuple[Function, int]] = set()
+        self._known: dict[tuple[Function, Instruction], tuple[Use, ...]] = {}
+
+    def at(self, function: Function, one: Instruction) -> tuple[Use, ...]:
+        """What an instruction does on devices, by itself."""
+        key = (function, one)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._find(function, one))
+        return found
+
+    def _find(self, function: Function, one: Instruction) -> Iterator[Use]:
+        if one[0] == op.LAUNCH:
+            yield self._launched(function, one)
+        elif one[0] in _OPERATORS and not function.is_cpp:
+            given = tuple(register for register in op.reads(one) if self.on_device(function, register))
+            if given:
+                yield Use(WORK, "operator", self._library(function, given), Stream(CURRENT), given)
+        elif one[0] in (op.CALL, op.INVOKE):
+            for call in self.transfer.modelled(function, one):
+                yield from self._of_call(call)
+            lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
+            given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if lost else ()
+            if given:  # a call out of view works on what it is given, on the current stream
+                name = last_name(function, one)
+                yield Use(WORK, name, self._library(function, given), Stream(CURRENT), given)
+            elif self._is_module_there(function, one):
+                yield Use(WORK, "module", "torch", Stream(CURRENT, library="torch"))
+
+    def _launched(self, function: Function, one: Instruction) -> Use:
+        """A kernel, on the stream that is given: that may be the current one of PyTorch."""
+        name = function.dotted(one[3]).rpartition("::")[2]
+        if one[5] <= 3:
+            return Use(WORK, name, "cuda-runtime", Stream(NULL, library="cuda-runtime"))
+        held = [value for value in self.transfer.values(function, one[9]) if isinstance(value, LibraryObject) and value.kind == "stream"]
+        if held and all(value.detail == "current" for value in held):
+            return Use(WORK, name, "torch", Stream(CURRENT, one[9], "torch"))
+        return Use(WORK, name, "cuda-runtime", Stream(NAMED, one[9], "cuda-runtime"))
+
+    def _of_call(self, call: ModelledCall) -> Iterator[Use]:
+        function, row, effect = call.function, call.row, call.row.effect
+        if row.library in _ON_HOST:
+            return
+        if effect in _RUNTIME:
+            yield Use(OTHER, call.name, row.library, Stream(CURRENT, library=row.library))
+        elif effect in _QUEUED:
+            yield Use(WORK, call.name, row.library, call.stream())
+        elif effect in ("copy", "transfer", "move"):
+            for action in self.transfer.of(function, call.instruction):
+                if isinstance(action, Copied) and self._is_between(call, action):
+                    yield Use(WORK, call.name, row.library, action.stream, self._given(call))
+        elif effect == "module_to" and row.get("to") == "device":
+            yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
+        elif effect in ("compute", "factory", "read"):
+            if self._given(call) or self.on_device(function, call.result):
+                yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library), self._given(call))
+            elif effect == "factory" and self._pins(call):
+                yield Use(PIN, call.name, row.library, Stream(CURRENT))
+        elif effect == "pin":
+            yield Use(PIN, call.name, row.library, Stream(CURRENT))
+
+    def _is_between(self, call: ModelledCall, copied: Copied) -> bool:
+        """Whether a copy is to or from a device for sure."""
+        if copied.direction == "d2h":
+            return self.on_device(call.function, copied.source) or call.row.library not in ("torch", "cupy")
+        if copied.direction in ("h2d", "d2d", "peer"):
+            is_named = call.row.effect == "copy" or call.device_spaces() == {"device"}
+            return is_named or not self.on_host(call.function, call.result)
+        return any(self.on_device(call.function, side) for side in (copied.source, copied.target))
+
+    def _given(self, call: ModelledCall) -> tuple[int, ...]:
+        return tuple(register for register in call.operands if self.on_device(call.function, register))
+
+    def _pins(self, call: ModelledCall) -> bool:
+        return any(value.space == "host" and value.pinning == "pinned" for value in call.memory(call.result))
+
+    def on_device(self, function: Function, register: int, depth: int = 0) -> bool:
+        """Whether a register holds memory of a device for sure, and as far as is known no other."""
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        if any(value.space == "host" for value in held):
+            return False
+        if any(value.space == "device" and value.evidence != "asked" for value in held):
+            return True
+        if (function, register) in self._deciding or depth > _DEEPEST:
+            return False
+        self._deciding.add((function, register))
+        try:
+            return self._is_brought(function, register, depth + 1)
+        finally:
+            self._deciding.remove((function, register))
+
+    def _is_brought(self, function: Function, register: int, depth: int) -> bool:
+        """Whether a register holds what nobody knows, and what was moved to a device all the same: ``x.cuda()``."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None:
+            return False
+        if one[0] in _PASSED_ON:
+            return self.on_device(function, one[3], depth)
+        if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
+            stores = function.owner.own_stores.get(function.text(one[4]), ())
+            return bool(stores) and all(self.on_device(store.function, store.value, depth) for store in stores)
+        if one[0] == op.BUILD:
+            added = (use[3] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
+            return any(self.on_device(function, each, depth) for each in (*one[4:], *added))
+        if one[0] == op.PARAM:
+            return self._is_given(function, one[3], depth + 2)  # to look for callers costs more
+        if one[0] == op.LOAD:
+            name, owner = function.unit.ir.constants[one[3]]
+            home = function.unit.function(owner)
+            stored = [each[3] for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner)]
+            return any(self.on_device(home, each, depth) for each in stored)
+        if one[0] in _OPERATORS:
+            return any(self.on_device(function, each, depth) for each in op.reads(one))
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        if any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one)):
+            return True
+        lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
+        return lost and any(self.on_device(function, each, depth) for each in operands_of(function, one, False))
+
+    def _gives_there(self, call: ModelledCall, depth: int) -> bool:
+        """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
+        row = call.row
+        if row.effect == "transfer":
+            return row.get("to") == "device" or call.device_spaces() == {"device"}
+        if row.effect not in _COMPUTING:
+            return False
+        if self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction):
+            return True
+        return any(self.on_device(call.function, register, depth) for register in call.operands)
+
+    def _is_given(self, function: Function, index: int, depth: int) -> bool:
+        """Whether a parameter is given memory of a device."""
+        given = self.given.get((function, index))
+        if given is not None:
+            return self.on_device(*given, depth)
+        for caller, call in self.facts.call_places(function):
+            register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is not None and register >= 0 and self.on_device(caller, register, depth):
+                return True
+        return False
+
+    def on_host(self, function: Function, register: int) -> bool:
+        """Whether a register may hold memory of the host, or of a device that nobody knows."""
+        values = self.transfer.values(function, register)
+        return any(isinstance(value, Memory) and (value.space == "host" or value.evidence == "asked") for value in values)
+
+    def _library(self, function: Function, registers: tuple[int, ...]) -> str:
+        values = (value for register in registers for value in self.transfer.values(function, register))
+        return "cupy" if any(isinstance(value, Memory) and value.type.startswith("cupy") for value in values) else "torch"
+
+    def _is_module_there(self, function: Function, one: Instruction) -> bool:
+        """Whether a call calls a module of a library that was moved to a device on its way."""
+        node = self.transfer.graph.called(function, one)
+        self.facts.solver.solve()
+        for value in node.values:
+            if isinstance(value, LibraryObject) and value.kind == "module":
+                for site in node.trace(value):
+                    if site.instruction[0] in (op.CALL, op.INVOKE) and site.instruction != one:
+                        calls = self.transfer.modelled(site.function, site.instruction)
+                        if any(call.row.effect == "module_to" and call.row.get("to") == "device" for call in calls):
+                            return True
+        return False
