@@ -88,9 +88,15 @@ class HostBufferReusedInFlight(Check):
             return
         if copy.host_memory is not Memory.PINNED or copy.evidence > Evidence.SCOPE or write.context.callback is not None:
             return
+        yield self.told(conflict)
+
+    def told(self, conflict: Conflict) -> Finding:
+        """A write that nothing orders behind a copy, as a finding."""
+        copy, write = conflict.first, conflict.second
+        assert isinstance(copy, Copy)
         download = copy.direction is Direction.D2H
         access = "free of pinned memory" if isinstance(write, Free) else "host write to a pinned buffer"
-        yield self.finding(
+        return self.finding(
             write,
             f"{access} that an asynchronous copy may still be {'filling' if download else 'reading'}",
             trail=(

@@ -336,6 +336,10 @@ class CppCallers(CppLibrary):
 
     def _contents_of(self, value: Elements, node: Node) -> None:
         tracker = CppTracker(self)
+        if value in self.element_types:  # elements that are objects of a class stand in the container from the beginning
+            known = self.object_of(*self.element_types[value], (*value.home, "first"), True)
+            if isinstance(known, Instance):
+                self.solver.add(node, known)
         kind, owner = value.home[:2]
         if kind == "made":
             frame, one = value.home[1:]

@@ -270,6 +270,8 @@ class CppLibrary(CppCalls):
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
+        elif kind == "pointer" and name in ("get", "release"):  # of the smart pointer that holds it
+            self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
         elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
         else:
@@ -286,6 +288,9 @@ class CppLibrary(CppCalls):
 
     def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
+        if isinstance(value, Memory):
+            self.solver.add(target, value)
+            return
         if not isinstance(value, Elements):
             return
         if name in _INSIDE:

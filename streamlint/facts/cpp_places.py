@@ -21,7 +21,7 @@ from streamlint.facts.objects import (
     Object,
     Site,
 )
-from streamlint.facts.program import Program
+from streamlint.facts.program import Program, Unit
 from streamlint.ir import FieldIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
@@ -138,6 +138,8 @@ class CppPlaces(CppTypes):
         for unit in self.cpp.mentioning(name):
             for store in unit.cpp_stores.get(name, ()):
                 self._stored_in_field(owner, name, store, raw)
+            for function, use in self._resets(unit, owner, name) if kind is not None and self.held_type(owner.body, kind) else ():
+                self.solver.edge(self.register(self.base(function), use[6]), raw, Site(function, use))
         if kind is not None:
             value = self.object_of(owner.body, kind, ("field", owner, name), True)
             if value is not None and value is not self.scalar:
@@ -145,6 +147,14 @@ class CppPlaces(CppTypes):
         self.given_as_field(self.objects(Instance, owner, True), name, raw)
         self.stored_through(self._member_addresses(owner, name), node)
         self.converted(owner.body, kind, raw, node)
+
+    def _resets(self, unit: Unit, owner: ClassInfo, name: str) -> Iterator[Place]:
+        """Where a member that is a smart pointer gets another object: ``member_.reset(p)``."""
+        for function, one in unit.cpp_uses.get(name, ()):
+            if one[0] == op.NAME and self.member_of(function, function.text(one[3])) is owner:
+                for use in function.uses[one[2]]:
+                    if use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) == "reset" and len(use) > 6:
+                        yield function, use
 
     def _stored_in_field(self, owner: ClassInfo, name: str, store: Store, node: Node) -> None:
         source = self.register(self.base(store.function), store.value)

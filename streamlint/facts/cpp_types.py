@@ -22,6 +22,7 @@ SEQUENCES = frozenset(
     }
 )  # fmt: skip
 """Containers of the standard library; those of plain data are memory."""
+_OF_ONE_TYPE = frozenset({"std::vector", "std::array", "std::deque", "std::list"})
 CALLABLES = frozenset({"std::function", "std::move_only_function", "std::packaged_task"})
 
 
@@ -33,6 +34,7 @@ class CppTypes(Language):
         self.cpp = program.cpp
         self._cpp_models = cpp_models
         self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
+        self.element_types: dict[Object, tuple[Function, TypeTuple]] = {}  # what containers of C++ hold
 
     @property
     def cpp_models(self) -> Models:
@@ -109,11 +111,14 @@ class CppTypes(Language):
         name, args, pointers, _, array = kind
         element: TypeTuple | None = (name, args, pointers, False, None) if array is not None else args[0] if args else None
         plain = element is not None and self.is_plain(function, element)
-        if array is not None:
-            return self.objects(Memory, "host", "pageable", "array") if plain else self.objects(Elements, "array", home)
-        if name in ("std::vector", "std::array") and plain:
+        if array is not None and plain:
+            return self.objects(Memory, "host", "pageable", "array")
+        if array is None and name in ("std::vector", "std::array") and plain:
             return self.objects(Memory, "host", "pageable" if len(args) == 1 or name == "std::array" else "unknown", str(name))
-        return self.objects(Elements, str(name).removeprefix("std::"), home)
+        made = self.objects(Elements, "array" if array is not None else str(name).removeprefix("std::"), home)
+        if element is not None and (array is not None or name in _OF_ONE_TYPE):
+            self.element_types[made] = function, element
+        return made
 
     def is_stream(self, function: Function, kind: TypeTuple | None) -> bool:
         """Whether a type is that of a stream of the driver."""

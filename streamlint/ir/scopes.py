@@ -141,9 +141,8 @@ def _nested(function: Function, scope: NameScope) -> None:
     outside: list[object] = [*function.decorators]
     for param in function.params:
         outside += [one for one in (param.default, param.annotation) if one is not None]
-    for name, arguments in function.initialisers:  # captures with an initialiser
-        if function.is_lambda:
-            inner.bound.add(name)
+    for name, arguments in function.initialisers if function.is_lambda else ():  # captures with an initialiser
+        inner.bound.add(name)
         outside += arguments
     _visit(outside, scope)
 

@@ -24,12 +24,13 @@ _ALL = frozenset({"copy", "_asdict", "values", "list", "tuple", "reversed", "sor
 
 class Tracked(NamedTuple):
     """An object that is followed, at one place. ``type`` is the library's; ``announced`` is where a view of it for the host was made
-    (``x.numpy()``)."""
+    (``x.numpy()``); ``part`` is how far behind the copied range it begins (`parts.Sum`)."""
 
     kind: str
     place: Place
     type: str = ""
     announced: Site | None = None
+    part: tuple[tuple[tuple[object, ...], int], ...] = ()
 
 
 class Flow:

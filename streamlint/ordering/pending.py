@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place, rest_behind
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, State, Walk, aside
@@ -228,12 +229,13 @@ class Pending(Walk):
             return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
         if isinstance(action, Recorded):
             if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return tracked | {Tracked(EVENT, place) for place in self.places.names(function, action.event)}
+                return tracked | {Tracked(EVENT, place) for place in self.known_as(function, action.event)}
         elif isinstance(action, Viewed):
             held = self.held(state, action.register)
             if held is not None and op.DEFINES[one[0]]:
                 announced = Site(function, one) if action.announces else held.announced
-                return tracked | {Tracked(BUFFER, register_place(one[2]), action.type or held.type, announced)}
+                view = Tracked(BUFFER, register_place(one[2]), action.type or held.type, announced)
+                return tracked | {view._replace(part=self.part_of(function, one, held))}
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of):
                 kind, result = (STATUS if action.is_status else DONE), register_place(one[2])
@@ -246,6 +248,14 @@ class Pending(Walk):
         elif isinstance(action, Lost):
             return self._lost(state, one, action)
         return None
+
+    def known_as(self, function: Function, register: int) -> Iterable[Place]:
+        """The places of an event that is recorded."""
+        return self.places.names(function, register)
+
+    def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
+        """How far behind the copied range a view begins that an instruction makes."""
+        return held.part
 
     def _lost(self, state: State, one: Instruction, action: Lost) -> Answer:
         """A call out of view: a method of the memory itself is one of its type; any other may wait for what it is given."""
@@ -335,9 +345,11 @@ class Pending(Walk):
 
     def held(self, state: State, register: int, depth: tuple[int, ...] = (0,)) -> Tracked | None:
         """The copy's memory, if a register holds it, or containers that do."""
-        if register < 0:
-            return None
-        for place in self.places.names(state.frame.function, register):
+        return self.held_at(state, self.places.names(state.frame.function, register), depth) if register >= 0 else None
+
+    def held_at(self, state: State, names: Iterable[Place], depth: tuple[int, ...] = (0,)) -> Tracked | None:
+        """The copy's memory, if it is at one of some places, or in containers that are."""
+        for place in names:
             for held in state.tracked:
                 rest = rest_behind(place, held.place) if held.kind == BUFFER else None
                 if rest is not None and len(rest) in depth and all(isinstance(key, Element) for key in rest):

@@ -131,6 +131,10 @@ class Places:
 
     def element(self, function: Function, register: int) -> Element:
         """An index as a key."""
+        one = function.definitions[register] if register >= 0 else None
+        while one is not None and one[0] in (op.COPY, op.CAST):
+            register = one[3 if one[0] == op.COPY else 4]
+            one = function.definitions[register] if register >= 0 else None
         constant = function.constant(register)
         return Element(constant if constant is not None else alike(function, register))
 

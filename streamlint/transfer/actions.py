@@ -87,6 +87,21 @@ class Written(NamedTuple):
     name: str
 
 
+class Freed(NamedTuple):
+    """The host gives back the memory that a register holds, and waits for no device."""
+
+    register: int
+    name: str
+
+
+class Updated(NamedTuple):
+    """The object in a register changes the argument that it was made with at a position; where that is on the host, the host does."""
+
+    register: int
+    given: int
+    name: str
+
+
 class Viewed(NamedTuple):
     """The result is the same memory, of a type; ``announces``: it is made for the host to look at."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
+from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall
 
 _ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
@@ -64,9 +64,17 @@ def callback(call: ModelledCall) -> Iterator[Action]:
 
 
 def free(call: ModelledCall) -> Iterator[Action]:
-    """Memory that the driver frees: the host waits."""
-    if call.row.library not in _ON_HOST and call.row.get("stream") is None:
+    """Memory that the driver frees: the host waits; that of the heap goes at once."""
+    if call.row.library in _ON_HOST:
+        if (memory := call.one("of")) is not None:
+            yield Freed(memory, call.name)
+    elif call.row.get("stream") is None:
         yield Synchronized(None, call.name)
+
+
+def unregister(call: ModelledCall) -> Iterator[Action]:
+    """Memory is no longer page-locked: the host waits for what uses it."""
+    yield Synchronized(None, call.name)
 
 
 def block(call: ModelledCall) -> Iterator[Action]:
@@ -79,6 +87,7 @@ EFFECTS = {
     "record": record,
     "query": query,
     "free": free,
+    "unregister": unregister,
     "capture": capture,
     "callback": callback,
     "stream_of": stream_of,

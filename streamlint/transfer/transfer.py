@@ -17,15 +17,23 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, language, memory, order, waiting, work
+from streamlint.transfer import copies, language, memory, order, updates, waiting, work
 from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
+from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
 _ANY: RowTest = lambda row: True  # noqa: E731
-EFFECTS: dict[str, Effect] = {**copies.EFFECTS, **order.EFFECTS, **memory.EFFECTS, **waiting.EFFECTS, **work.EFFECTS}
+EFFECTS: dict[str, Effect] = {
+    **copies.EFFECTS,
+    **order.EFFECTS,
+    **memory.EFFECTS,
+    **waiting.EFFECTS,
+    **work.EFFECTS,
+    **updates.EFFECTS,
+}
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
@@ -153,6 +161,9 @@ class Transfer:
                 yield Viewed(one[3])
             elif function.is_cpp:
                 yield Read(one[3], "member access", False, False, (0, VARIABLE))
+                yield from member(self.facts, function, one)
+        elif function.is_cpp and opcode == op.SET_ATTR:
+            yield from member(self.facts, function, one)
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
@@ -169,6 +180,7 @@ class Transfer:
             return
         if function.is_cpp and opcode in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
+        yield from language.filled(function, one)
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
@@ -322,11 +334,11 @@ class Transfer:
         for each in found:
             one = function.definitions[each] if each >= 0 else None
             for action in self.of(function, one) if one is not None else ():
-                if isinstance(action, Viewed) and action.register not in found and self._is_shared(function, one, action.register):
+                if isinstance(action, Viewed) and action.register not in found and self.shares(function, one, action.register):
                     found.append(action.register)
         return found
 
-    def _is_shared(self, function: Function, one: Instruction | None, register: int) -> bool:
+    def shares(self, function: Function, one: Instruction | None, register: int) -> bool:
         """Whether what an instruction gives is memory that a register holds: no copy of it, and no element of a container."""
         if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
             return False

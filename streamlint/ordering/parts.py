@@ -1,0 +1,103 @@
+"""Parts of memory: how far behind the beginning of a copied range an access begins, as a sum of products of what is not known.
+
+Bytes and elements are not told apart: ``sizeof`` counts as one. The whole meets each part; of two parts that cannot be compared nothing
+is said.
+"""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.questions import alike
+
+Monomial = tuple[object, ...]
+Sum = tuple[tuple[Monomial, int], ...]
+"""Products of unknown values, with what they are multiplied by; () is zero."""
+_DEEPEST = 8
+
+
+def plus(first: Sum, second: Sum, factor: int = 1) -> Sum:
+    """The sum of two, the second multiplied by a number."""
+    found = dict(first)
+    for monomial, count in second:
+        found[monomial] = found.get(monomial, 0) + factor * count
+    return tuple(sorted(((each, count) for each, count in found.items() if count), key=repr))
+
+
+def _times(first: Sum, second: Sum) -> Sum:
+    found: Sum = ()
+    for one, count in first:
+        for other, factor in second:
+            found = plus(found, ((tuple(sorted((*one, *other), key=repr)), count * factor),))
+    return found
+
+
+def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
+    """The value of a register as a sum."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and depth:
+        if one[0] == op.CONST:
+            value = function.unit.ir.constants[one[3]]
+            return (((), value),) if isinstance(value, int) and value else ()
+        if one[0] in (op.COPY, op.CAST, op.REBIND):
+            return sum_of(function, one[{op.COPY: 3, op.CAST: 4, op.REBIND: 5}[one[0]]], depth - 1)
+        if one[0] == op.BINARY and function.text(one[3]) in ("+", "-", "*"):
+            first, second = (sum_of(function, each, depth - 1) for each in one[4:6])
+            operator = function.text(one[3])
+            return _times(first, second) if operator == "*" else plus(first, second, 1 if operator == "+" else -1)
+        if one[0] == op.CALL and function.dotted(one[3]) == "sizeof":
+            return (((), 1),)
+    return (((alike(function, register),), 1),) if register >= 0 else ()
+
+
+def begins(function: Function, one: Instruction) -> Sum:
+    """How far behind its operand a view, or an access to an element, begins."""
+    if one[0] in (op.BINARY, op.INPLACE) and function.is_cpp:
+        return () if function.text(one[3]) not in ("+", "+=") else sum_of(function, one[5])
+    if one[0] not in (op.ITEM, op.SET_ITEM):
+        return ()
+    index = one[4] if one[0] == op.ITEM else one[3]
+    made = function.definitions[index] if index >= 0 else None
+    if made is not None and made[0] == op.BUILD and len(made) > 4:
+        index = made[4]  # of several indices the first
+        made = function.definitions[index]
+    if made is not None and made[0] == op.SLICE:
+        return sum_of(function, made[3]) if made[3] >= 0 else ()
+    return sum_of(function, index)
+
+
+def length(function: Function, one: Instruction) -> Sum | None:
+    """How long a part of memory is that an instruction takes; None for all of it."""
+    index = function.definitions[one[4]] if one[0] == op.ITEM and one[4] >= 0 else None
+    if index is not None and index[0] == op.BUILD and len(index) > 4:
+        index = function.definitions[index[4]]
+    if index is None or index[0] != op.SLICE:
+        return (((), 1),) if one[0] == op.ITEM else None
+    if index[4] < 0:
+        return None if index[3] < 0 else ()
+    return plus(sum_of(function, index[4]), sum_of(function, index[3]) if index[3] >= 0 else (), -1)
+
+
+def lies_in(function: Function, distance: Sum, size: Sum | None) -> bool:
+    """Whether an access at a distance from the beginning of a range lies in it. Loops are taken to begin at 0; ``size`` is None for all of
+    the memory."""
+    if size is None:
+        return True
+    distance = tuple(each for each in distance if each[1] < 0 or not _is_of_loop(function, each[0]))
+    if not distance:
+        return True
+    if function.is_cpp and distance[0][0] == ():
+        return False  # a number of elements, where the size may be one of bytes
+    return len(distance) == len(size) == 1 and distance[0][0] == size[0][0] and 0 <= distance[0][1] < size[0][1]
+
+
+def _is_of_loop(function: Function, monomial: Monomial) -> bool:
+    """Whether a product has the variable of a loop in it."""
+    for atom in monomial:
+        register = atom[0] if isinstance(atom, tuple) and len(atom) == 1 else None
+        if isinstance(register, int) and 0 <= register < len(function.definitions):
+            made = function.definitions[register]
+            if made is not None and made[0] in (op.PHI, op.NEXT, op.UNPACK):
+                return True
+    return False

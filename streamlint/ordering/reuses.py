@@ -1,0 +1,293 @@
+"""SL008: the host writes, or frees, page-locked memory that an asynchronous copy may still be using."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Instance, Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.origins import EACH, YIELDED, Origins
+from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
+from streamlint.ordering.pending import Pending, bottom, calls_to
+from streamlint.ordering.places import ANY, Element, Place, register_place
+from streamlint.ordering.rounds import later
+from streamlint.ordering.turns import Pools, Turns
+from streamlint.ordering.walk import MOST_GUESSES, State, aside
+from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import Key
+
+COPYING = frozenset({"copy", "transfer", "move"})
+_UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
+_DOWN = frozenset({"d2h", "host<unknown", "host<device"})
+_VIEWING = frozenset({op.ATTR, op.CALL, op.INVOKE, op.ITEM, op.BINARY})
+
+
+class Reuse(NamedTuple):
+    """A copy, the write or free that it may not see the end of, and the calls that lead to each from where their paths meet."""
+
+    copy: Site
+    copied: Copied
+    write: Site
+    name: str
+    is_free: bool
+    copy_calls: tuple[Site, ...]
+    write_calls: tuple[Site, ...]
+    doubts: int
+
+
+class Reuses(Pending):
+    """Finds the writes of a program to memory that copies still use."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.flow = Pools(self.places)
+        self.turns = Turns()
+        self.origins = Origins(transfer, self.places)
+        self._copied: Copied
+        self._site: Site
+        self._side_of = op.NONE
+        self._size: Sum | None = None
+        self._found: dict[tuple[Site, Site], Reuse] = {}
+
+    def find(self) -> Iterator[Reuse]:
+        """The reuses of the program."""
+        for call in self.transfer.sites(COPYING, "asynchronous"):
+            for action in self.transfer.of(call.function, call.instruction):
+                if not isinstance(action, Copied) or action.asynchronous is False:
+                    continue
+                if action.asynchronous is None and action.flag == op.NONE:
+                    continue
+                memory = self._side(call, action)
+                if memory is not None:
+                    self._found = {}
+                    self._copied, self._site = action, Site(call.function, call.instruction)
+                    self._side_of, self._size = memory, self._size_of(call, memory)
+                    self.follow(self._site, action, memory)
+                    yield from self._found.values()
+
+    # --- which copies
+
+    def _size_of(self, call: ModelledCall, memory: int) -> Sum | None:
+        """How much is copied; None for all of the memory."""
+        size = call.one("bytes")
+        if size is not None:
+            return sum_of(call.function, size)
+        one = call.function.definitions[memory]
+        return length(call.function, one) if one is not None else None
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        return self.held(state, self._side_of) is not None
+
+    def _side(self, call: ModelledCall, copied: Copied) -> int | None:
+        """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
+        if copied.direction in _UP and self._is_locked(call, copied.source):
+            return None if self.origins.is_of_host_module(call.function, copied.target) else copied.source
+        if copied.direction in _DOWN and self._is_locked(call, copied.target):
+            return copied.target
+        return None
+
+    def _is_locked(self, call: ModelledCall, register: int) -> bool:
+        one = call.function.definitions[register] if register >= 0 else None
+        if one is not None and any(made.row.effect == "pin" for made in self.transfer.modelled(call.function, one)):
+            return True
+        kinds = {value.pinning for value in call.values(register) if isinstance(value, Memory) and value.space != "device"}
+        if kinds == {"pageable"}:
+            return self._is_registered(call.function, register)
+        return "pinned" in kinds and "pageable" not in kinds
+
+    def _is_registered(self, function: Function, register: int) -> bool:
+        """Whether the same variable was page-locked in place."""
+        names = set(self.places.names(function, register))
+        return any(not names.isdisjoint(self.places.names(function, each)) for each in self._registered.get(function, ()))
+
+    @cached_property
+    def _registered(self) -> dict[Function, list[int]]:
+        found: dict[Function, list[int]] = defaultdict(list)
+        for call in self.transfer.sites(frozenset({"register"})):
+            found[call.function] += call.all("of")
+        return dict(found)
+
+    # --- names of the memory
+
+    def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
+        """The memory by all its names, and views of it that were made before."""
+        behind = self._distances(function, target)
+        names = [self._placed(held, behind) for held in super()._memory(function, target)]
+        yield from names
+        for register in behind:
+            yield from (Tracked(BUFFER, place) for place in self.origins.of(function, register))
+            yield from (Tracked(BUFFER, place, "", None, behind[register]) for place in self._handed_out(function, register))
+        shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
+        for one in function.code.instructions():
+            if one[0] in _VIEWING and one[2] not in shared:
+                for action in self.transfer.of(function, one):
+                    if isinstance(action, Viewed) and action.register in shared and self.transfer.shares(function, one, action.register):
+                        of = shared[action.register]
+                        part = self.part_of(function, one, of)
+                        view = shared[one[2]] = Tracked(BUFFER, register_place(one[2]), action.type or of.type, None, part)
+                        yield view
+
+    def _distances(self, function: Function, target: int) -> dict[int, Sum]:
+        """By register that the copied memory is a view of: how far behind the copied range it begins."""
+        found: dict[int, Sum] = {target: ()}
+        for register in self.transfer.shared(function, target):
+            one = function.definitions[register] if register >= 0 else None
+            for action in self.transfer.of(function, one) if one is not None else ():
+                if isinstance(action, Viewed) and one is not None:
+                    found.setdefault(action.register, plus(found.get(register, ()), begins(function, one), -1))
+        return found
+
+    def _placed(self, held: Tracked, behind: dict[int, Sum]) -> Tracked:
+        root = held.place.root
+        part = behind.get(int(str(root[1]))) if root[0] == "register" and not held.place.path else None
+        if part is None:
+            parts = set(behind.values())
+            part = parts.pop() if len(parts) == 1 else list(behind.values())[-1]
+        return held._replace(part=part)
+
+    def known_as(self, function: Function, register: int) -> Iterable[Place]:
+        return (*self.places.names(function, register), *self._handed_out(function, register))
+
+    def _handed_out(self, function: Function, register: int) -> Iterator[Place]:
+        """Where a function of the program keeps what it gives back, alone or in a tuple."""
+        yield from self._given_back(function, register)
+        call, path = self.origins.call_of(function, register)
+        for edge in self.transfer.edges(function, call) if call is not None and path else ():
+            for returned in edge.callee.by_opcode[op.RETURN]:
+                inner = self.origins.inside(edge.callee, returned[2], path)
+                place = self.places.of(edge.callee, inner) if inner is not None else None
+                if call is not None and place is not None and place.root[0] == "parameter":
+                    for source in self.sources(function, call, edge.callee, int(str(place.root[1]))):
+                        yield source.behind(*place.path)
+
+    def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
+        return plus(held.part, begins(function, one))
+
+    # --- indices that change from round to round, generators that go on
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        function = state.frame.function
+        graph = self.control(function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        for after in super()._entering(state, block):
+            if again is None:
+                yield after
+                continue
+            homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
+            known = {(state.frame, key, said) for key, said in later(function, graph, again, homes)}
+            yield self._anew(after._replace(decided=after.decided | known), function)
+
+    def _returned(self, state: State, register: int) -> Iterator[State]:
+        yield from super()._returned(self._anew(state, state.frame.function), register)
+
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """An index that goes round means the same slot again, whichever function uses it."""
+        again: dict[Key, Element] = {}
+        for key in held.place.path if held.kind == BUFFER else ():
+            if isinstance(key, Element) and isinstance(key.key, tuple) and self.turns.returns(self._site.function, key.key):
+                again[key.key] = key
+        return super()._rekeyed(held, {**again, **keys})
+
+    def _anew(self, state: State, function: Function) -> State:
+        """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant."""
+        kept: set[Tracked] = set()
+        for held in state.tracked:
+            stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
+            if stays and self.turns.stays(function, held.place):
+                kept.add(held)
+            elif held.kind != BUFFER:
+                path = (ANY if isinstance(key, Element) else key for key in held.place.path)
+                kept.add(held._replace(place=Place(held.place.root, tuple(path))))
+        return state._replace(tracked=frozenset(kept))
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        given = []
+        if one[0] == op.NEXT:
+            given = [held for held in state.tracked if held.place.root == ("register", one[3]) and held.place.path[:1] == (YIELDED,)]
+        if not given:
+            yield from super()._entered(state, one, index)
+            return
+        function, depth = state.frame.function, state.frame.depth
+        rest = {held._replace(place=aside(held.place, depth)) for held in state.tracked}
+        for edge in self.transfer.edges(function, one):
+            for at in edge.callee.by_opcode[op.YIELD]:
+                registers = [self.origins.inside(edge.callee, at[3], held.place.path[1:]) for held in given]
+                inner = {held for register in registers if register is not None for held in self._memory(edge.callee, register)}
+                block, place = self.home(edge.callee, at)
+                frame = Frame(edge.callee, state.frame, one, depth + 1)
+                if not state.frame.runs(edge.callee):
+                    yield state._replace(frame=frame, block=block, place=place + 1, before=0, tracked=frozenset(rest | inner))
+
+    def _taken(self, state: State, one: Instruction) -> Iterator[State]:
+        """Where threads take out of a queue what is put in."""
+        function = state.frame.function
+        names = self.places.names(function, one[6]) if len(one) > 6 else ()
+        given = tuple(self.flow.moved(state.tracked, names, Place(("register", op.NONE))))
+        for taken in self.origins.taken(function, one[3]) if any(held.kind == BUFFER for held in given) else ():
+            at = taken.instruction
+            tracked = frozenset(held._replace(place=register_place(at[2]).behind(*held.place.path)) for held in given)
+            beside = self.start(taken.function, at, tracked, ())
+            yield beside._replace(stream=state.stream, sites=state.sites, guesses=state.doubts)
+
+    def _is_beside(self, state: State) -> bool:
+        """Whether a path goes on in another thread."""
+        return not state.path and bottom(state.frame).function is not self._site.function
+
+    # --- what writes
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        if self._written(state, one, action) is not None:
+            return False
+        return super().orders(state, one, action) or (self._is_beside(state) and self.origins.blocks(state.frame.function, one))
+
+    def meets(self, state: State, one: Instruction, action: Action) -> bool:
+        if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:
+            return False
+        write = Site(state.frame.function, one)
+        copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
+        name = action.call.name if isinstance(action, Copied) else str(getattr(action, "name", ""))
+        calls = tuple(calls_to(state))
+        found = Reuse(self._site, self._copied, write, name, isinstance(action, Freed), copy_calls, calls, state.doubts)
+        before = self._found.get((self._site, write))
+        if before is None or found.doubts < before.doubts:
+            self._found[self._site, write] = found
+        return True
+
+    def _written(self, state: State, one: Instruction, action: Action) -> Tracked | None:
+        """The memory, if an action is a write of the host to it: by itself, by a copy that it waits for, or the memory's end."""
+        function = state.frame.function
+        held: Tracked | None = None
+        if isinstance(action, Written):
+            held = self.held(state, action.register) or self.held_at(state, self._referred(function, one))
+        elif isinstance(action, Freed):
+            return self.held(state, action.register)
+        elif isinstance(action, Updated):
+            places = self.origins.made_with(function, action.register, action.given)
+            return self.held_at(state, [place.behind(EACH) for place in places])
+        elif isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("d2h", "h2d", "d2d"):
+            held = self.held(state, action.target)
+        if held is None:
+            return None
+        return held if lies_in(function, plus(held.part, begins(function, one)), self._size) else None
+
+    def _referred(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """C++: memory to an element of which ``operator[]`` of a class gives a reference."""
+        if not function.is_cpp or one[0] != op.SET_ITEM:
+            return
+        for value in self.transfer.values(function, one[2]):
+            found = self.facts.hierarchy.lookup(value.definition, "operator[]") if isinstance(value, Instance) else None
+            for callee in found[1] if found is not None else ():
+                for returned in callee.by_opcode[op.RETURN]:
+                    place = self.places.of(callee, returned[2])
+                    if place.root == ("parameter", 0):
+                        for name in self.places.names(function, one[2]):
+                            yield name.behind(*place.path[:-1])

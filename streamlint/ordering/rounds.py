@@ -1,0 +1,45 @@
+"""What a loop's later rounds know of its counter: ``i > 0`` holds, ``i == 0`` does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.counters import is_counter
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph, Loop
+from streamlint.waits.questions import Key, alike, unnegated
+
+_LATER = {">": True, ">=": True, "!=": True, "<": False, "<=": False, "==": False}
+_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+
+
+def later(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int]) -> Iterator[tuple[Key, bool]]:
+    """The conditions in a loop that ask which round it is, and what they say once some have gone by."""
+    for block in loop.body:
+        end = function.code.blocks[block][-1]
+        if end[0] != op.BRANCH or block == loop.header:
+            continue
+        condition, _ = unnegated(function, end[2])
+        one = function.definitions[condition]
+        said: bool | None = None
+        if is_counter(function, graph, homes, condition):
+            said = True
+        elif one is not None and one[0] == op.COMPARE:
+            said = _compared(function, graph, loop, homes, one)
+        if said is not None:
+            yield alike(function, condition), said
+
+
+def _compared(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int], one: Instruction) -> bool | None:
+    operator = function.text(one[3])
+    for counted, other, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
+        if isinstance(function.constant(_plain(function, other)), int) and is_counter(function, graph, homes, counted):
+            return _LATER.get(asked)
+    return None
+
+
+def _plain(function: Function, register: int) -> int:
+    one = function.definitions[register] if register >= 0 else None
+    return one[4] if one is not None and one[0] == op.CAST else register

@@ -1,0 +1,107 @@
+"""Indices whose slots come again: rings that a counter goes round in, and pools that hand out what was given back last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.places import Element, Place, Places, rest_behind
+from streamlint.waits.operands import argument_registers
+
+_ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
+_FIRST = frozenset({"popleft", "front", "get_nowait"})
+_ORDERS = frozenset({"sort", "reverse", "rotate", "shuffle"})
+_READING = frozenset({op.ATTR, op.NAME, op.LOAD})
+_WRITING = (op.SET_ATTR, op.SET_NAME, op.STORE)
+_DEEPEST = 6
+
+
+class Turns:
+    """Whether an index means the same element again later on."""
+
+    def __init__(self) -> None:
+        self._stored: dict[tuple[Unit, str], list[tuple[Function, int]]] = {}
+
+    def stays(self, function: Function, place: Place) -> bool:
+        """Whether all indices on the way to a place do: they are constant, or go round."""
+        return all(not isinstance(key, Element) or self.returns(function, key.key) for key in place.path)
+
+    def returns(self, function: Function, key: object) -> bool:
+        """Whether an index means the same element later on."""
+        if not isinstance(key, tuple) or not key:
+            return True
+        if len(key) == 1:
+            return not isinstance(key[0], int) or self._comes_again(function, key[0])
+        if key[0] in (op.CALL, op.INVOKE):
+            return False
+        if key[0] == op.BINARY and key[1] in _ROUND:
+            return True
+        if key[0] in _READING:
+            stored = self._stores(function.unit, str(key[1]))
+            return not stored or any(self._goes_round(*one) for one in stored)
+        return all(self.returns(function, part) for part in key[1:] if isinstance(part, tuple))
+
+    def _comes_again(self, function: Function, register: int) -> bool:
+        """Whether a register that is no expression holds the same index again: an argument does, a loop's variable only by going round."""
+        one = function.definitions[register] if 0 <= register < len(function.definitions) else None
+        if one is None or one[0] in (op.PARAM, op.CONST):
+            return True
+        return one[0] == op.PHI and any(self._goes_round(function, source) for source in one[3:])
+
+    def _goes_round(self, function: Function, register: int, depth: int = _DEEPEST) -> bool:
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0:
+            return False
+        if one[0] in (op.BINARY, op.INPLACE):
+            return function.text(one[3]) in _ROUND
+        if one[0] in (op.COPY, op.CAST):
+            return self._goes_round(function, one[3 if one[0] == op.COPY else 4], depth - 1)
+        return one[0] == op.PHI and any(self._goes_round(function, source, depth - 1) for source in one[3:])
+
+    def _stores(self, unit: Unit, name: str) -> list[tuple[Function, int]]:
+        """What functions of a file, constructors and bodies of classes aside, assign to a name."""
+        found = self._stored.get((unit, name))
+        if found is None:
+            found = self._stored[unit, name] = list(_stores_in(unit, name))
+        return found
+
+
+def _stores_in(unit: Unit, name: str) -> Iterator[tuple[Function, int]]:
+    for function in unit.functions:
+        if function.code.kind != "function" or function.code.name == "__init__":
+            continue
+        for opcode in _WRITING:
+            for one in function.by_opcode[opcode]:
+                at = 3 if opcode == op.SET_ATTR else 2
+                if str(function.unit.ir.constants[one[at]]) == name:
+                    yield function, one[-1]
+
+
+class Pools(Flow):
+    """Flow in which a queue hands out what it has held longest: with other elements before it, what was put in is not what comes next."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+
+    def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        is_first = one[0] == op.INVOKE and self._takes_first(function, one)
+        yield from super()._called(
+            function, one, frozenset(held for held in tracked if held.kind != BUFFER) if is_first else tracked, target
+        )
+
+    def _takes_first(self, function: Function, one: Instruction) -> bool:
+        name, given = function.text(one[4]), argument_registers(function, one)
+        if name in _FIRST or (name == "get" and not given):
+            return True
+        return name == "pop" and bool(given) and function.constant(given[0][1]) == 0
+
+    def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
+        tracked = super().after(function, one, tracked, before)
+        if one[0] != op.INVOKE or function.text(one[4]) not in _ORDERS:
+            return tracked
+        kept = self.places.names(function, one[3])
+        return frozenset(held for held in tracked if held.kind != BUFFER or not any(rest_behind(place, held.place) for place in kept))

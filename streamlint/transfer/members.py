@@ -1,0 +1,49 @@
+"""C++: members that stand in the memory of their object, and what is written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
+from streamlint.transfer.actions import Action, Viewed, Written
+
+_DEEPEST = 6
+_SAME = {op.COPY: 3, op.REBIND: 5, op.DEREF: 3, op.ITEM: 3}
+
+
+def member(facts: Facts, function: Function, one: Instruction) -> Iterator[Action]:
+    """``p->values`` of an array is in the memory that ``p`` points to; ``p->x = 1`` writes it."""
+    if one[0] == op.SET_ATTR:
+        yield Written(one[2], "assignment")
+    elif (kind := _type_of_member(facts, function, one)) is not None and kind[4] is not None:
+        yield Viewed(one[3])
+
+
+def _type_of_member(facts: Facts, function: Function, one: Instruction) -> TypeTuple | None:
+    definition = _class_in(facts, function, one[3])
+    found = facts.field_of(definition, function.text(one[4])) if definition is not None else None
+    return found[1].type if found is not None else None
+
+
+def _class_in(facts: Facts, function: Function, register: int, depth: int = _DEEPEST) -> ClassInfo | None:
+    """The class of the object that a register holds or points to, as it is declared."""
+    one = function.definitions[register] if register >= 0 else None
+    kind: TypeTuple | None = None
+    if one is None or depth == 0:
+        return None
+    if one[0] in _SAME:
+        return _class_in(facts, function, one[_SAME[one[0]]], depth - 1)
+    if one[0] == op.PARAM:
+        kind = function.code.parameters[one[3]].type
+    elif one[0] == op.CAST:
+        kind = function.unit.ir.constants[one[3]]
+    elif one[0] == op.ATTR:
+        kind = _type_of_member(facts, function, one)
+    elif one[0] == op.NAME and (owner := facts.member_of(function, function.text(one[3]))) is not None:
+        kind = next((field.type for field in owner.ir.fields if field.name == function.text(one[3])), None)
+    meant = facts.named_type(function, kind)[1] if kind is not None else None
+    return meant if isinstance(meant, ClassInfo) else None
