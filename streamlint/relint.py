@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from streamlint import engine
+from streamlint.bare import bare
 from streamlint.findings import Finding, Fix, Report
 from streamlint.options import Options, Source
 from streamlint.precedence import winners
@@ -26,6 +27,7 @@ class Relint:
         self._program: Any = None
         self._found: Mapping[str, Sequence[Finding]] = {}
         self._work: Incremental | None = None
+        self._lowered: dict[str, Any] = {}  # the intermediate representation of the files that stay
         self._rests: list[dict[str, object]] = []  # of the trials since somebody asked
 
     def keep(self, program: Any, found: Mapping[str, Sequence[Finding]] = MappingProxyType({}), work: Incremental | None = None) -> None:
@@ -67,7 +69,24 @@ class Relint:
             self._rests.append(rests)
         if any(part.problems for part in parts):
             return None
-        return list(winners(finding for part in parts for finding in part.findings))
+        found = [finding for part in parts for finding in part.findings]
+        return list(winners([*found, *self._of_whole(path, text, options, program)]))
+
+    def _of_whole(self, path: str, text: str, options: Options, program: Any) -> list[Finding]:
+        """What the rules that are asked of the program as a whole tell of one file with another text."""
+        from streamlint.hazards import findings as hazards
+        from streamlint.ir.modules import lower
+
+        def lowered(source: Source) -> Any:
+            known = program.files.get(source.path)
+            if source.path == path:
+                return lower(known.module) if known is not None else None
+            if source.path not in self._lowered:
+                self._lowered[source.path] = lower(known.module) if known is not None else None
+            return self._lowered[source.path]
+
+        sources = [bare(replace(one, text=text) if one.path == path else one) for one in self._sources.values()]
+        return [finding for finding in hazards.find(sources, options, lowered)[0] if finding.span.file == path]
 
     def _with(self, path: str, text: str, report: Report) -> Any:
         """The program with one text changed; of the others each is lowered once, when it is asked for."""

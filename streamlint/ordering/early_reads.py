@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import BUFFER
 from streamlint.ordering.pending import Pending, bottom, calls_to
+from streamlint.ordering.places import rest_behind
 from streamlint.ordering.walk import MOST_GUESSES, State
 from streamlint.transfer.actions import Action, Copied, Read
 from streamlint.transfer.modelled import ModelledCall
@@ -102,16 +104,35 @@ class EarlyReads(Pending):
             return False
         if not self._is_sure and not action.name.startswith(_OF_TENSORS):
             return False
-        calls, read = calls_to(state), held.announced or Site(state.frame.function, one)
+        self._tell(state, held.announced or Site(state.frame.function, one), action.name)
+        return True
+
+    def left(self, state: State, register: int) -> None:
+        """A view for the host that goes to a caller who can wait for nothing: it is read."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        behind = [held for held in state.tracked if any(rest_behind(place, held.place) is not None for place in names)]
+        view = next((held.announced for held in behind if held.kind == BUFFER and held.announced is not None), None)
+        is_alone = all(held.kind == BUFFER for held in behind) and not self._may_wait_for(state.frame.function, register)
+        if view is not None and is_alone and state.doubts <= MOST_GUESSES and self._is_sure:
+            self._tell(state, view, "return")
+
+    def _may_wait_for(self, function: Function, register: int) -> bool:
+        """Whether what a function gives back holds a stream, an event, or an object of the program that may have one."""
+        one = function.definitions[register]
+        inside = (register, *(one[4:] if one is not None and one[0] == op.BUILD else ()))
+        values = [value for each in inside if each >= 0 for value in self.transfer.values(function, each)]
+        return any(isinstance(value, (Instance, LibraryObject)) for value in values)
+
+    def _tell(self, state: State, read: Site, name: str) -> None:
+        calls = calls_to(state)
         accessor = read if calls and _gives_back(read.function) else None
         while calls and _gives_back(read.function):
             read = calls.pop()
         copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
-        found = EarlyRead(self._site, self._copied, read, action.name, accessor, copy_calls, tuple(calls), state.doubts)
+        found = EarlyRead(self._site, self._copied, read, name, accessor, copy_calls, tuple(calls), state.doubts)
         before = self._found.get((self._site, read))
         if before is None or found.doubts < before.doubts:
             self._found[self._site, read] = found
-        return True
 
 
 def _gives_back(function: Function) -> bool:

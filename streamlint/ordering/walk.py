@@ -373,7 +373,10 @@ class Walk:
         function = state.frame.function
         if len(state.path) >= _DEEPEST:
             return
-        for caller, call in self.callers(function):
+        callers = self.callers(function)
+        if not callers:
+            self.left(state, register)
+        for caller, call in callers:
             tracked = frozenset(self._handed_back(state, register, caller, call))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
@@ -502,6 +505,9 @@ class Walk:
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         """What an instruction means for the pending operation before its actions do: answers as of a `Judge`."""
         return None
+
+    def left(self, state: State, register: int) -> None:
+        """A path leaves the program: its function, which nothing in view calls, gives back what a register holds."""
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""
