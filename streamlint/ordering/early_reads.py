@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER
 from streamlint.ordering.pending import Pending, bottom, calls_to
 from streamlint.ordering.places import rest_behind
+from streamlint.ordering.shown import is_shown_on_host
 from streamlint.ordering.walk import MOST_GUESSES, State
 from streamlint.transfer.actions import Action, Copied, Read
 from streamlint.transfer.modelled import ModelledCall
@@ -65,7 +66,9 @@ class EarlyReads(Pending):
         if copied.asynchronous is None and copied.flag == op.NONE:
             return False
         if copied.direction == "d2h":
-            return self._is_told(call)
+            function = call.function
+            block = self.home(function, call.instruction)[0]
+            return self._is_told(call) and not is_shown_on_host(self.transfer, self.control(function), function, block, copied.source)
         return any(value.pinning == "pinned" for value in call.memory(copied.target))
 
     def _is_told(self, call: ModelledCall) -> bool:

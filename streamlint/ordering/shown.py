@@ -1,0 +1,47 @@
+"""Where a tensor is, as the branches and assertions on the way to an instruction have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import Key, alike, unnegated
+
+_TELLS = {"is_cpu": True, "is_cuda": False}
+"""Attributes of tensors: whether one that holds says that the memory is the host's (PyTorch, `torch.Tensor`)."""
+
+
+def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block: int, register: int) -> bool:
+    """Whether a block runs only where a tensor is on the host: it was asked itself, or that whose device it was made on."""
+    of = set(_placed_as(transfer, function, register))
+    seen: set[int] = set()
+    waiting = [block]
+    while waiting:
+        number = waiting.pop()
+        for by, edge in graph.controlled_by[number] if number not in seen else ():
+            waiting.append(by)
+            end = function.code.blocks[by][-1]
+            asked, is_turned = unnegated(function, end[2])
+            one = function.definitions[asked] if asked >= 0 else None
+            says_host = _TELLS.get(function.text(one[4])) if one is not None and one[0] == op.ATTR else None
+            if one is not None and says_host is not None and alike(function, one[3]) in of:
+                holds = (edge == end[3]) != is_turned
+                if holds == says_host:
+                    return True
+        seen.add(number)
+    return False
+
+
+def _placed_as(transfer: Transfer, function: Function, register: int) -> Iterator[Key]:
+    """A tensor, and those whose device it was made on."""
+    for each in transfer.shared(function, register):
+        yield alike(function, each)
+        one = function.definitions[each] if each >= 0 else None
+        for call in transfer.modelled(function, one) if one is not None else ():
+            for given in call.all("device"):
+                made = function.definitions[given] if given >= 0 else None
+                if made is not None and made[0] == op.ATTR and function.text(made[4]) == "device":
+                    yield alike(function, made[3])
