@@ -21,7 +21,7 @@ from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import UNKNOWN, Action, Asked, Stream, Synchronized
+from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -495,7 +495,10 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(isinstance(action, self.ordering) for action in self.transfer.of(function, one))
+                any(
+                    isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
+                    for action in self.transfer.of(function, one)
+                )
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
-from itertools import chain
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
@@ -33,7 +32,7 @@ EFFECTS: dict[str, Effect] = {
     **memory.EFFECTS,
     **waiting.EFFECTS,
     **work.EFFECTS,
-    "launch": lambda call: chain(work.EFFECTS["launch"](call), updates.EFFECTS["launch"](call)),
+    **updates.EFFECTS,
 }
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
