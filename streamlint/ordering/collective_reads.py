@@ -88,13 +88,8 @@ class CollectiveReads(Walk):
         return any(isinstance(action, Copied) and action.direction == "d2h" for action in self.transfer.of(function, one))
 
     def _tell(self, state: State, one: Instruction, name: str, library: str) -> str:
-        calls: list[Site] = []
-        frame = state.frame
-        while frame.caller is not None and frame.call is not None:
-            calls.insert(0, Site(frame.caller.function, frame.call))
-            frame = frame.caller
         read = Site(state.frame.function, one)
-        self._found.setdefault(read, CollectiveRead(self._site, read, name, library, tuple(calls)))
+        self._found.setdefault(read, CollectiveRead(self._site, read, name, library, state.frame.calls))
         return ORDERED
 
     def _is_computed(self, function: Function, one: Instruction) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
@@ -36,6 +37,24 @@ class Frame(NamedTuple):
                 return True
             frame = frame.caller
         return False
+
+    @property
+    def root(self) -> Frame:
+        """The function with which the path begins, or that it went up to."""
+        frame = self
+        while frame.caller is not None:
+            frame = frame.caller
+        return frame
+
+    @property
+    def calls(self) -> tuple[Site, ...]:
+        """The calls that are in progress, the outermost first."""
+        calls: list[Site] = []
+        frame = self
+        while frame.caller is not None and frame.call is not None:
+            calls.insert(0, Site(frame.caller.function, frame.call))
+            frame = frame.caller
+        return tuple(calls)
 
 
 class Conditions:

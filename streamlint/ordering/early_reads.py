@@ -10,7 +10,7 @@ from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER
-from streamlint.ordering.pending import Pending, bottom, calls_to
+from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.shown import is_shown_on_host
 from streamlint.ordering.walk import MOST_GUESSES, State
@@ -127,11 +127,11 @@ class EarlyReads(Pending):
         return any(isinstance(value, (Instance, LibraryObject)) for value in values)
 
     def _tell(self, state: State, read: Site, name: str) -> None:
-        calls = calls_to(state)
+        calls = list(state.frame.calls)
         accessor = read if calls and _gives_back(read.function) else None
         while calls and _gives_back(read.function):
             read = calls.pop()
-        copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
+        copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:])
         found = EarlyRead(self._site, self._copied, read, name, accessor, copy_calls, tuple(calls), state.doubts)
         before = self._found.get((self._site, read))
         if before is None or found.doubts < before.doubts:

@@ -84,7 +84,7 @@ class EmptyWaits(Walk):
             if self._holds(state, EVENT, action.event):
                 return self._recorded(state, one, action)
         elif isinstance(action, (Waited, Synchronized)) and isinstance(action.of, int):
-            site, calls = Site(function, one), _calls(state.frame)
+            site, calls = Site(function, one), state.frame.calls
             if self._holds(state, RECORDED, action.of):
                 self._late.add((site, calls))
             elif self._holds(state, EVENT, action.of):
@@ -92,7 +92,7 @@ class EmptyWaits(Walk):
                 met = _Met(site, calls, state.path, stream, action.name)
                 if met not in self._met:
                     self._met.append(met)
-                    self._roots.append(_root(state.frame))
+                    self._roots.append(state.frame.root)
                 return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._met.index(met))))}
         elif (
             isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
@@ -105,7 +105,7 @@ class EmptyWaits(Walk):
         for held in state.tracked:
             if held.kind == WAITED:
                 number = int(str(held.place.root[2]))
-                self._behind.setdefault(number, (Site(state.frame.function, one), _calls(state.frame), stream))
+                self._behind.setdefault(number, (Site(state.frame.function, one), state.frame.calls, stream))
         return frozenset(held for held in _with(state.tracked, EVENT, RECORDED) if held.kind != WAITED)
 
     def _stream(self, state: State, one: Instruction, stream: Stream) -> Place | None:
@@ -239,18 +239,3 @@ class EmptyWaits(Walk):
 
 def _with(tracked: frozenset[Tracked], kind: str, other: str) -> frozenset[Tracked]:
     return frozenset(held._replace(kind=other) if held.kind == kind else held for held in tracked)
-
-
-def _root(frame: Frame) -> Frame:
-    while frame.caller is not None:
-        frame = frame.caller
-    return frame
-
-
-def _calls(frame: Frame) -> tuple[Site, ...]:
-    """The calls that are in progress, the outermost first."""
-    calls: list[Site] = []
-    while frame.caller is not None and frame.call is not None:
-        calls.insert(0, Site(frame.caller.function, frame.call))
-        frame = frame.caller
-    return tuple(calls)

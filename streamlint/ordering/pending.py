@@ -186,7 +186,7 @@ class Pending(Walk):
             return True  # the null stream, or whatever is current
         if mine.kind == CURRENT:
             made, _ = sites_of(list(self.transfer.values(where.frame.function, stream.register)))
-            return bool(made & self._ambient(bottom(state.frame).function))
+            return bool(made & self._ambient(state.frame.root.function))
         if stream.kind == NULL:
             return state.is_blocking
         if stream.kind != NAMED or mine.kind != NAMED:
@@ -376,23 +376,6 @@ class Pending(Walk):
             return False
         names = self.places.names(state.frame.function, register)
         return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
-
-
-def bottom(frame: Frame) -> Frame:
-    """The function with which a path begins, or that it went up to."""
-    while frame.caller is not None:
-        frame = frame.caller
-    return frame
-
-
-def calls_to(state: State) -> list[Site]:
-    """The calls on a path that lead to where it stands, the outermost first."""
-    calls: list[Site] = []
-    frame = state.frame
-    while frame.caller is not None and frame.call is not None:
-        calls.insert(0, Site(frame.caller.function, frame.call))
-        frame = frame.caller
-    return calls
 
 
 def _is_success(facts: Facts, function: Function, register: int) -> bool:

@@ -413,12 +413,7 @@ class Races(Walk):
         return (register_place(register),) if is_read else self.places.names(function, register)
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        calls: list[Site] = []
-        frame = state.frame
-        while frame.caller is not None and frame.call is not None:
-            calls.insert(0, Site(frame.caller.function, frame.call))
-            frame = frame.caller
         second = Site(state.frame.function, one)
-        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), tuple(calls), state.doubts)
+        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race

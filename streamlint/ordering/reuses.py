@@ -15,7 +15,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
-from streamlint.ordering.pending import Pending, bottom, calls_to
+from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import later
 from streamlint.ordering.turns import Pools, Turns
@@ -240,7 +240,7 @@ class Reuses(Pending):
 
     def _is_beside(self, state: State) -> bool:
         """Whether a path goes on in another thread."""
-        return not state.path and bottom(state.frame).function is not self._site.function
+        return not state.path and state.frame.root.function is not self._site.function
 
     # --- what writes
 
@@ -253,10 +253,9 @@ class Reuses(Pending):
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:
             return False
         write = Site(state.frame.function, one)
-        copy_calls = tuple(Site(bottom(state.frame).function, call) for call in state.path[-1:])
+        copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:])
         name = action.call.name if isinstance(action, Copied) else str(getattr(action, "name", ""))
-        calls = tuple(calls_to(state))
-        found = Reuse(self._site, self._copied, write, name, isinstance(action, Freed), copy_calls, calls, state.doubts)
+        found = Reuse(self._site, self._copied, write, name, isinstance(action, Freed), copy_calls, state.frame.calls, state.doubts)
         before = self._found.get((self._site, write))
         if before is None or found.doubts < before.doubts:
             self._found[self._site, write] = found

@@ -63,7 +63,7 @@ class LaterWrites(Walk):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
         if written >= 0 and self._holds(state, written) and not (isinstance(action, Copied) and written == one[2]):
-            self._found.append(LaterWrite(self._put.site, Site(function, one), _calls(state), self._is_put_again(state, one)))
+            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_put_again(state, one)))
             return ORDERED
         return None
 
@@ -217,12 +217,3 @@ def sent(function: Function, put: End, uses: Uses) -> tuple[int, ...]:
         elif uses.on_device(function, register):
             found.append(register)
     return tuple(found)
-
-
-def _calls(state: State) -> tuple[Site, ...]:
-    calls: list[Site] = []
-    frame = state.frame
-    while frame.caller is not None and frame.call is not None:
-        calls.insert(0, Site(frame.caller.function, frame.call))
-        frame = frame.caller
-    return tuple(calls)
