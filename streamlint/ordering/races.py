@@ -17,7 +17,8 @@ from streamlint.ordering.places import Element, Place, register_place, rest_behi
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import Waited, Worked
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
 
 CHOOSING = frozenset({"stream", "scope", "set_stream"})
@@ -201,7 +202,7 @@ class Races(Walk):
             if self._is_ordered(state, one, action.stream):
                 names = self.places.names(state.frame.function, action.event)
                 return tracked | {Tracked(EVENT, place) for place in names}
-        elif isinstance(action, Waited):
+        elif isinstance(action, Waited) and action.of != op.NONE:
             lane = self.lanes.of(state.frame, one, action.stream)
             if self._is_behind(state, one, action):
                 return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
@@ -268,9 +269,9 @@ class Races(Walk):
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
         function = state.frame.function
         if action.is_event:
-            return self._is_event_behind(state, action.on)
+            return self._is_event_behind(state, action.of)
         call = self.transfer.modelled(function, one)
-        stream = next((modelled.stream_in(action.on) for modelled in call), Stream(NAMED, action.on))
+        stream = next((modelled.stream_in(action.of) for modelled in call), Stream(NAMED, action.of))
         return self._is_ordered(state, one, stream)
 
     def _is_event_behind(self, state: State, event: int) -> bool:

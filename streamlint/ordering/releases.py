@@ -17,7 +17,8 @@ from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.transfer.work import Kept, Waited, Worked
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Kept, Worked
 
 USED = "used"
 _MARK = Place(("global", "used"))
@@ -77,7 +78,7 @@ class Releases(Races):
             return self._used(state, one, action)
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
-        if isinstance(action, Waited):
+        if isinstance(action, Waited) and action.of != op.NONE:
             if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
                 return None
             lane = self.lanes.of(state.frame, one, action.stream)

@@ -13,7 +13,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
-from streamlint.transfer.order import is_event
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 _FIRST = 6
@@ -35,14 +34,6 @@ class Worked(NamedTuple):
     fills: bool = True  # a factory may leave what it makes as it is
 
 
-class Waited(NamedTuple):
-    """A stream waits for a stream, or for an event (``is_event``), in a register."""
-
-    stream: Stream
-    on: int
-    is_event: bool
-
-
 class Kept(NamedTuple):
     """The pool is told that a stream uses memory: ``x.record_stream(s)``."""
 
@@ -57,14 +48,7 @@ def record_use(call: ModelledCall) -> Iterator[Action]:
         yield Kept(of, call.stream())
 
 
-def wait(call: ModelledCall) -> Iterator[Action]:
-    """``s.wait_stream(t)``, ``s.wait_event(e)``, ``cudaStreamWaitEvent(s, e)``."""
-    on = call.one("on")
-    if on is not None:
-        yield Waited(call.stream(), on, is_event(call, on))
-
-
-EFFECTS = {"wait": wait, "record_use": record_use}
+EFFECTS = {"record_use": record_use}
 
 
 def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[ModelledCall], actions: Iterable[Action]) -> Iterator[Worked]:
