@@ -107,7 +107,7 @@ def main(words: list[str]) -> None:
     sys.setrecursionlimit(20_000)
     flags = {word for word in words if word.startswith("-")}
     names = [word for word in words if not word.startswith("-")]
-    codes = [name for name in names if name in registry()] or list(registry())
+    codes = [name for name in names if name in registry()] or sorted(registry())
     titles = [name for name in names if name not in registry()]
     languages = {flag[2:] for flag in flags} & {"python", "cuda", "cython"}
     sections = [section for document in DOCUMENTS for section in read(document)]

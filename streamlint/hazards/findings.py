@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from streamlint import models
+from streamlint.checks import base as checks
 from streamlint.checks.base import Check
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding
@@ -31,17 +32,22 @@ class Hazard(Protocol):
 
 
 @functools.cache
-def registry() -> dict[str, Hazard]:
-    """The modules of this package whose names are codes, by code."""
+def registry() -> frozenset[str]:
+    """The codes of the rules that have a module in this package."""
     package = importlib.import_module("streamlint.hazards")
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"sl\d{3}", module.name))
-    return {name.upper(): importlib.import_module(f"streamlint.hazards.{name}") for name in names}
+    return frozenset(module.name.upper() for module in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"sl\d{3}", module.name))
+
+
+def hazard(code: str) -> Hazard:
+    """The module of a rule; the others are not imported for it."""
+    module: Hazard = importlib.import_module(f"streamlint.hazards.{code.lower()}")
+    return module
 
 
 @functools.cache
 def codes() -> frozenset[str]:
     """The rules that are answered here and by nothing else: their checks look at no path."""
-    return frozenset(code for code, hazard in registry().items() if not _is_on_paths(hazard.RULE))
+    return frozenset(code for code, check in checks.registry().items() if code in registry() and not _is_on_paths(check))
 
 
 def _is_on_paths(check: type[Check]) -> bool:
@@ -63,5 +69,5 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
         return [], 0
     program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
     context = Context(program, options, models.load("python", options.user_models))
-    found = [finding for code in asked for finding in registry()[code].find(context)]
+    found = [finding for code in asked for finding in hazard(code).find(context)]
     return sorted(found, key=Finding.sort_key), context.facts.solver.cut
