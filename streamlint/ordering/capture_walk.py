@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
@@ -17,7 +17,7 @@ from streamlint.ordering.walk import MOST_GUESSES, State, Walk
 from streamlint.transfer import device
 from streamlint.transfer.actions import Action, Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, word_of
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 
@@ -197,18 +197,11 @@ class CaptureWalk(Walk):
             return False if any(row.effect == "capture" and row.get("part") == "asked" for row in rows) else None
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
             return None
-        words = [word for side in one[4:6] if (word := self._word(function, side)) in ("captured", "not-captured")]
+        words = [word for side in one[4:6] if (word := word_of(self.facts, function, side)) in ("captured", "not-captured")]
         if not words:
             return None
         holds = (words[0] == "captured") == (function.text(one[3]) == "==")
         return not holds
-
-    def _word(self, function: Function, register: int) -> str:
-        models = self.facts.cpp_models if function.is_cpp else self.facts.models
-        for value in self.transfer.values(function, register):
-            if isinstance(value, External) and (word := models.constants.get(value.name)) is not None:
-                return word
-        return models.constants.get(function.dotted(register), "")
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         return False

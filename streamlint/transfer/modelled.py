@@ -186,13 +186,17 @@ class ModelledCall:
 
     def word(self, register: int) -> str:
         """The word of the models for a constant of the library: ``d2h``, ``success``; "" where it is none."""
-        function = self.function
-        models = self.facts.cpp_models if function.is_cpp else self.facts.models
-        for value in self.values(register):
-            known = self.facts.cpp_models if isinstance(value, CppName) else models
-            if isinstance(value, External) and (word := known.constants.get(value.name)) is not None:
-                return word
-        return models.constants.get(function.dotted(register), "")
+        return word_of(self.facts, self.function, register)
+
+
+def word_of(facts: Facts, function: Function, register: int) -> str:
+    """The word of the models for a constant of a library that a register holds; "" where it is none."""
+    models = facts.cpp_models if function.is_cpp else facts.models
+    for value in facts.values(function, register).values if register >= 0 else ():
+        known = facts.cpp_models if isinstance(value, CppName) else models
+        if isinstance(value, External) and (word := known.constants.get(value.name)) is not None:
+            return word
+    return models.constants.get(function.dotted(register), "")
 
 
 def operands_of(function: Function, one: Instruction, receiver: bool = True) -> tuple[int, ...]:
