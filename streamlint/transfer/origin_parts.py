@@ -74,14 +74,21 @@ class Parts(Made):
             isinstance(value, Memory) for value in self.held(index, index.register)
         )
 
-    def ways_to_elements(self, way: Way, depth: int) -> Iterator[Way | None]:
-        """The elements of what a register holds, as ways of their own; None where some are not to be told."""
+    def ways_to_elements(self, way: Way, depth: int, seen: set[tuple[Function, int]] | None = None) -> Iterator[Way | None]:
+        """The elements of what a register holds, as ways of their own; None where some are not to be told.
+
+        A register is looked at once, whichever calls lead to it: what those above it give is the same.
+        """
+        seen = set() if seen is None else seen
         one = self.contexts.definition(way.known)
         function, context = way.known.function, way.known.context
+        if (function, way.known.register) in seen:
+            return
+        seen.add((function, way.known.register))
         if one is None or depth > DEEPEST_CALLS:
             yield None
         elif one[0] in (op.ITER, op.COPY):
-            yield from self.ways_to_elements(way.at(one[3]), depth + 1)
+            yield from self.ways_to_elements(way.at(one[3]), depth + 1, seen)
         elif one[0] == op.BUILD and function.kind_built(one) in ("list", "tuple"):
             added = list(appended(function, one[2]))
             yield from (way.at(register) for register in (*one[4:], *added))
@@ -98,7 +105,7 @@ class Parts(Made):
                     continue
                 passed = way.passed if site is not None else (place, *way.passed)
                 entered = context if site is not None else (*context, (function, place))
-                yield from self.ways_to_elements(Way(Known(given[0], given[1], entered), passed, way.views), depth + 1)
+                yield from self.ways_to_elements(Way(Known(given[0], given[1], entered), passed, way.views), depth + 1, seen)
             if not places:
                 yield None
         else:

@@ -375,4 +375,6 @@ def last_name(function: Function, one: Instruction) -> str:
         return function.text(one[4])
     if one[0] == op.CONSTRUCT:
         return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
+    if one[0] not in (op.CALL, op.LAUNCH):
+        return ""
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
