@@ -100,7 +100,7 @@ class _Looked:
         self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
         self.waits = hot_waits(self.sources, every, self.lowered)
         parts += [Part(findings_of(waits, every)) for waits in self.waits]
-        parts.append(Part(hazards.find(self.sources, every, self.lowered)[0]))
+        parts.append(Part(hazards.find(self.sources, every, self.lowered).findings))
         report.problems += [problem for part in parts for problem in part.problems]
         asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
@@ -115,7 +115,7 @@ class _Looked:
 def _of_program(looked: _Looked, options: Options) -> list[Finding]:
     """What rules find that are asked of the program as a whole."""
     found = find(looked.sources, options, looked.lowered).findings
-    return found + hazards.find(looked.sources, options, looked.lowered)[0]
+    return found + hazards.find(looked.sources, options, looked.lowered).findings
 
 
 def _place(text: str) -> tuple[str, int]:
