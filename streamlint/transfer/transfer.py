@@ -6,11 +6,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Instance, Memory, Object
+from streamlint.facts.objects import Elements, Instance, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
@@ -48,6 +49,15 @@ _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 _ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
 
 
+class Order(NamedTuple):
+    """What orders a pending operation: the operation, the instruction behind which it has ended, and where its stream was made."""
+
+    operation: Site
+    by: Site
+    action: Action
+    stream: frozenset[Site]
+
+
 class Transfer:
     """The actions of instructions, and the calls that they make."""
 
@@ -60,6 +70,8 @@ class Transfer:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
+        self.passed: list[Order] | None = None
+        """The orders that walks have passed over: only where silence is explained, else they end there."""
 
     def of(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does."""
