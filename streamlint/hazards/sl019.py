@@ -19,5 +19,5 @@ def find(context: Context) -> Iterator[Finding]:
     for found in PeerCopies(context.transfer).find():
         call = found.copy
         place = span_at(call.function, call.instruction)
-        copy = Copy(place, call.row.library, call.name, context=context.surroundings(call.function), between_devices=True)
+        copy = Copy(place, call.row.library, call.name, context=context.surroundings(call.function))
         yield rule.told(copy, span_of(found.begin))

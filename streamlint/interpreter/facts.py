@@ -19,7 +19,6 @@ from streamlint.interpreter.index import File, dotted_name, is_declaration, walk
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.measuring import measures_time
 from streamlint.interpreter.mixed_streams import Mix, mixes
-from streamlint.interpreter.peers import program_without_peers
 from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.spelling import ends_in
@@ -208,11 +207,6 @@ class FileFacts:
         text = self.file.module.text
         asked = MACRO in text or "default-stream" in text
         return list(mixes(self.file)) if asked and not (self.file.is_cuda and self.per_thread) else []
-
-    @functools.cached_property
-    def program_without_peers(self) -> Span | None:
-        """Where the program begins, if all of it is at hand and none of it lets devices reach each other's memory."""
-        return program_without_peers(self.file)
 
     @property
     def lives_on_null(self) -> bool:
