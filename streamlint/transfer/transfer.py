@@ -334,6 +334,12 @@ class Transfer:
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
 
+    @cached_property
+    def shows(self) -> dict[str, str]:
+        """By their names: attributes that hold exactly where the memory is on the host, or on a device."""
+        rows = self.facts.models.attributes.items()
+        return {name.rpartition(".")[2]: str(row.get("shows")) for name, row in rows if row.get("shows")}
+
     def shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view."""
         found = [register]
