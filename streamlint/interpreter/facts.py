@@ -20,7 +20,7 @@ from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.measuring import measures_time
 from streamlint.interpreter.mixed_streams import Mix, mixes
 from streamlint.interpreter.peers import program_without_peers
-from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
+from streamlint.interpreter.per_thread import MACRO, built_per_thread
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.spelling import ends_in
 from streamlint.interpreter.stale import Kept, kept_streams
@@ -196,11 +196,6 @@ class FileFacts:
     def _met(self, path: str) -> File | None:
         """A file that a run was led to."""
         return self.file.program.files.get(path)
-
-    @functools.cached_property
-    def idle_macros(self) -> list[IdleMacro]:
-        """Definitions of the macro for per-thread default streams that have no effect."""
-        return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
 
     @functools.cached_property
     def mixed_streams(self) -> list[Mix]:
