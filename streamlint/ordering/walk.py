@@ -328,6 +328,9 @@ class Walk:
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
+        for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
+            for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
+                yield from self.flow.moved(mine, self.handed(function, one[3]), source)
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
