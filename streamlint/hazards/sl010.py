@@ -69,7 +69,16 @@ class _Search:
         found = [copy.origin for copy in self.copies.of(call) if copy.direction == "d2h"]
         if not found and call.row.get("to") == "argument":
             return call.row.get("host_memory") != "pinned-if-asynchronous" or not self.copies.is_asynchronous(call, ())
+        if not found and self._is_to_variable(call):
+            return True
         return bool(found) and all(origin.space == "host" and origin.pinning == "pageable" for origin in found)
+
+    def _is_to_variable(self, call: ModelledCall) -> bool:
+        """C++: whether a call copies into a variable of its function, by its address."""
+        actions = self.transfer.of(call.function, call.instruction)
+        targets = [action.target for action in actions if isinstance(action, Copied) and action.target >= 0]
+        made = [call.function.definitions[target] for target in targets]
+        return any(one is not None and one[0] == op.ADDRESS for one in made)
 
     def _is_cuda(self, call: ModelledCall) -> bool:
         return call.row.library.startswith(("cuda", "cupy", "numba"))
