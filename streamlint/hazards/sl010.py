@@ -49,6 +49,7 @@ class _Search:
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = Currents(context.transfer)
         self._works: dict[tuple[Function, ...], Site | None] = {}
+        self._entered: dict[Function, bool] = {}
 
     # --- the copy
 
@@ -68,6 +69,8 @@ class _Search:
     def _is_to_pageable(self, call: ModelledCall) -> bool:
         found = [copy.origin for copy in self.copies.of(call) if copy.direction == "d2h"]
         if not found and call.row.get("to") == "argument":
+            if call.device_spaces() - {"host"}:  # some callers leave it on a device
+                return False
             return call.row.get("host_memory") != "pinned-if-asynchronous" or not self.copies.is_asynchronous(call, ())
         if not found and self._is_to_variable(call):
             return True
@@ -84,9 +87,22 @@ class _Search:
         return call.row.library.startswith(("cuda", "cupy", "numba"))
 
     def _is_on_default(self, function: Function, one: Instruction, stream: Stream) -> bool:
-        if stream.kind == CURRENT:
-            stream = self.currents.at(function, one) or stream
-        return stream.kind != NAMED
+        if stream.kind != CURRENT:
+            return stream.kind != NAMED
+        current = self.currents.at(function, one)
+        return current.kind != NAMED if current is not None else self._is_entered_on_default(function)
+
+    def _is_entered_on_default(self, function: Function) -> bool:
+        """Whether a function may be entered while no stream of its own is current: by a thread, from outside, by such a call."""
+        found = self._entered.get(function)
+        if found is None:
+            self._entered[function] = False  # in a cycle, the others tell
+            edges = [(*place, edge) for place in self.transfer.facts.call_places(function) for edge in self.transfer.edges(*place)]
+            calls = [(caller, one, edge) for caller, one, edge in edges if edge.callee is function]
+            found = self._entered[function] = not calls or any(
+                edge.is_elsewhere or self._is_on_default(caller, one, Stream(CURRENT)) for caller, one, edge in calls
+            )
+        return found
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register holds memory that is on a CUDA device for sure."""
