@@ -54,7 +54,10 @@ def lint(folder: Path, files: Iterable[File], document: str, code: str) -> list[
         known = work.program.file_of(source.path)
         return lower(known.module) if known is not None else None
 
-    return list(best(find_of([code], work.sources, options, lowered)[0]))
+    told = find_of([code], work.sources, options, lowered)
+    if told.faults:
+        raise RuntimeError(told.faults[code])
+    return list(best(told.findings))
 
 
 def wrong(section: Section, code: str, files: Iterable[File], marks: set[Place], folder: Path, words: bool) -> str:

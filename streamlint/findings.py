@@ -174,6 +174,15 @@ class Problem:
     lost: bool = False
 
 
+@record()
+class Told:
+    """What rules tell of a program, the questions about values that were not followed to their ends, and why rules ended, by code."""
+
+    findings: list[Finding]
+    cut: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+
+
 @record(slots=True)
 class Report:
     """The outcome of a run: findings in order, problems, and what was looked at."""

@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 
 from streamlint import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ _FORWARDED = (signal.SIGINT, *FATAL)
 lost: dict[str, str] = {}  # by file as findings show it: why it is left out
 _page: mmap.mmap | None = None
 _clock = False  # whether this process may be ended by an alarm
+_task = ""  # the work on many files that is being done
+_end = 0.0  # the processor time of this process at which that must be over
 
 
 def supervised(work: Callable[[], int]) -> int:
@@ -57,13 +60,35 @@ def supervised(work: Callable[[], int]) -> int:
 
 
 def at(file: str) -> None:
-    """Note that the work on a file begins (none: that it is over), and begin to count its time."""
+    """Note that the work on a file begins (none: that it is over), and begin to count its time.
+
+    Within a `task`, what is over leads back to that.
+    """
+    name = file or _task
     if _page is not None:
-        data = os.fsencode(file)[: _ROOM - 4]
+        data = os.fsencode(name)[: _ROOM - 4]
         _page[:4] = len(data).to_bytes(4, "little")
         _page[4 : 4 + len(data)] = data
     if _clock:
-        signal.setitimer(signal.ITIMER_PROF, seconds() if file else 0.0)
+        left = _end - time.process_time()
+        if _task and left <= 0.0:
+            os.kill(os.getpid(), signal.SIGPROF)
+        most = seconds() if file else left
+        signal.setitimer(signal.ITIMER_PROF, min(most, left) if _task else most if file else 0.0)
+
+
+@contextlib.contextmanager
+def task(name: str, most: float) -> Iterator[None]:
+    """Work on many files in here, which may take ``most`` seconds of processor time."""
+    global _task, _end
+    before = _task, _end
+    _task, _end = name, time.process_time() + most
+    try:
+        at("")
+        yield
+    finally:
+        _task, _end = before
+        at("")
 
 
 def in_worker() -> None:
@@ -235,8 +260,6 @@ def _end_alike(number: int) -> None:
 def _forward(child: int, number: int) -> None:
     """What is sent to the parent alone is meant for both; Ctrl-C in a terminal reaches both by itself, and once is enough."""
     if number == signal.SIGINT:
-        import time
-
         time.sleep(0.3)
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, number)

@@ -86,7 +86,7 @@ class Relint:
             return self._lowered[source.path]
 
         sources = [bare(replace(one, text=text) if one.path == path else one) for one in self._sources.values()]
-        return [finding for finding in hazards.find(sources, options, lowered)[0] if finding.span.file == path]
+        return [finding for finding in hazards.find(sources, options, lowered).findings if finding.span.file == path]
 
     def _with(self, path: str, text: str, report: Report) -> Any:
         """The program with one text changed; of the others each is lowered once, when it is asked for."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamlint import guard
 from streamlint.analysis import Part
 from streamlint.cache.intermediate import IntermediateCache
 from streamlint.cache.store import digest
@@ -18,18 +19,18 @@ from streamlint.options import Options, Source
 from streamlint.waits import findings as waits
 
 if TYPE_CHECKING:
-    from streamlint.findings import Finding
+    from streamlint.findings import Told
     from streamlint.ir import ModuleIR
     from streamlint.program import Module
 
 _FRAMES = 10_000  # of Python: chains of calls are followed by recursion
 _WORDS = {"python": "Python", "cuda": "C++", "cython": "Cython"}
 Lowered = Callable[[str], "Module | None"]  # the syntax tree of a file by its path
-Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "tuple[list[Finding], int]"]
+Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "Told"]
 
 
 class Kind(NamedTuple):
-    """Rules that are asked of files of some languages at once: ``find`` gives the findings, and how many questions were cut."""
+    """Rules that are asked of files of some languages at once."""
 
     codes: frozenset[str]
     languages: tuple[str, ...]
@@ -82,12 +83,21 @@ class WholeTask:
         """How much work it may be: more than any file alone."""
         return sum(len(one.text) for one in self.sources)
 
+    @property
+    def seconds(self) -> float:
+        """The processor time that it may take: that of a file, and as much for each megabyte."""
+        return guard.seconds() * (1 + self.size / 1e6)
+
     def find(self) -> Part:
-        """What is found. A fault of ours costs these rules, never the run."""
+        """What is found. A fault of ours costs the rules that it is in, never the run, and so does a time that nothing real takes."""
         part = Part()
+        if self.name in guard.lost:
+            return self.lose(part, guard.lost[self.name])
         try:
-            with deeper(_FRAMES):
-                part.findings, part.coverage.over_budget = self.kind.find(self.sources, self.options, self._intermediate)
+            with deeper(_FRAMES), guard.task(self.name, self.seconds):
+                told = self.kind.find(self.sources, self.options, self._intermediate)
+            part.findings, part.coverage.over_budget = told.findings, told.cut
+            part.problems += [self._problem([code], why) for code, why in told.faults.items()]
         except Exception as error:
             self.lose(part, f"{type(error).__name__}: {error}")
         return part
@@ -101,9 +111,12 @@ class WholeTask:
     def lose(self, part: Part, why: str) -> Part:
         """What is told where the task did not come to its end."""
         part.findings.clear()
-        what = f"internal error: {', '.join(sorted(self.kind.codes))} saw no {self.kind.title} file of this run: {why}"
-        part.problems.append(Problem(self.sources[0].path, what))
+        part.problems.append(self._problem(sorted(self.kind.codes), why))
         return part
+
+    def _problem(self, codes: Sequence[str], why: str) -> Problem:
+        what = f"internal error: {', '.join(codes)} saw no {self.kind.title} file of this run: {why}"
+        return Problem(self.sources[0].path, what)
 
     @cached_property
     def _kept(self) -> IntermediateCache | None:

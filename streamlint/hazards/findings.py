@@ -14,10 +14,11 @@ from streamlint import models
 from streamlint.checks import base as checks
 from streamlint.checks.base import Check
 from streamlint.facts.program import Program, SourceFile
-from streamlint.findings import Finding
+from streamlint.findings import Finding, Told
 from streamlint.hazards.context import Context
 from streamlint.ir import ModuleIR
 from streamlint.options import Options, Source
+from streamlint.transfer.transfer import Transfer
 
 Lowered = Callable[[Source], "ModuleIR | None"]
 
@@ -55,19 +56,27 @@ def _is_on_paths(check: type[Check]) -> bool:
     return any(mine is not plain for mine, plain in hooks)
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> tuple[list[Finding], int]:
-    """What the rules that are answered here tell of the sources, and how many questions about values were cut.
-
-    ``lowered`` gives the intermediate representation of a file.
-    """
+def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+    """What the rules that are answered here tell of the sources. ``lowered`` gives the intermediate representation of a file."""
     return find_of([code for code in sorted(codes()) if not options.codes or code in options.codes], sources, options, lowered)
 
 
-def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> tuple[list[Finding], int]:
-    """The same for these rules."""
+def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+    """The same for these rules. A fault of ours costs the rule that it is in."""
     if not asked:
-        return [], 0
+        return Told([])
+    context = context_of(sources, options, lowered)
+    found: list[Finding] = []
+    faults: dict[str, str] = {}
+    for code in asked:
+        try:
+            found += list(hazard(code).find(context))
+        except Exception as error:
+            faults[code] = f"{type(error).__name__}: {error}"
+    return Told(sorted(found, key=Finding.sort_key), context.facts.solver.cut, faults)
+
+
+def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
+    """The facts of the sources as one program, and what its instructions do."""
     program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
-    context = Context(program, options, models.load("python", options.user_models))
-    found = [finding for code in asked for finding in hazard(code).find(context)]
-    return sorted(found, key=Finding.sort_key), context.facts.solver.cut
+    return Context(program, options, models.load("python", options.user_models), kind)

@@ -22,7 +22,7 @@ from streamlint.ordering.flow import BUFFER, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
-from streamlint.transfer.transfer import CALLING, Transfer, last_name
+from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
@@ -141,6 +141,8 @@ class Walk:
             if isinstance(answer, frozenset):
                 state = state._replace(tracked=answer)
             for action in self.actions(function, one) if one[1] >= 0 else ():
+                if self._is_passed_over(state, one, action, origin):
+                    continue
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -166,6 +168,19 @@ class Walk:
             if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
                 yield from self._taken(state, one)
         yield from self._ends(state, code[-1])
+
+    def _is_passed_over(self, state: State, one: Instruction, action: Action, origin: tuple[Function, tuple[int, int]]) -> bool:
+        """Whether an order is noted, and the path goes on as if it were not there: where silence is explained."""
+        if self.transfer.passed is None or not self.is_order(state, one, action):
+            return False
+        function, (block, index) = origin
+        operation = Site(function, function.code.blocks[block][index])
+        self.transfer.passed.append(Order(operation, Site(state.frame.function, one), action, state.sites))
+        return True
+
+    def is_order(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an action orders the operation, or may do so out of view."""
+        return self.orders(state, one, action)
 
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
         """Threads that take what was put into a queue go on with it."""
@@ -313,6 +328,9 @@ class Walk:
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
+        for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
+            for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
+                yield from self.flow.moved(mine, self.handed(function, one[3]), source)
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root

@@ -87,7 +87,7 @@ class Memory:
         for kind in kinds():
             if not part.options.codes or part.options.codes & kind.codes:
                 asked = [source for source in part.sources if source.language in kind.languages]
-                found += kind.find(asked, part.options, self._intermediate)[0] if asked else []
+                found += kind.find(asked, part.options, self._intermediate).findings if asked else []
         return [finding for finding in found if finding.span.file == path]
 
     def _intermediate(self, source: Source) -> ModuleIR | None:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
 from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile
-from streamlint.findings import Finding, Span, Step
+from streamlint.findings import Finding, Span, Step, Told
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.models import StepRow
 from streamlint.operations import Context, HostWait, LoopFrame
@@ -35,13 +34,6 @@ MOST_STEPS = 40_000
 On 44 labelled packages 10,000, 20,000 and 40,000 steps find 71, 70 and 72 of 97 labels with all loops. Half of what is left of 8 million
 steps for each question finds 71, costs more, and transformers does not end."""
 Lowered = Callable[[Source], "ModuleIR | None"]
-
-
-class Told(NamedTuple):
-    """What the rules tell, and the questions about values that were not followed to their ends."""
-
-    findings: list[Finding]
-    cut: int
 
 
 def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
