@@ -278,7 +278,9 @@ class CppScopes:
                 for one in home.named.get(joined(prefix, name), ()):
                     if isinstance(one, ClassInfo):
                         return one
-        return None
+        if self._aliased(unit, name) is not None:
+            return None
+        return next((one for one in self._find_around(unit, scope, name) if isinstance(one, ClassInfo)), None)
 
 
 def takes_the_same(function: Function, declared: DeclarationIR) -> bool:
